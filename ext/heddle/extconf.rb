@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+# Configures the one extension, heddle.so, from every C file under this folder. A layer's files are
+# in the layer's folder (selector/, scheduler/, net/ ...) and include headers from this folder
+# ("selector/waiter.h").
+#
+# Environment, set by bin/compile:
+#   HEDDLE_WERROR=1            warnings are errors
+#   HEDDLE_DEBUG=1             -Og -g3, assertions on (HEDDLE_DEBUG is defined)
+#   HEDDLE_SANITIZE=address,…  compiled with these sanitizers
+
+require "rbconfig"
+
+HEDDLE_PACKAGES = {
+  "debian" => "apt-get install build-essential ruby-dev", "fedora" => "dnf install gcc make ruby-devel",
+  "alpine" => "apk add build-base linux-headers ruby-dev", "arch" => "pacman -S base-devel",
+  "suse" => "zypper install gcc make ruby-devel", "macos" => "xcode-select --install"
+}.freeze
+
+def heddle_install_command
+  return HEDDLE_PACKAGES["macos"] if RbConfig::CONFIG["host_os"].include?("darwin")
+
+  family = File.read("/etc/os-release").scan(/^ID(?:_LIKE)?="?([^"\n]*)/).join(" ")
+  HEDDLE_PACKAGES.find { |name, _| family.include?(name) }&.last || "install gcc or clang, make and Ruby's headers"
+rescue SystemCallError
+  "install gcc or clang, make and Ruby's headers"
+end
+
+def heddle_program?(name)
+  return File.executable?(name) if name.include?("/")
+
+  ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, name)) }
+end
+
+if RbConfig::CONFIG["host_os"].match?(/mswin|mingw|cygwin/)
+  abort "heddle: Windows is not supported: run it under Linux (WSL counts), macOS or a BSD."
+end
+if RUBY_ENGINE != "ruby" || Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3")
+  abort "heddle: needs CRuby 3.3 or newer, this is #{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}: install a newer Ruby."
+end
+
+compiler = RbConfig.expand((ENV["CC"] || RbConfig::MAKEFILE_CONFIG["CC"]).dup).split.first.to_s
+unless heddle_program?(compiler)
+  abort "heddle: no C compiler (#{compiler} is not on PATH), install one: #{heddle_install_command}"
+end
+unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
+  abort "heddle: the headers of Ruby #{RUBY_VERSION} are missing, install them: #{heddle_install_command}"
+end
+
+require "mkmf"
+
+unless try_link("int main(void) { return 0; }")
+  abort "heddle: #{compiler} can't build a program (see mkmf.log), complete it: #{heddle_install_command}"
+end
+
+# What the system and this Ruby have. Each found one defines HAVE_…
+%w[sys/epoll.h sys/eventfd.h linux/io_uring.h sys/event.h sys/syscall.h sys/sendfile.h sys/pidfd.h].each do |header|
+  have_header(header)
+end
+%w[accept4 pidfd_open kqueue epoll_pwait2 memfd_create].each { |function| have_func(function) }
+%w[
+  rb_ext_ractor_safe rb_fiber_transfer rb_fiber_raise rb_fiber_kill rb_fiber_current rb_io_closed_p rb_io_descriptor
+  rb_io_timeout rb_io_mode rb_fiber_scheduler_blocking_operation_wait rb_fiber_scheduler_fiber_interrupt
+  rb_fiber_scheduler_yield rb_thread_call_with_gvl rb_nogvl rb_process_status_wait
+].each { |function| have_func(function) }
+
+# The flags come after the checks: a check must not fail over a warning.
+# Ruby's own $warnflags differ from build to build, and some builds leave them out of CFLAGS.
+$warnflags = ""
+$CFLAGS << " -std=gnu17 -fvisibility=hidden -MMD -MP"
+$CFLAGS << " -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Wwrite-strings"
+if ENV["HEDDLE_DEBUG"] == "1"
+  $CFLAGS << " -Og -g3 -DHEDDLE_DEBUG=1"
+elsif ENV["HEDDLE_SANITIZE"].to_s != ""
+  # asan-stack is off: Ruby leaves frames by longjmp and reuses fiber stacks without telling ASan,
+  # so that its marks around locals would be reported in frames that have done nothing wrong.
+  $CPPFLAGS << " -U_FORTIFY_SOURCE"
+  $CFLAGS << " -O1 -g3 -DHEDDLE_DEBUG=1 -fno-omit-frame-pointer -fsanitize=#{ENV["HEDDLE_SANITIZE"]}"
+  $CFLAGS << " -fno-sanitize-recover=undefined"
+  $CFLAGS << (try_cflags("--param=asan-stack=0") ? " --param=asan-stack=0" : " -mllvm -asan-stack=0")
+  $LDFLAGS << " -fsanitize=#{ENV["HEDDLE_SANITIZE"]}"
+else
+  $CFLAGS << " -O3 -g"
+  # A symbol that nobody defines stops the build, not the first program that needs it.
+  $DLDFLAGS << " -Wl,-z,defs" if RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && try_ldflags("-Wl,-z,defs")
+end
+$CFLAGS << " -Werror" if ENV["HEDDLE_WERROR"] == "1"
+
+# mkmf names an object after its file alone; two layers may both have an event.c.
+sources = Dir.glob("**/*.c", base: __dir__).sort
+objects = sources.to_h { |source| [source, "#{source.delete_suffix(".c").tr("/", "-")}.#{$OBJEXT}"] }
+$srcs = sources.map { |source| File.join("$(srcdir)", source) }
+$objs = objects.values
+$INCFLAGS << " -I$(srcdir)"
+
+create_makefile("heddle/heddle")
+
+File.open("Makefile", "a") do |makefile|
+  objects.each do |source, object|
+    compile = "$(CC) $(INCFLAGS) $(CPPFLAGS) $(CFLAGS) $(COUTFLAG)$@ -c $<"
+    makefile.puts "#{object}: $(srcdir)/#{source} Makefile", "\t$(ECHO) compiling #{source}", "\t$(Q) #{compile}", ""
+  end
+  makefile.puts "-include $(OBJS:.#{$OBJEXT}=.d)"
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Heddle
+  # Finds and loads the C extension.
+  #
+  # In a checkout, several Rubies share one tree, so `bin/compile` puts each build into a folder
+  # of its own: `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. In an installed
+  # gem RubyGems has built exactly one, as `heddle/heddle.so`.
+  #
+  # The environment variable HEDDLE_NATIVE names a variant that `bin/compile` built: `debug` or
+  # `sanitize`.
+  module Native
+    class << self
+      # @param variant [String, nil] `nil` for the ordinary build
+      # @return [String] what tells one build from another, such as `3.4.0-x86_64-linux`
+      def key(variant = ENV.fetch("HEDDLE_NATIVE", nil))
+        abi = "#{RbConfig::CONFIG["ruby_version"]}-#{RbConfig::CONFIG["arch"]}"
+        variant.to_s.empty? ? abi : "#{abi}+#{variant}"
+      end
+
+      # @param variant [String, nil] `nil` for the ordinary build
+      # @return [String] where `bin/compile` puts the build for this Ruby
+      def path(variant = ENV.fetch("HEDDLE_NATIVE", nil))
+        File.join(__dir__, "native", key(variant), "heddle.#{RbConfig::CONFIG["DLEXT"]}")
+      end
+
+      # Loads the extension: the checkout's build for this Ruby, else the installed gem's.
+      # @raise [LoadError] if there is neither, or it does not fit this Ruby
+      def load
+        built = path
+        return require(built) if File.exist?(built)
+
+        missing!(built) if ENV.fetch("HEDDLE_NATIVE", "") != ""
+        begin
+          require "heddle/heddle"
+        rescue LoadError => e
+          raise unless e.path == "heddle/heddle"
+
+          missing!(built)
+        end
+      end
+
+      private
+
+      def missing!(built)
+        raise LoadError, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
+                         "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
+                         "or `gem pristine heddle` for an installed gem"
+      end
+    end
+  end
+end
+
+Heddle::Native.load

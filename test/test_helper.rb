@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+# Loaded first by every test. One file runs by itself: `ruby -Ilib -Itest test/x_test.rb`.
+
+require "rbconfig"
+
+# The gems that bin/setup installed for this Ruby, without the start-up time of Bundler. In the
+# environment, so that programs which a test starts find them too.
+gems = File.expand_path("../vendor/bundle/ruby/#{RbConfig::CONFIG["ruby_version"]}", __dir__)
+unless Gem.path.include?(gems) || defined?(Bundler::ORIGINAL_ENV) || !File.directory?(gems)
+  ENV["GEM_PATH"] = [gems, *Gem.path].uniq.join(File::PATH_SEPARATOR)
+  Gem.clear_paths
+end
+
+lib = File.expand_path("../lib", __dir__)
+$LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)
+
+require "minitest/autorun"
+
+module Heddle
+  # What tests share; included in every test case.
+  module TestHelpers
+    ROOT = File.expand_path("..", __dir__)
+
+    # The Debian packages of the programs that tests may ask for; bin/setup --system installs them.
+    PACKAGES = File.readlines(File.join(ROOT, "bin/packages.txt"), chomp: true).filter_map do |line|
+      program, package = line.sub(/#.*/, "").split
+      [program, package] if package
+    end.to_h.freeze
+
+    # Skips the test, by name, when a program that it needs is not installed. In CI (CI=true) a
+    # skipped test fails the run.
+    # @return [String] the path of the program
+    def need_program(name)
+      found = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
+                 .find { |path| File.executable?(path) && !File.directory?(path) }
+      found or skip("needs the program #{name} (Debian package #{PACKAGES.fetch(name)}): bin/setup --system")
+    end
+
+    # The selector that this run is for, `nil` for the default one.
+    def selector_under_test = ENV["HEDDLE_SELECTOR"]&.to_sym
+  end
+end
+
+Minitest::Test.include(Heddle::TestHelpers)
+require_relative "support/result_reporter" if ENV["HEDDLE_TEST_RESULT"]
