@@ -67,7 +67,8 @@ end
 # The flags come after the checks: a check must not fail over a warning.
 # Ruby's own $warnflags differ from build to build, and some builds leave them out of CFLAGS.
 $warnflags = ""
-$CFLAGS << " -std=gnu17 -fvisibility=hidden -MMD -MP"
+# _GNU_SOURCE: files without ruby.h see the same system interfaces as those with it.
+$CFLAGS << " -std=gnu17 -D_GNU_SOURCE=1 -fvisibility=hidden -MMD -MP"
 $CFLAGS << " -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Wwrite-strings"
 if ENV["HEDDLE_DEBUG"] == "1"
   $CFLAGS << " -Og -g3 -DHEDDLE_DEBUG=1"
