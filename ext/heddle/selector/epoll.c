@@ -1,0 +1,262 @@
+#include "selector.h"
+
+#ifdef __linux__
+
+#include "fd_table.h"
+#include "wakeup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * Foreign descriptors are registered one-shot: the program may close and reuse them behind our back, so what the
+ * kernel was told before is never trusted; each wait tells it anew. A persistent waiter owns its descriptor, is
+ * alone on it and is registered edge-triggered once.
+ */
+
+enum { EVENTS_A_WAIT = 256 };
+
+typedef struct {
+    heddle_selector base;
+    int fd;
+    bool no_epoll_pwait2; /* kernel < 5.11: milliseconds only */
+    heddle_wakeup wakeup;
+    heddle_fd_table table;
+    int harvested; /* events that `wait` brought and `harvest` has not delivered */
+    struct epoll_event events[EVENTS_A_WAIT];
+} epoll_selector;
+
+/* In `data`: the wake-up descriptor never has waiters. */
+static const uint64_t WAKEUP = UINT64_MAX;
+
+static uint32_t to_epoll(uint8_t events)
+{
+    uint32_t mask = 0;
+    if (events & HEDDLE_READABLE)
+        mask |= EPOLLIN | EPOLLRDHUP;
+    if (events & HEDDLE_PRIORITY)
+        mask |= EPOLLPRI;
+    if (events & HEDDLE_WRITABLE)
+        mask |= EPOLLOUT;
+    return mask;
+}
+
+static int from_epoll(uint32_t mask)
+{
+    int events = 0;
+    if (mask & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        events |= HEDDLE_READABLE;
+    if (mask & EPOLLPRI)
+        events |= HEDDLE_PRIORITY;
+    if (mask & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+        events |= HEDDLE_WRITABLE;
+    /* EPOLLERR and EPOLLHUP come unasked: whoever waits only for PRIORITY must hear of them too. */
+    if (mask & (EPOLLHUP | EPOLLERR))
+        events |= HEDDLE_PRIORITY;
+    return events;
+}
+
+static int epoll_probe(char *reason, size_t size)
+{
+    (void)reason;
+    (void)size;
+    return 0;
+}
+
+static int epoll_open(heddle_selector **selector)
+{
+    epoll_selector *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    self->base.operations = &heddle_epoll_operations;
+
+    int result = heddle_wakeup_open(&self->wakeup);
+    if (result < 0) {
+        free(self);
+        return result;
+    }
+    self->fd = epoll_create1(EPOLL_CLOEXEC);
+    /* Edge-triggered: each write to the eventfd is an edge, so that it never has to be read empty. */
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKEUP};
+    if (self->fd < 0 || epoll_ctl(self->fd, EPOLL_CTL_ADD, self->wakeup.read_fd, &event) != 0) {
+        result = -errno;
+        if (self->fd >= 0)
+            close(self->fd);
+        heddle_wakeup_close(&self->wakeup);
+        free(self);
+        return result;
+    }
+    *selector = &self->base;
+    return 0;
+}
+
+static void epoll_close(heddle_selector *selector)
+{
+    epoll_selector *self = (epoll_selector *)selector;
+    close(self->fd);
+    heddle_wakeup_close(&self->wakeup);
+    heddle_fd_table_free(&self->table);
+    free(self);
+}
+
+static int register_fd(epoll_selector *self, int fd, struct epoll_event *event)
+{
+    heddle_fd_entry *entry = heddle_fd_table_find(&self->table, fd);
+    int first = entry->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+    if (epoll_ctl(self->fd, first, fd, event) == 0) {
+        entry->registered = 1;
+        return 0;
+    }
+    /* Closed and reused behind our back, or a duplicate that is still registered: try the other way round. */
+    if (errno == ENOENT || errno == EEXIST) {
+        int second = first == EPOLL_CTL_MOD ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+        if (epoll_ctl(self->fd, second, fd, event) == 0) {
+            entry->registered = 1;
+            return 0;
+        }
+    }
+    entry->registered = 0;
+    return -errno;
+}
+
+static int epoll_arm(heddle_selector *selector, heddle_waiter *waiter)
+{
+    epoll_selector *self = (epoll_selector *)selector;
+    heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
+    if (!entry)
+        return -ENOMEM;
+
+    uint32_t trigger = waiter->mode == HEDDLE_PERSISTENT ? EPOLLET : EPOLLONESHOT;
+    struct epoll_event event = {
+        .events = to_epoll(waiter->events | heddle_fd_entry_events(entry)) | trigger,
+        .data.u64 = (uint64_t)waiter->fd,
+    };
+    int result = register_fd(self, waiter->fd, &event);
+    if (result == -EPERM)
+        return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE); /* a regular file is always ready */
+    if (result < 0)
+        return result;
+    heddle_fd_entry_link(entry, waiter);
+    return 0;
+}
+
+static void epoll_disarm(heddle_selector *selector, heddle_waiter *waiter)
+{
+    epoll_selector *self = (epoll_selector *)selector;
+    heddle_fd_entry *entry = heddle_fd_table_find(&self->table, waiter->fd);
+
+    heddle_fd_entry_unlink(entry, waiter);
+    if (waiter->mode == HEDDLE_PERSISTENT && !entry->waiters) {
+        struct epoll_event event = {0};
+        epoll_ctl(self->fd, EPOLL_CTL_DEL, waiter->fd, &event);
+        entry->registered = 0;
+    }
+    /* A one-shot registration stays: it fires once at most, and nobody is there to hear. */
+}
+
+static bool epoll_pending(heddle_selector *selector)
+{
+    (void)selector;
+    return true; /* nothing but a system call can tell */
+}
+
+/* Nanoseconds to what epoll_wait takes; rounded up, so that a timer is never polled for just before its time. */
+static int milliseconds(int64_t timeout)
+{
+    if (timeout < 0)
+        return -1;
+    int64_t rounded = (timeout + 999999) / 1000000;
+    return rounded > INT_MAX ? INT_MAX : (int)rounded;
+}
+
+static int wait_for_events(epoll_selector *self, int64_t timeout)
+{
+#ifdef SYS_epoll_pwait2
+    if (timeout > 0 && !self->no_epoll_pwait2) {
+        struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
+        int count = (int)syscall(SYS_epoll_pwait2, self->fd, self->events, EVENTS_A_WAIT, &limit, NULL, 0);
+        if (count >= 0 || (errno != ENOSYS && errno != EPERM))
+            return count;
+        self->no_epoll_pwait2 = true;
+    }
+#endif
+    return epoll_wait(self->fd, self->events, EVENTS_A_WAIT, milliseconds(timeout));
+}
+
+static int epoll_selector_wait(heddle_selector *selector, int64_t timeout)
+{
+    epoll_selector *self = (epoll_selector *)selector;
+    int count = wait_for_events(self, timeout);
+    self->harvested = count > 0 ? count : 0;
+    return count < 0 && errno != EINTR ? -errno : 0;
+}
+
+static void epoll_harvest(heddle_selector *selector)
+{
+    epoll_selector *self = (epoll_selector *)selector;
+    int count = self->harvested;
+
+    self->harvested = 0;
+    for (int i = 0; i < count; i++) {
+        if (self->events[i].data.u64 == WAKEUP)
+            continue;
+        int fd = (int)self->events[i].data.u64;
+        heddle_fd_entry *entry = heddle_fd_table_find(&self->table, fd);
+        if (!entry || !entry->waiters)
+            continue;
+        bool persistent = entry->waiters->mode == HEDDLE_PERSISTENT;
+        heddle_fd_entry_deliver(entry, from_epoll(self->events[i].events));
+
+        /* One-shot disarmed the whole descriptor: whoever waits for something else has to be armed again. */
+        if (entry->waiters && !persistent) {
+            struct epoll_event event = {
+                .events = to_epoll(heddle_fd_entry_events(entry)) | EPOLLONESHOT,
+                .data.u64 = (uint64_t)fd,
+            };
+            int result = register_fd(self, fd, &event);
+            if (result < 0)
+                heddle_fd_entry_deliver(entry, result);
+        }
+    }
+}
+
+static int epoll_poll(heddle_selector *selector)
+{
+    epoll_selector *self = (epoll_selector *)selector;
+    int result, full;
+    do {
+        result = epoll_selector_wait(selector, 0);
+        full = self->harvested == EVENTS_A_WAIT;
+        epoll_harvest(selector);
+    } while (full);
+    return result;
+}
+
+static void epoll_wake(heddle_selector *selector)
+{
+    heddle_wakeup_signal(&((epoll_selector *)selector)->wakeup);
+}
+
+const heddle_selector_operations heddle_epoll_operations = {
+    .name = "epoll",
+    .probe = epoll_probe,
+    .open = epoll_open,
+    .close = epoll_close,
+    /* Closing our descriptors does not touch the parent's set: an epoll instance lives until its last one. */
+    .abandon = epoll_close,
+    .arm = epoll_arm,
+    .disarm = epoll_disarm,
+    .pending = epoll_pending,
+    .poll = epoll_poll,
+    .wait = epoll_selector_wait,
+    .harvest = epoll_harvest,
+    .wake = epoll_wake,
+};
+
+#endif

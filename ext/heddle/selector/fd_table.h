@@ -1,0 +1,31 @@
+#ifndef HEDDLE_FD_TABLE_H
+#define HEDDLE_FD_TABLE_H
+
+/* The waiters of each descriptor, indexed by it: what epoll, kqueue and select have in common. */
+
+#include "selector.h"
+
+typedef struct {
+    heddle_waiter *waiters;
+    uint8_t registered; /* the selector's own note: what the kernel was told of this descriptor */
+} heddle_fd_entry;
+
+typedef struct {
+    heddle_fd_entry *entries;
+    int size;
+} heddle_fd_table;
+
+/* NULL when there is no memory. */
+heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd);
+/* NULL when nothing was ever kept for this descriptor. */
+heddle_fd_entry *heddle_fd_table_find(heddle_fd_table *table, int fd);
+void heddle_fd_table_free(heddle_fd_table *table);
+
+void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter);
+void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter);
+/* The union of what the waiters ask for. */
+uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
+/* Calls every waiter that asked for one of `ready`, or all of them when `ready` is -errno. One-shot ones leave. */
+void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
+
+#endif

@@ -1,0 +1,282 @@
+/* Before any header: without it macOS refuses descriptors above FD_SETSIZE. */
+#define _DARWIN_UNLIMITED_SELECT 1
+
+#include "fd_table.h"
+#include "selector.h"
+#include "wakeup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/*
+ * What every POSIX system has: the last resort, and the selector whose behaviour the others are compared with.
+ * Level-triggered, also for persistent waiters. fd_set ends at FD_SETSIZE and FD_SET writes past it, so the bit sets
+ * are our own and grow; the kernels take any length.
+ *
+ * A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone hears of
+ * neither: select has no way to ask for them without asking for data too.
+ */
+
+/* The word of the system's fd_set: on big-endian machines its width decides where a bit is. */
+#if defined(__APPLE__) || defined(__NetBSD__) || defined(__OpenBSD__)
+typedef uint32_t word;
+#else
+typedef unsigned long word;
+#endif
+
+enum {
+    WORD_BITS = sizeof(word) * CHAR_BIT,
+    FIRST_WORDS = FD_SETSIZE / WORD_BITS,
+    SETS = 3, /* readable, writable, exceptional */
+};
+
+/* Some systems refuse waits of more than 100,000,000 s; returning early is allowed. */
+static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
+
+static const uint8_t SET_EVENTS[SETS] = {HEDDLE_READABLE, HEDDLE_WRITABLE, HEDDLE_PRIORITY};
+
+typedef struct {
+    heddle_selector base;
+    heddle_wakeup wakeup;
+    heddle_fd_table table;
+    word *wanted[SETS];
+    word *ready[SETS]; /* copies of `wanted` that `wait` works on and `harvest` delivers */
+    int words;         /* length of each set */
+    int used;          /* words above this one are empty in `wanted` */
+    int harvested;     /* words of `ready` that `wait` brought */
+    bool bad;          /* `wait` met a descriptor that is not open */
+} select_selector;
+
+/* -- bit sets ---------------------------------------------------------------------------------------------------- */
+
+static word bit_of(int fd)
+{
+    return (word)1 << (fd % WORD_BITS);
+}
+
+static int grow(select_selector *self, int fd)
+{
+    int words = self->words ? self->words : FIRST_WORDS;
+    while (words <= fd / WORD_BITS)
+        words *= 2;
+    if (words == self->words)
+        return 0;
+    for (int i = 0; i < SETS * 2; i++) {
+        word **set = i < SETS ? &self->wanted[i] : &self->ready[i - SETS];
+        word *grown = realloc(*set, (size_t)words * sizeof(word));
+        if (!grown)
+            return -ENOMEM; /* `words` stays: those that have grown already are only longer than it says */
+        memset(grown + self->words, 0, (size_t)(words - self->words) * sizeof(word));
+        *set = grown;
+    }
+    self->words = words;
+    return 0;
+}
+
+static void want(select_selector *self, int fd, uint8_t events)
+{
+    int at = fd / WORD_BITS;
+    for (int i = 0; i < SETS; i++) {
+        if (events & SET_EVENTS[i])
+            self->wanted[i][at] |= bit_of(fd);
+        else
+            self->wanted[i][at] &= ~bit_of(fd);
+    }
+    if (events && at >= self->used)
+        self->used = at + 1;
+}
+
+static word any(word *const sets[SETS], int at)
+{
+    return sets[0][at] | sets[1][at] | sets[2][at];
+}
+
+/* -- opening and closing ----------------------------------------------------------------------------------------- */
+
+static int select_probe(char *reason, size_t size)
+{
+    (void)reason;
+    (void)size;
+    return 0;
+}
+
+static void select_close(heddle_selector *selector)
+{
+    select_selector *self = (select_selector *)selector;
+    heddle_wakeup_close(&self->wakeup);
+    heddle_fd_table_free(&self->table);
+    for (int i = 0; i < SETS; i++) {
+        free(self->wanted[i]);
+        free(self->ready[i]);
+    }
+    free(self);
+}
+
+static int select_open(heddle_selector **selector)
+{
+    select_selector *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    self->base.operations = &heddle_select_operations;
+    self->wakeup = (heddle_wakeup){-1, -1};
+
+    int result = heddle_wakeup_open(&self->wakeup);
+    if (result == 0)
+        result = grow(self, self->wakeup.read_fd);
+    if (result < 0) {
+        select_close(&self->base);
+        return result;
+    }
+    want(self, self->wakeup.read_fd, HEDDLE_READABLE);
+    *selector = &self->base;
+    return 0;
+}
+
+/* -- waiters ----------------------------------------------------------------------------------------------------- */
+
+static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
+{
+    select_selector *self = (select_selector *)selector;
+    struct stat status;
+    /* Also finds a descriptor that is not open: some kernels ignore those above the highest open one. */
+    if (fstat(waiter->fd, &status) != 0)
+        return -errno;
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+        return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
+
+    heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
+    if (!entry || grow(self, waiter->fd) < 0)
+        return -ENOMEM;
+    heddle_fd_entry_link(entry, waiter);
+    want(self, waiter->fd, heddle_fd_entry_events(entry));
+    return 0;
+}
+
+static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
+{
+    select_selector *self = (select_selector *)selector;
+    heddle_fd_entry *entry = heddle_fd_table_find(&self->table, waiter->fd);
+    int at = waiter->fd / WORD_BITS;
+
+    heddle_fd_entry_unlink(entry, waiter);
+    want(self, waiter->fd, heddle_fd_entry_events(entry));
+    /* What was brought and not delivered must not reach whoever waits on this number next. */
+    for (int i = 0; i < SETS; i++)
+        self->ready[i][at] &= self->wanted[i][at] | ~bit_of(waiter->fd);
+}
+
+/* -- events ------------------------------------------------------------------------------------------------------ */
+
+static bool select_pending(heddle_selector *selector)
+{
+    (void)selector;
+    return true; /* nothing but a system call can tell */
+}
+
+static int select_wait(heddle_selector *selector, int64_t timeout)
+{
+    select_selector *self = (select_selector *)selector;
+    while (self->used > 0 && !any(self->wanted, self->used - 1))
+        self->used--;
+    for (int i = 0; i < SETS; i++)
+        memcpy(self->ready[i], self->wanted[i], (size_t)self->used * sizeof(word));
+    self->harvested = 0;
+
+    if (timeout > LONGEST_WAIT)
+        timeout = LONGEST_WAIT;
+    struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
+    int count = pselect(self->used * WORD_BITS, (fd_set *)self->ready[0], (fd_set *)self->ready[1],
+                        (fd_set *)self->ready[2], timeout < 0 ? NULL : &limit, NULL);
+    if (count < 0) {
+        self->bad = errno == EBADF;
+        return errno == EINTR || errno == EBADF ? 0 : -errno;
+    }
+    if (count == 0)
+        return 0;
+    self->harvested = self->used;
+    /* Here and not in `harvest`: a wake-up after this return is for the next wait. */
+    int fd = self->wakeup.read_fd;
+    if (self->ready[0][fd / WORD_BITS] & bit_of(fd)) {
+        self->ready[0][fd / WORD_BITS] &= ~bit_of(fd);
+        heddle_wakeup_drain(&self->wakeup);
+    }
+    return 0;
+}
+
+static void deliver(select_selector *self, int fd, int ready)
+{
+    heddle_fd_entry *entry = heddle_fd_table_find(&self->table, fd);
+    if (!entry || !entry->waiters)
+        return;
+    heddle_fd_entry_deliver(entry, ready);
+    /* A callback may have grown the table. */
+    want(self, fd, heddle_fd_entry_events(heddle_fd_table_find(&self->table, fd)));
+}
+
+static void deliver_bad(select_selector *self)
+{
+    for (int at = 0; at < self->used; at++) {
+        for (word bits = any(self->wanted, at); bits; bits &= bits - 1) {
+            int fd = at * WORD_BITS + __builtin_ctzl(bits);
+            if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+                deliver(self, fd, -EBADF);
+        }
+    }
+}
+
+static void select_harvest(heddle_selector *selector)
+{
+    select_selector *self = (select_selector *)selector;
+    int words = self->harvested;
+
+    self->harvested = 0;
+    if (self->bad) {
+        self->bad = false;
+        deliver_bad(self);
+    }
+    for (int at = 0; at < words; at++) {
+        word bits;
+        while ((bits = any(self->ready, at))) {
+            int fd = at * WORD_BITS + __builtin_ctzl(bits), ready = 0;
+            for (int i = 0; i < SETS; i++) {
+                if (self->ready[i][at] & bit_of(fd))
+                    ready |= SET_EVENTS[i];
+                self->ready[i][at] &= ~bit_of(fd);
+            }
+            deliver(self, fd, ready);
+        }
+    }
+}
+
+static int select_poll(heddle_selector *selector)
+{
+    int result = select_wait(selector, 0);
+    select_harvest(selector);
+    return result;
+}
+
+static void select_wake(heddle_selector *selector)
+{
+    heddle_wakeup_signal(&((select_selector *)selector)->wakeup);
+}
+
+const heddle_selector_operations heddle_select_operations = {
+    .name = "select",
+    .probe = select_probe,
+    .open = select_open,
+    .close = select_close,
+    .abandon = select_close,
+    .arm = select_arm,
+    .disarm = select_disarm,
+    .pending = select_pending,
+    .poll = select_poll,
+    .wait = select_wait,
+    .harvest = select_harvest,
+    .wake = select_wake,
+};

@@ -1,0 +1,25 @@
+#include "selector.h"
+
+#include <string.h>
+
+/* Best first: the order in which Heddle::Selector.best tries them. docs/selectors.md has the figures behind it. */
+const heddle_selector_operations *const heddle_selectors[] = {
+#ifdef __linux__
+    &heddle_io_uring_operations,
+    &heddle_epoll_operations,
+#endif
+#ifdef HAVE_SYS_EVENT_H
+    &heddle_kqueue_operations,
+#endif
+    &heddle_select_operations,
+    NULL,
+};
+
+const heddle_selector_operations *heddle_selector_find(const char *name)
+{
+    for (int i = 0; heddle_selectors[i]; i++) {
+        if (strcmp(heddle_selectors[i]->name, name) == 0)
+            return heddle_selectors[i];
+    }
+    return NULL;
+}

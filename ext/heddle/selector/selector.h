@@ -1,0 +1,116 @@
+#ifndef HEDDLE_SELECTOR_H
+#define HEDDLE_SELECTOR_H
+
+/*
+ * One interface over io_uring, epoll, kqueue and select.
+ *
+ * A selector knows waiters only: records with a callback, owned by whoever waits. It has no notion of fibers and
+ * does not include Ruby's headers, so that it can be tested and fuzzed alone.
+ *
+ * Threads: everything but `wake` is called by the thread that owns the selector. `wait` is the only function that
+ * blocks, and the only one that runs without Ruby's global lock; it never calls a callback.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Readiness, with the values of IO::READABLE, IO::PRIORITY and IO::WRITABLE. */
+enum {
+    HEDDLE_READABLE = 1,
+    HEDDLE_PRIORITY = 2,
+    HEDDLE_WRITABLE = 4,
+};
+
+/* What a callback is told in `flags`. */
+enum {
+    HEDDLE_COMPLETION = 1, /* result is bytes or -errno; without it, a readiness mask or -errno */
+    HEDDLE_MORE = 2,       /* the waiter stays armed: more events follow */
+};
+
+/* How a waiter is armed. */
+enum {
+    HEDDLE_ONE_SHOT = 0,
+    HEDDLE_PERSISTENT = 1, /* stays armed; the owner consumes until EAGAIN at each event (edge semantics) */
+};
+
+typedef struct heddle_selector heddle_selector;
+typedef struct heddle_waiter heddle_waiter;
+
+/* May arm, disarm and submit other waiters; must not block and must not run Ruby code. */
+typedef void heddle_waiter_fn(heddle_waiter *waiter, int result, uint32_t flags);
+
+struct heddle_waiter {
+    heddle_waiter_fn *fn;
+    int fd;
+    uint8_t events;   /* mask of HEDDLE_READABLE … that is waited for */
+    uint8_t mode;     /* HEDDLE_ONE_SHOT or HEDDLE_PERSISTENT */
+    bool armed;       /* the selector holds this record */
+    uint32_t slot;    /* io_uring: the operation's slot */
+    heddle_waiter *next, *previous; /* epoll, kqueue, select: the waiters of one descriptor */
+};
+
+typedef enum {
+    HEDDLE_OPERATION_READ,
+    HEDDLE_OPERATION_WRITE,
+    HEDDLE_OPERATION_WAITID,
+} heddle_operation_code;
+
+/* A completion. The selector owns `buffer` from submit until the waiter's callback came without HEDDLE_MORE. */
+typedef struct {
+    heddle_operation_code code;
+    int fd;          /* READ, WRITE: descriptor; WAITID: the id */
+    void *buffer;    /* WAITID: a siginfo_t */
+    uint32_t length; /* WAITID: the kind of id */
+    int64_t offset;  /* -1: the file's own position; WAITID: options */
+} heddle_operation;
+
+typedef struct {
+    const char *name;
+
+    /* 0 when this machine can run it, else -errno, with a reason that a person can read. */
+    int (*probe)(char *reason, size_t size);
+
+    int (*open)(heddle_selector **selector);
+    void (*close)(heddle_selector *selector);
+    /* In a child after fork: give back what belongs to this process and touch nothing shared with the parent. */
+    void (*abandon)(heddle_selector *selector);
+
+    /* Waits for readiness. 0: armed; > 0: this mask is ready at once and nothing is armed; < 0: -errno. */
+    int (*arm)(heddle_selector *selector, heddle_waiter *waiter);
+    /* On return the waiter is forgotten and its callback will not be called. */
+    void (*disarm)(heddle_selector *selector, heddle_waiter *waiter);
+
+    /* Completions: NULL where the platform has none; -ENOSYS where this operation is missing. */
+    int (*submit)(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation);
+    /* Asks for an early end: the waiter's last event still comes. */
+    void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
+
+    /* Would `poll` find or do anything? Cheap, makes no system call where the platform allows. */
+    bool (*pending)(heddle_selector *selector);
+    /* Submits, takes what is there without blocking, and calls the callbacks. 0 or -errno. */
+    int (*poll)(heddle_selector *selector);
+    /* Submits and blocks until an event, a wake-up or `timeout` nanoseconds (< 0: for ever). 0 or -errno. */
+    int (*wait)(heddle_selector *selector, int64_t timeout);
+    /* Calls the callbacks for what `wait` brought. */
+    void (*harvest)(heddle_selector *selector);
+    /* From any thread: the wait under way, or else the next one, returns at once. */
+    void (*wake)(heddle_selector *selector);
+} heddle_selector_operations;
+
+/* Each selector begins with this. */
+struct heddle_selector {
+    const heddle_selector_operations *operations;
+};
+
+extern const heddle_selector_operations heddle_io_uring_operations;
+extern const heddle_selector_operations heddle_epoll_operations;
+extern const heddle_selector_operations heddle_kqueue_operations;
+extern const heddle_selector_operations heddle_select_operations;
+
+/* The selectors built into this library, best first, ended by NULL. */
+extern const heddle_selector_operations *const heddle_selectors[];
+
+const heddle_selector_operations *heddle_selector_find(const char *name);
+
+#endif

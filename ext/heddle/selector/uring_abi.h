@@ -1,0 +1,50 @@
+#ifndef HEDDLE_URING_ABI_H
+#define HEDDLE_URING_ABI_H
+
+/*
+ * What the kernel's header of the machine we are built on may lack. These numbers are kernel ABI; whether the
+ * running kernel has them is asked at run time, so that a library built on an old machine uses a new kernel whole.
+ */
+
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+
+#ifndef __NR_io_uring_setup
+#define __NR_io_uring_setup 425
+#define __NR_io_uring_enter 426
+#define __NR_io_uring_register 427
+#endif
+
+enum {
+    HEDDLE_SETUP_CQSIZE = 1u << 3,
+    HEDDLE_SETUP_SUBMIT_ALL = 1u << 7,      /* 5.18 */
+    HEDDLE_SETUP_TASKRUN_FLAG = 1u << 9,    /* 5.19 */
+    HEDDLE_SETUP_SINGLE_ISSUER = 1u << 12,  /* 6.0 */
+    HEDDLE_SETUP_DEFER_TASKRUN = 1u << 13,  /* 6.1 */
+
+    HEDDLE_FEAT_SINGLE_MMAP = 1u << 0,
+    HEDDLE_FEAT_NODROP = 1u << 1,
+    HEDDLE_FEAT_EXT_ARG = 1u << 8,
+
+    HEDDLE_ENTER_GETEVENTS = 1u << 0,
+    HEDDLE_ENTER_EXT_ARG = 1u << 3,
+    HEDDLE_ENTER_REGISTERED_RING = 1u << 4, /* 5.18 */
+
+    HEDDLE_SQ_CQ_OVERFLOW = 1u << 1,
+    HEDDLE_SQ_TASKRUN = 1u << 2,
+
+    HEDDLE_REGISTER_PROBE = 8,
+    HEDDLE_REGISTER_RING_FDS = 20,
+
+    HEDDLE_CQE_F_MORE = 1u << 1,
+    HEDDLE_POLL_MULTISHOT = 1u << 0,
+
+    HEDDLE_OP_POLL_ADD = 6,
+    HEDDLE_OP_POLL_REMOVE = 7,
+    HEDDLE_OP_ASYNC_CANCEL = 14,
+    HEDDLE_OP_READ = 22,
+    HEDDLE_OP_WRITE = 23,
+    HEDDLE_OP_WAITID = 50,                  /* 6.7 */
+};
+
+#endif

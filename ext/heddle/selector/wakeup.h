@@ -1,0 +1,16 @@
+#ifndef HEDDLE_WAKEUP_H
+#define HEDDLE_WAKEUP_H
+
+/* A descriptor that another thread can make readable: an eventfd on Linux, a pipe elsewhere. */
+
+typedef struct {
+    int read_fd;
+    int write_fd; /* the same as read_fd for an eventfd */
+} heddle_wakeup;
+
+int heddle_wakeup_open(heddle_wakeup *wakeup); /* 0 or -errno */
+void heddle_wakeup_close(heddle_wakeup *wakeup);
+void heddle_wakeup_signal(heddle_wakeup *wakeup); /* from any thread, also from a signal handler */
+void heddle_wakeup_drain(heddle_wakeup *wakeup);
+
+#endif
