@@ -2,19 +2,7 @@
 
 # Loaded first by every test. One file runs by itself: `ruby -Ilib -Itest test/x_test.rb`.
 
-require "rbconfig"
-
-# The gems that bin/setup installed for this Ruby, without the start-up time of Bundler. In the
-# environment, so that programs which a test starts find them too.
-gems = File.expand_path("../vendor/bundle/ruby/#{RbConfig::CONFIG["ruby_version"]}", __dir__)
-unless Gem.path.include?(gems) || defined?(Bundler::ORIGINAL_ENV) || !File.directory?(gems)
-  ENV["GEM_PATH"] = [gems, *Gem.path].uniq.join(File::PATH_SEPARATOR)
-  Gem.clear_paths
-end
-
-lib = File.expand_path("../lib", __dir__)
-$LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)
-
+require_relative "../bin/support/gem_paths"
 require "minitest/autorun"
 
 module Heddle

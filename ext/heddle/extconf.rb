@@ -72,14 +72,14 @@ $CFLAGS << " -std=gnu17 -D_GNU_SOURCE=1 -fvisibility=hidden -MMD -MP"
 $CFLAGS << " -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Wwrite-strings"
 if ENV["HEDDLE_DEBUG"] == "1"
   $CFLAGS << " -Og -g3 -DHEDDLE_DEBUG=1"
-elsif ENV["HEDDLE_SANITIZE"].to_s != ""
+elsif (sanitizers = ENV.fetch("HEDDLE_SANITIZE", "")) != ""
   # asan-stack is off: Ruby leaves frames by longjmp and reuses fiber stacks without telling ASan,
   # so that its marks around locals would be reported in frames that have done nothing wrong.
   $CPPFLAGS << " -U_FORTIFY_SOURCE"
-  $CFLAGS << " -O1 -g3 -DHEDDLE_DEBUG=1 -fno-omit-frame-pointer -fsanitize=#{ENV["HEDDLE_SANITIZE"]}"
+  $CFLAGS << " -O1 -g3 -DHEDDLE_DEBUG=1 -fno-omit-frame-pointer -fsanitize=#{sanitizers}"
   $CFLAGS << " -fno-sanitize-recover=undefined"
   $CFLAGS << (try_cflags("--param=asan-stack=0") ? " --param=asan-stack=0" : " -mllvm -asan-stack=0")
-  $LDFLAGS << " -fsanitize=#{ENV["HEDDLE_SANITIZE"]}"
+  $LDFLAGS << " -fsanitize=#{sanitizers}"
 else
   $CFLAGS << " -O3 -g"
   # A symbol that nobody defines stops the build, not the first program that needs it.
