@@ -1,0 +1,167 @@
+# frozen_string_literal: true
+
+require "socket"
+
+require_relative "resolver/address_order"
+require_relative "resolver/answer"
+require_relative "resolver/cache"
+require_relative "resolver/configuration"
+require_relative "resolver/exchange"
+require_relative "resolver/hosts"
+require_relative "resolver/literal"
+require_relative "resolver/name"
+require_relative "resolver/name_servers"
+require_relative "resolver/name_sources"
+require_relative "resolver/query"
+require_relative "resolver/reply"
+require_relative "resolver/resolution_error"
+require_relative "resolver/single_flight"
+require_relative "resolver/system_resolver"
+require_relative "resolver/watched_file"
+
+module Heddle
+  module Net
+    # Turns a host name into addresses without holding up the loop: every wait is a wait of the calling fiber alone.
+    # Where no scheduler is set it waits as any blocking Ruby code does.
+    #
+    # The order is libc's: numeric addresses as they are, then the sources of `/etc/nsswitch.conf`, usually the hosts
+    # file and then DNS with the search list and the options of `resolv.conf` (`ndots`, `timeout`, `attempts`,
+    # `rotate`, `use-vc`, `no-aaaa`). All three files are read again when they change. A and AAAA records are asked
+    # for at once; answers are kept for as long as their TTL says (RFC 1035), absent names for as long as the zone's
+    # SOA says (RFC 2308). Fibers that ask for one name at the same time share one query.
+    #
+    # Names that only another source of nsswitch.conf can know (mdns, resolve, ldap …) are looked up by libc in a
+    # thread, and so is every name on macOS, whose resolv.conf tells only part of what its own resolver knows.
+    #
+    # A resolver belongs to one scheduler. It has no global state and can be made in any Ractor.
+    #
+    # @example
+    #   Heddle::Net::Resolver.new.addresses("localhost") # => ["::1", "127.0.0.1"]
+    class Resolver
+      HOSTS = "/etc/hosts"
+      RESOLV_CONF = "/etc/resolv.conf"
+      NSSWITCH = "/etc/nsswitch.conf"
+
+      # Names kept in the cache; the one that was not asked for the longest goes first.
+      CACHE_SIZE = 1_000
+
+      LOOPBACK = ["127.0.0.1", "::1"].freeze
+
+      # @param hosts [String] path of the hosts file
+      # @param resolv_conf [String] path of the resolver's configuration; not read when `nameservers` are given
+      # @param nsswitch [String, nil] path of the list of sources; nil: the hosts file, then DNS
+      # @param nameservers [Array<Array(String, Integer)>, nil] numeric addresses and ports to ask instead of those
+      #   in `resolv_conf`, which with `nsswitch` is then left unread
+      # @param options [Hash] with `nameservers` only: `search:` (Array of domains), `ndots:`, `timeout:` (seconds for
+      #   one try), `attempts:`, `rotate:`, `use_vc:`, `no_aaaa:`
+      # @param cache_size [Integer] names to keep
+      # @param clock [#call] seconds of a clock that only goes forward
+      # @param reachable [#call] whether this machine has a route to an address (String)
+      # @raise [ArgumentError] when a name server is no numeric address
+      def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
+                     cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
+        raise ArgumentError, "#{options.keys.join(", ")}: only together with nameservers:" if !nameservers && options.any?
+
+        @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+        @hosts = WatchedFile.new(hosts) { |text| Hosts.parse(text) }
+        @configuration = configuration_source(resolv_conf, nameservers, options)
+        @sources = source_list(nsswitch, nameservers)
+        @system = SystemResolver.new
+        @order = AddressOrder.new(reachable)
+        @cache = Cache.new(cache_size, @clock)
+        @flights = SingleFlight.new
+      end
+
+      # The addresses of a host, in the order in which to try them.
+      #
+      # @param host [String] a name or a numeric address; a trailing dot keeps the search list away
+      # @return [Array<String>] numeric addresses (frozen); empty when the name does not exist or has none
+      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server gave an answer
+      def addresses(host)
+        host = host.to_str
+        literal = Literal.parse(host)
+        return literal if literal
+
+        name = Name.parse(host)
+        name ? find(name) : [].freeze
+      end
+
+      # Forgets every answer that is kept.
+      def clear
+        @cache.clear
+      end
+
+      private
+
+      def find(name)
+        @sources.value.plan(name.to_s).each do |source|
+          # Only the hosts file may say anything about names that RFC 6761 reserves.
+          next if source != :files && name.reserved?
+
+          found = look_in(source, name)
+          return found unless found.empty?
+        end
+        name.localhost? ? @order.sort(LOOPBACK) : [].freeze
+      end
+
+      def look_in(source, name)
+        case source
+        when :files then @order.sort(@hosts.value[name.to_s])
+        when :dns then look_up(name)
+        when :system then @flights.share(name.to_s) { @system.addresses(name.to_s) }
+        end
+      end
+
+      # Walks the search list. A server's failure for one candidate does not hide a later one; silence ends the walk,
+      # because each candidate would have to wait for it anew.
+      def look_up(name)
+        configuration = current_configuration
+        failure = nil
+        name.candidates(configuration).each do |candidate|
+          found = resolve(candidate, configuration)
+          return found unless found.empty?
+        rescue ResolutionError => e
+          raise if e.silent?
+
+          failure ||= e
+        end
+        raise failure if failure
+
+        [].freeze
+      end
+
+      def resolve(candidate, configuration)
+        @cache.fetch(candidate) || @flights.share(candidate) do
+          answer = NameServers.new(configuration, @clock).addresses(candidate)
+          found = @order.sort(answer.addresses)
+          @cache.store(candidate, found, answer.ttl) if configuration.equal?(@known)
+          found
+        end
+      end
+
+      # What was learned from other name servers is not true of these.
+      def current_configuration
+        current = @configuration.value
+        @cache.clear unless current.equal?(@known)
+        @known = current
+      end
+
+      def configuration_source(path, nameservers, options)
+        return WatchedFile.new(path) { |text| Configuration.parse(text, path) } unless nameservers
+
+        Fixed.new(Configuration.new(nameservers: nameservers, **options))
+      end
+
+      def source_list(path, nameservers)
+        return Fixed.new(NameSources.libc_only) if !nameservers && RUBY_PLATFORM.include?("darwin")
+        return Fixed.new(NameSources.usual) if nameservers || !path
+
+        WatchedFile.new(path) { |text| NameSources.parse(text) }
+      end
+
+      # Stands where a WatchedFile would when the value was given.
+      Fixed = Struct.new(:value)
+      private_constant :Fixed
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Sorts addresses for those who try one after the other, as libc does (RFC 6724, section 6): those of a family
+      # that has no route come last (rule 1), then by precedence in the policy table (rule 6), else as they came.
+      class AddressOrder
+        # prefix (first bytes of the address as hexadecimal) => precedence, from RFC 6724, section 2.1
+        POLICY = {
+          "00000000000000000000000000000001" => 50,
+          "20010000" => 5,
+          "2002" => 30,
+          "3ffe" => 1,
+          "fc" => 3,
+          "fd" => 3
+        }.freeze
+        SITE_LOCAL = /\Afe[c-f]/
+        IPV4 = 35
+        IPV6 = 40
+
+        # Any port but 0: nothing is sent.
+        PROBE_PORT = 9
+
+        # @param reachable [#call, nil] takes an address (String); nil asks the kernel's routing table
+        def initialize(reachable = nil)
+          @reachable = reachable || method(:route?)
+        end
+
+        # @param addresses [Array<String>]
+        # @return [Array<String>] frozen
+        def sort(addresses)
+          families = addresses.group_by { |address| address.include?(":") }
+          return addresses.frozen? ? addresses : addresses.dup.freeze if families.size < 2
+
+          unreachable = families.reject { |_, some| @reachable.call(some.first) }
+          addresses.sort_by.with_index do |address, index|
+            [unreachable.key?(address.include?(":")) ? 1 : 0, -precedence(address), index]
+          end.freeze
+        end
+
+        private
+
+        def precedence(address)
+          return IPV4 unless address.include?(":")
+
+          hex = Addrinfo.udp(address.split("%").first, PROBE_PORT).to_sockaddr.byteslice(8, 16).unpack1("H*")
+          return 1 if SITE_LOCAL.match?(hex)
+
+          POLICY.find { |prefix, _| hex.start_with?(prefix) }&.last || IPV6
+        end
+
+        # Connecting a datagram socket makes the kernel look for a route and a source address, and sends nothing.
+        def route?(address)
+          target = Addrinfo.getaddrinfo(address, PROBE_PORT, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
+          socket = Socket.new(target.pfamily, :DGRAM)
+          socket.connect(target)
+          true
+        rescue SystemCallError, SocketError
+          false
+        ensure
+          socket&.close
+        end
+      end
+    end
+  end
+end

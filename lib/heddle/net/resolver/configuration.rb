@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Which name servers to ask and how, as in resolv.conf(5). Frozen.
+      class Configuration
+        PORT = 53
+        # libc asks no more than this many.
+        MAX_SERVERS = 3
+        MAX_NDOTS = 15
+        MAX_TIMEOUT = 30
+        MAX_ATTEMPTS = 5
+
+        # name of an option => the keyword and the greatest value that libc takes
+        NUMBERS = {
+          "ndots" => [:ndots, MAX_NDOTS].freeze,
+          "timeout" => [:timeout, MAX_TIMEOUT].freeze,
+          "attempts" => [:attempts, MAX_ATTEMPTS].freeze
+        }.freeze
+        FLAGS = { "rotate" => :rotate, "use-vc" => :use_vc, "no-aaaa" => :no_aaaa }.freeze
+
+        # Reads a resolv.conf. The environment's LOCALDOMAIN and RES_OPTIONS go before the file, as in libc.
+        # @param text [String]
+        # @param origin [String] the file's path, for error messages
+        # @param environment [#[]]
+        # @return [Configuration]
+        def self.parse(text, origin = "resolv.conf", environment = ENV)
+          settings = { nameservers: [], search: nil, origin: origin }
+          text.each_line { |line| read_line(line, settings) }
+          read_options(environment["RES_OPTIONS"].to_s.split, settings)
+          local = environment["LOCALDOMAIN"].to_s.split
+          settings[:search] = local unless local.empty?
+          settings[:search] ||= own_domain
+          settings[:nameservers] << ["127.0.0.1", PORT] if settings[:nameservers].empty?
+          new(**settings)
+        end
+
+        def self.read_line(line, settings)
+          return if line.start_with?("#", ";")
+
+          keyword, *words = line.split
+          case keyword
+          when "nameserver" then read_server(words.first, settings[:nameservers])
+          when "search" then settings[:search] = words
+          when "domain" then settings[:search] = words.first(1)
+          when "options" then read_options(words, settings)
+          end
+        end
+
+        # libc passes over a server that is no address; a name could not be resolved before there is a server.
+        def self.read_server(address, servers)
+          servers << [address, PORT] if address && servers.size < MAX_SERVERS && !Array(Literal.parse(address)).empty?
+        end
+
+        def self.read_options(words, settings)
+          words.each do |word|
+            name, number = word.split(":", 2)
+            if FLAGS.key?(name)
+              settings[FLAGS[name]] = true
+            elsif NUMBERS.key?(name) && number&.match?(/\A\d+\z/)
+              key, most = NUMBERS[name]
+              settings[key] = number.to_i.clamp(key == :ndots ? 0 : 1, most)
+            end
+          end
+        end
+
+        def self.own_domain
+          Socket.gethostname.split(".", 2).drop(1)
+        end
+        private_class_method :read_line, :read_server, :read_options, :own_domain
+
+        attr_reader :servers, :search, :ndots, :timeout, :attempts, :origin
+
+        # @param nameservers [Array<Array(String, Integer)>] numeric addresses and ports
+        # @param search [Array<String>] domains
+        # @param ndots [Integer] dots from which on a name is asked for as it is before the search list
+        # @param timeout [Numeric] seconds that a server has for one try
+        # @param attempts [Integer] rounds through the servers
+        # @param rotate [Boolean] start each lookup with another server
+        # @param use_vc [Boolean] always TCP
+        # @param no_aaaa [Boolean] ask for IPv4 addresses only
+        # @param origin [String] where the servers are named, for error messages
+        def initialize(nameservers:, search: [], ndots: 1, timeout: 5, attempts: 2, rotate: false, use_vc: false,
+                       no_aaaa: false, origin: "nameservers:")
+          @servers = nameservers.map { |address, port| server(address, port || PORT) }.freeze
+          @search = search.map { |domain| domain.b.downcase.chomp(".").freeze }.reject(&:empty?).freeze
+          @ndots = ndots
+          @timeout = timeout
+          @attempts = attempts
+          @rotate = rotate
+          @use_vc = use_vc
+          @no_aaaa = no_aaaa
+          @origin = origin
+          freeze
+        end
+
+        def rotate? = @rotate
+        def use_vc? = @use_vc
+
+        # @return [Array<Integer>] record types to ask for
+        def types
+          @no_aaaa ? [Query::A].freeze : [Query::A, Query::AAAA].freeze
+        end
+
+        private
+
+        def server(address, port)
+          Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
+        rescue SocketError
+          raise ArgumentError, "name server #{address.inspect} is no numeric address; write it as 192.0.2.1 or 2001:db8::1"
+        end
+      end
+    end
+  end
+end

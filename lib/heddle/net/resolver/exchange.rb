@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Asks one name server a few questions at once and collects its replies, within one time limit for each transport.
+      # Every exchange has a socket, and so a source port, of its own (RFC 5452).
+      class Exchange
+        # Without EDNS a server sends at most 512 bytes; more is taken from those that don't care.
+        MAX_DATAGRAM = 4_096
+        # So many messages that answer nothing are a fault or somebody who guesses ids: then TCP, where guessing is no
+        # use.
+        MAX_STRAYS = 32
+
+        attr_reader :replies
+
+        # @param server [Addrinfo]
+        # @param queries [Array<Query>]
+        # @param timeout [Numeric] seconds
+        # @param clock [#call]
+        # @param use_vc [Boolean] TCP only
+        def initialize(server, queries, timeout:, clock:, use_vc: false)
+          @server = server
+          @queries = queries
+          @timeout = timeout
+          @clock = clock
+          @use_vc = use_vc
+          @replies = {}
+          @errors = []
+        end
+
+        # @return [Exchange] self, with {#replies} (Query => Reply) for the questions that the server replied to
+        def run
+          ask_by_tcp = @use_vc ? @queries : over_udp
+          ask_by_tcp.each { |query| over_tcp(query) }
+          self
+        end
+
+        # Whether the server sent nothing within the time limit.
+        def silent? = @replies.empty? && @errors.empty?
+
+        # @return [String, nil] what kept the server from answering all questions
+        def trouble
+          failed = @replies.each_value.filter_map { |reply| reply.error if reply.failed? }
+          return failed.uniq.join(", ") unless failed.empty?
+          return @errors.uniq.join(", ") unless @errors.empty?
+
+          "no answer within #{@timeout} s" if @replies.size < @queries.size
+        end
+
+        private
+
+        # @return [Array<Query>] questions that need TCP
+        def over_udp
+          strays = 0
+          open_socket(:DGRAM) do |socket, deadline|
+            @queries.each { |query| socket.send(query.bytes, 0) }
+            until waiting.empty? || strays >= MAX_STRAYS
+              bytes = receive(socket, MAX_DATAGRAM, deadline) or break
+              strays += 1 unless accept(bytes)
+            end
+          end
+          cut_off = @replies.select { |_, reply| reply.truncated? }.keys
+          strays < MAX_STRAYS ? cut_off : cut_off | waiting
+        end
+
+        def over_tcp(query)
+          @replies.delete(query)
+          open_socket(:STREAM) do |socket, deadline|
+            transmit(socket, [query.bytes.bytesize].pack("n") << query.bytes, deadline) or break
+            size = read_exactly(socket, 2, deadline) or break
+            bytes = read_exactly(socket, size.unpack1("n"), deadline) or break
+            accept(bytes) or @errors << "an answer by TCP that does not fit the question"
+          end
+        end
+
+        def open_socket(kind)
+          deadline = @clock.call + @timeout
+          socket = Socket.new(@server.pfamily, kind)
+          if connect(socket, deadline)
+            yield socket, deadline
+          end
+        rescue SystemCallError, EOFError => e
+          @errors << e.message
+        ensure
+          socket&.close
+        end
+
+        def waiting = @queries.reject { |query| @replies.key?(query) }
+
+        def accept(bytes)
+          waiting.any? do |query|
+            reply = Reply.read(bytes, query)
+            @replies[query] = reply if reply
+          end
+        end
+
+        def connect(socket, deadline)
+          until socket.connect_nonblock(@server.to_sockaddr, exception: false) == 0
+            return false unless wait(socket, :wait_writable, deadline)
+          end
+          true
+        rescue Errno::EISCONN
+          true
+        end
+
+        # @return [String, nil] nil when the time is over
+        def receive(socket, size, deadline)
+          while (bytes = socket.recv_nonblock(size, exception: false)) == :wait_readable
+            return nil unless wait(socket, :wait_readable, deadline)
+          end
+          bytes
+        end
+
+        def transmit(socket, bytes, deadline)
+          until bytes.empty?
+            sent = socket.write_nonblock(bytes, exception: false)
+            if sent == :wait_writable
+              return false unless wait(socket, :wait_writable, deadline)
+            else
+              bytes = bytes.byteslice(sent..)
+            end
+          end
+          true
+        end
+
+        def read_exactly(socket, size, deadline)
+          bytes = +"".b
+          while bytes.bytesize < size
+            part = receive(socket, size - bytes.bytesize, deadline) or return nil
+            raise EOFError, "connection closed by the name server" if part.empty?
+
+            bytes << part
+          end
+          bytes
+        end
+
+        def wait(socket, direction, deadline)
+          left = deadline - @clock.call
+          left.positive? && socket.public_send(direction, left)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Addresses written as numbers, in every way that libc reads: dotted, inet_aton(3)'s short and hexadecimal
+      # forms, IPv6 with and without a zone.
+      module Literal
+        # The shape is enough to keep a host away from name servers; libc decides whether it is an address.
+        SHAPE = /:|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
+        PLAIN = /\A(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\z)|\z)){4}\z/
+
+        # @param host [String]
+        # @return [Array<String>, nil] the address; empty when it is shaped like one and is none; nil for a name
+        def self.parse(host)
+          return [host.dup.freeze].freeze if PLAIN.match?(host)
+          return nil unless SHAPE.match?(host)
+
+          # With AI_NUMERICHOST Ruby does not come back to the scheduler's hook, and libc asks nobody.
+          found = Addrinfo.getaddrinfo(host, nil, nil, :STREAM, nil, Socket::AI_NUMERICHOST)
+          found.map { |address| address.ip_address.freeze }.freeze
+        rescue SocketError
+          [].freeze
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # A host name in lower case, without its final dot.
+      class Name
+        # RFC 1035, section 2.3.4, without the length octets at both ends.
+        MAX_LENGTH = 253
+        MAX_LABEL = 63
+
+        # Reserved by RFC 6761 and RFC 7686: no name server may be asked.
+        NEVER_ASKED = /(?:\A|\.)(?:localhost|invalid|onion)\z/
+        LOCALHOST = /(?:\A|\.)localhost\z/
+        # Control characters and blanks are in no host name, and in a log line they lie.
+        FORBIDDEN = /[\x00-\x20\x7f]/n
+
+        # @param host [String]
+        # @return [Name, nil] nil when no host can be called so
+        def self.parse(host)
+          text = host.b.downcase
+          absolute = text.end_with?(".")
+          text = text.chomp(".")
+          new(text.freeze, absolute) if valid?(text)
+        end
+
+        # @param text [String] bytes
+        def self.valid?(text)
+          return false if text.empty? || text.bytesize > MAX_LENGTH || FORBIDDEN.match?(text)
+
+          text.split(".", -1).all? { |label| label.bytesize.between?(1, MAX_LABEL) }
+        end
+
+        # @param text [String] a valid name without its final dot
+        # @return [String] its labels, each with its length in front, as in a DNS message but for the final zero
+        def self.to_wire(text)
+          text.split(".").map { |label| label.bytesize.chr << label }.join.b
+        end
+
+        # @param wire [String]
+        # @return [String] the name as people write it
+        def self.from_wire(wire)
+          labels = []
+          offset = 0
+          while offset < wire.bytesize
+            size = wire.getbyte(offset)
+            labels << wire.byteslice(offset + 1, size)
+            offset += 1 + size
+          end
+          labels.join(".")
+        end
+
+        def initialize(text, absolute)
+          @text = text
+          @absolute = absolute
+        end
+
+        def to_s = @text
+
+        def localhost? = LOCALHOST.match?(@text)
+
+        # Whether DNS has nothing to say about it.
+        def reserved? = NEVER_ASKED.match?(@text)
+
+        # The full names to ask for, in order, as resolv.conf(5) describes `search` and `ndots`.
+        # @param configuration [Configuration]
+        # @return [Array<String>]
+        def candidates(configuration)
+          return [@text] if @absolute
+
+          searched = configuration.search.map { |domain| "#{@text}.#{domain}".freeze }
+          searched.select! { |full| Name.valid?(full) }
+          (@text.count(".") >= configuration.ndots ? [@text, *searched] : [*searched, @text]).uniq
+        end
+      end
+    end
+  end
+end

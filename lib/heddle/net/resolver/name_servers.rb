@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Asks the configured name servers for the addresses of one full name until one of them knows.
+      class NameServers
+        # Aliases that servers leave for us to follow, one message each.
+        MAX_ALIASES = 8
+        # Where one of the two record types could not be had, what was found is kept no longer than this.
+        PARTIAL_TTL = 30
+
+        # @param configuration [Configuration]
+        # @param clock [#call]
+        def initialize(configuration, clock)
+          @configuration = configuration
+          @clock = clock
+        end
+
+        # @param name [String] a full name
+        # @return [Answer] addresses of all types together
+        # @raise [ResolutionError] when no server answered
+        def addresses(name)
+          types = @configuration.types
+          answers = types.zip(ask(Name.to_wire(name), types).values_at(*types)).to_h.compact
+          answers = answers.to_h { |type, answer| [type, follow(answer, type)] }
+          combine(answers, types.size)
+        end
+
+        private
+
+        # An absent name is absent for all types; a name with addresses is not worth a second wait for the rest.
+        def ask(name, types)
+          answers = {}
+          troubles = {}
+          silent = false
+          each_try do |server|
+            exchange = exchange(server, name, types - answers.keys)
+            exchange.replies.each { |query, reply| answers[query.type] = reply.answer if reply.answer }
+            return answers if enough?(answers, types)
+
+            silent ||= exchange.silent?
+            troubles[server] = exchange.trouble
+          end
+          raise ResolutionError.new(failure(name, troubles), silent: silent)
+        end
+
+        def each_try(&)
+          servers = @configuration.servers
+          servers = servers.rotate(rand(servers.size)) if @configuration.rotate?
+          @configuration.attempts.times { servers.each(&) }
+        end
+
+        def exchange(server, name, types)
+          Exchange.new(server, Query.each_type(name, types), timeout: @configuration.timeout, clock: @clock,
+                                                             use_vc: @configuration.use_vc?).run
+        end
+
+        def enough?(answers, types)
+          answers.size == types.size || answers.each_value.any? { |answer| answer.absent || answer.addresses.any? }
+        end
+
+        def follow(answer, type)
+          MAX_ALIASES.times do
+            return answer unless answer.target
+
+            answer = ask(answer.target, [type]).fetch(type).through(answer)
+          end
+          Answer.none
+        end
+
+        def combine(answers, wanted)
+          absent = answers.values.find(&:absent)
+          return absent if absent && answers.each_value.all? { |answer| answer.addresses.empty? }
+
+          found, empty = answers.values.partition { |answer| answer.addresses.any? }
+          # An empty answer that may not be kept (no SOA) does not keep the addresses from being kept.
+          ttls = found.map(&:ttl) + empty.map(&:ttl).reject { |ttl| ttl.zero? && found.any? }
+          ttls << PARTIAL_TTL if answers.size < wanted && found.any?
+          Answer.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0, absent: false).freeze
+        end
+
+        def failure(name, troubles)
+          text = Name.from_wire(name).inspect
+          tried = troubles.map { |server, trouble| "#{server.ip_address} port #{server.ip_port}: #{trouble}" }
+          "getaddrinfo: no name server could answer for #{text} (#{tried.join("; ")}; #{@configuration.attempts} " \
+            "tries); check the name servers in #{@configuration.origin}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # No name server gave an answer. Programs that rescue SocketError or Socket::ResolutionError meet what they know
+      # from libc: error_code EAI_AGAIN.
+      class ResolutionError < Socket::ResolutionError
+        # @param message [String]
+        # @param silent [Boolean] whether no server answered at all, so that asking for more costs the same wait again
+        def initialize(message, silent: false)
+          super(message)
+          @silent = silent
+        end
+
+        # @return [Integer] Socket::EAI_AGAIN
+        def error_code = Socket::EAI_AGAIN
+
+        def silent? = @silent
+      end
+    end
+  end
+end

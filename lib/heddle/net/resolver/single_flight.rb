@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Lets all who ask for one thing at the same time share one lookup.
+      #
+      # The first asker does the work in its own fiber and carries a baton meanwhile. If it is cancelled or timed out,
+      # it hands the baton to the next in line, who begins anew: nobody fails because somebody else gave up.
+      class SingleFlight
+        def initialize
+          @flights = {}
+        end
+
+        # @param key [Object] what is asked for
+        # @yieldreturn [Object] the result, for all
+        # @raise [SocketError] what the block raised, for all
+        def share(key, &work)
+          flight = (@flights[key] ||= Flight.new)
+          flight.join(&work)
+        ensure
+          @flights.delete(key) if flight&.over? && @flights[key].equal?(flight)
+        end
+
+        # @return [Integer] lookups under way
+        def size = @flights.size
+
+        # @return [Integer] how many wait for somebody else's lookup
+        def waiting(key) = @flights[key]&.waiting || 0
+
+        # One lookup and those who wait for it.
+        class Flight
+          def initialize
+            @askers = 0
+            # Holds the baton while nobody carries it; closed when there is a result.
+            @baton = Thread::Queue.new.push(true)
+          end
+
+          def join(&work)
+            @askers += 1
+            carry(&work) while take_baton
+            raise @error.exception(@error.message) if @error
+
+            @result
+          ensure
+            @askers -= 1
+          end
+
+          def waiting = @baton.num_waiting
+
+          # Nobody can find a result or a colleague here any more.
+          def over? = @baton.closed? || @askers.zero?
+
+          private
+
+          def carry
+            @result = yield
+            @baton.close
+          rescue SocketError => e
+            @error = e
+            @baton.close
+          ensure
+            @baton.push(true) unless @baton.closed?
+          end
+
+          # @return [true, nil] nil when there is a result
+          def take_baton
+            taken = false
+            baton = @baton.pop
+            taken = true
+            baton
+          ensure
+            # Woken for the baton but interrupted before taking it: the queue would wake nobody else for it.
+            @baton.push(true) if !taken && @baton.pop(timeout: 0)
+          end
+        end
+        private_constant :Flight
+      end
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # libc's getaddrinfo(3) in a thread, for names whose sources only libc can ask. The calling fiber waits for the
+      # thread; the loop goes on. libc tells no TTL, so nothing of this is kept.
+      class SystemResolver
+        # Lookups in libc at once; further ones wait. A thread that nobody waits for any more still counts, because
+        # libc can't be interrupted.
+        THREADS = 16
+
+        NOT_FOUND = %i[EAI_NONAME EAI_NODATA EAI_ADDRFAMILY]
+                    .filter_map { |name| Socket.const_get(name) if Socket.const_defined?(name) }.freeze
+
+        # @param lookup [#call] takes a name and returns Addrinfos
+        def initialize(lookup = nil)
+          @lookup = lookup || ->(name) { Addrinfo.getaddrinfo(name, nil, nil, :STREAM) }
+          @running = Thread::SizedQueue.new(THREADS)
+        end
+
+        # @param name [String]
+        # @return [Array<String>] empty when the name does not exist
+        # @raise [SocketError] for any other failure, as libc told it
+        def addresses(name)
+          found = ask(name)
+          raise found if found.is_a?(Exception)
+
+          found.map { |address| address.ip_address.freeze }.uniq.freeze
+        rescue Socket::ResolutionError => e
+          raise unless NOT_FOUND.include?(e.error_code)
+
+          [].freeze
+        end
+
+        private
+
+        def ask(name)
+          answer = Thread::Queue.new
+          @running.push(true)
+          begin
+            start(name, answer)
+          rescue ThreadError => e
+            @running.pop
+            raise SocketError, "getaddrinfo: no thread for libc's resolver (#{e.message}); raise the limit on threads"
+          end
+          answer.pop || raise(SocketError, "getaddrinfo: the thread that looked up #{name} was killed")
+        end
+
+        # The answer travels through a queue and not as the thread's value: Thread#join on Ruby 3.3 takes any wake-up
+        # for the end (Bug #13532).
+        def start(name, answer)
+          Thread.new do
+            answer.push(@lookup.call(name))
+          rescue StandardError => e
+            answer.push(e)
+          ensure
+            answer.close
+            @running.pop
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # The parsed contents of a small local file, parsed again when the file has changed.
+      class WatchedFile
+        # @param path [String]
+        # @yieldparam text [String] the file's bytes; empty when it can't be read
+        # @yieldreturn [Object] what {#value} returns until the file changes
+        def initialize(path, &parse)
+          @path = path
+          @parse = parse
+          @loaded = false
+        end
+
+        # @return [Object] what the block made of the file as it is now
+        def value
+          # One stat and a short read of a local file: on Ruby >= 3.4 the scheduler would otherwise be asked to run
+          # each on a thread, which costs more than the call.
+          Fiber.blocking do
+            stamp = stamp_now
+            load(stamp) unless @loaded && stamp == @stamp
+          end
+          @value
+        end
+
+        private
+
+        # The stamp is older than the text, so a change in between is seen the next time.
+        def load(stamp)
+          @value = @parse.call(text)
+          @stamp = stamp
+          @loaded = true
+        end
+
+        # Inode and size beside the time: a file replaced within one tick of its clock differs in one of them.
+        def stamp_now
+          stat = File.stat(@path)
+          [stat.mtime, stat.size, stat.ino, stat.dev]
+        rescue SystemCallError
+          nil
+        end
+
+        def text
+          File.binread(@path)
+        rescue SystemCallError
+          "".b
+        end
+      end
+    end
+  end
+end
