@@ -128,6 +128,8 @@ static int register_fd(epoll_selector *self, int fd, struct epoll_event *event)
 static int epoll_arm(heddle_selector *selector, heddle_waiter *waiter)
 {
     epoll_selector *self = (epoll_selector *)selector;
+    if (waiter->fd < 0)
+        return -EBADF;
     heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
     if (!entry)
         return -ENOMEM;
@@ -138,7 +140,7 @@ static int epoll_arm(heddle_selector *selector, heddle_waiter *waiter)
         .data.u64 = (uint64_t)waiter->fd,
     };
     int result = register_fd(self, waiter->fd, &event);
-    if (result == -EPERM)
+    if (result == -EPERM && (waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE)))
         return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE); /* a regular file is always ready */
     if (result < 0)
         return result;
@@ -220,7 +222,9 @@ static void epoll_harvest(heddle_selector *selector)
                 .data.u64 = (uint64_t)fd,
             };
             int result = register_fd(self, fd, &event);
-            if (result < 0)
+            if (result == -EPERM) /* the number is a regular file now */
+                heddle_fd_entry_deliver(entry, HEDDLE_READABLE | HEDDLE_WRITABLE);
+            else if (result < 0)
                 heddle_fd_entry_deliver(entry, result);
         }
     }

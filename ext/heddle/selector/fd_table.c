@@ -4,32 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-heddle_fd_entry *heddle_fd_table_find(heddle_fd_table *table, int fd)
+enum { ENTRIES_A_PAGE = 256 };
+
+heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd)
 {
-    return fd >= 0 && fd < table->size ? &table->entries[fd] : NULL;
+    int page = fd / ENTRIES_A_PAGE;
+    return fd >= 0 && page < table->page_count && table->pages[page] ? &table->pages[page][fd % ENTRIES_A_PAGE] : NULL;
 }
 
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd)
 {
-    if (fd >= table->size) {
-        int size = table->size ? table->size : 64;
-        while (size <= fd)
-            size *= 2;
-        heddle_fd_entry *entries = realloc(table->entries, (size_t)size * sizeof(*entries));
-        if (!entries)
+    assert(fd >= 0);
+    int page = fd / ENTRIES_A_PAGE;
+    if (page >= table->page_count) {
+        int count = table->page_count ? table->page_count : 4;
+        while (count <= page)
+            count *= 2;
+        heddle_fd_entry **pages = realloc(table->pages, (size_t)count * sizeof(*pages));
+        if (!pages)
             return NULL;
-        memset(entries + table->size, 0, (size_t)(size - table->size) * sizeof(*entries));
-        table->entries = entries;
-        table->size = size;
+        memset(pages + table->page_count, 0, (size_t)(count - table->page_count) * sizeof(*pages));
+        table->pages = pages;
+        table->page_count = count;
     }
-    return &table->entries[fd];
+    if (!table->pages[page])
+        table->pages[page] = calloc(ENTRIES_A_PAGE, sizeof(heddle_fd_entry));
+    return table->pages[page] ? &table->pages[page][fd % ENTRIES_A_PAGE] : NULL;
 }
 
 void heddle_fd_table_free(heddle_fd_table *table)
 {
-    free(table->entries);
-    table->entries = NULL;
-    table->size = 0;
+    for (int i = 0; i < table->page_count; i++)
+        free(table->pages[i]);
+    free(table->pages);
+    table->pages = NULL;
+    table->page_count = 0;
 }
 
 void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter)
@@ -46,6 +55,8 @@ void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter)
 void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter)
 {
     assert(waiter->armed);
+    if (entry->next_to_call == waiter)
+        entry->next_to_call = waiter->next;
     if (waiter->previous)
         waiter->previous->next = waiter->next;
     else
@@ -66,10 +77,9 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry)
 
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready)
 {
-    /* A callback only enqueues, or re-arms its own waiter at the head of the list: `next` stays valid. */
-    for (heddle_waiter *waiter = entry->waiters, *next; waiter; waiter = next) {
+    for (heddle_waiter *waiter = entry->waiters; waiter; waiter = entry->next_to_call) {
         int result = ready < 0 ? ready : (ready & waiter->events);
-        next = waiter->next;
+        entry->next_to_call = waiter->next;
         if (result == 0)
             continue;
         if (waiter->mode == HEDDLE_PERSISTENT && ready > 0) {
@@ -79,4 +89,5 @@ void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready)
             waiter->fn(waiter, result, 0);
         }
     }
+    entry->next_to_call = NULL;
 }

@@ -7,25 +7,30 @@
 
 typedef struct {
     heddle_waiter *waiters;
-    uint8_t registered; /* the selector's own note: what the kernel was told of this descriptor */
+    heddle_waiter *next_to_call; /* while delivering: whoever unlinks it moves this on */
+    uint8_t registered;          /* the selector's own note: what the kernel was told of this descriptor */
 } heddle_fd_entry;
 
+/* In pages, so that an entry stays where it is while the table grows: a callback may arm any descriptor. */
 typedef struct {
-    heddle_fd_entry *entries;
-    int size;
+    heddle_fd_entry **pages;
+    int page_count;
 } heddle_fd_table;
 
-/* NULL when there is no memory. */
+/* For a descriptor >= 0. NULL when there is no memory. */
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd);
 /* NULL when nothing was ever kept for this descriptor. */
-heddle_fd_entry *heddle_fd_table_find(heddle_fd_table *table, int fd);
+heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd);
 void heddle_fd_table_free(heddle_fd_table *table);
 
 void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter);
 void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter);
 /* The union of what the waiters ask for. */
 uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
-/* Calls every waiter that asked for one of `ready`, or all of them when `ready` is -errno. One-shot ones leave. */
+/*
+ * Calls every waiter that asked for one of `ready`, or all of them when `ready` is -errno. One-shot ones leave.
+ * Callbacks may link and unlink any waiter; those linked meanwhile are not called.
+ */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 
 #endif

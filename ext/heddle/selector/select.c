@@ -147,8 +147,10 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
     /* Also finds a descriptor that is not open: some kernels ignore those above the highest open one. */
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
-    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
-        return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
+        int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
+        return ready ? ready : -EPERM; /* as epoll says: such a file has no urgent data */
+    }
 
     heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
     if (!entry || grow(self, waiter->fd) < 0)
@@ -215,8 +217,7 @@ static void deliver(select_selector *self, int fd, int ready)
     if (!entry || !entry->waiters)
         return;
     heddle_fd_entry_deliver(entry, ready);
-    /* A callback may have grown the table. */
-    want(self, fd, heddle_fd_entry_events(heddle_fd_table_find(&self->table, fd)));
+    want(self, fd, heddle_fd_entry_events(entry));
 }
 
 static void deliver_bad(select_selector *self)

@@ -213,6 +213,16 @@ static uint32_t to_poll(uint8_t events)
     return mask;
 }
 
+/*
+ * Since 5.19 io_uring passes over wake-ups that match nothing but POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c).
+ * Sockets announce urgent data as POLLPRI and POLLRDBAND together, so that asking for both is heard; but then they
+ * announce ordinary data so as well, and what came has to be looked at (see `look_again`).
+ */
+static uint32_t to_uring(uint8_t events)
+{
+    return to_poll(events) | (events & HEDDLE_PRIORITY ? POLLRDBAND : 0);
+}
+
 static int from_poll(int mask, uint8_t wanted)
 {
     int events = 0;
@@ -233,7 +243,7 @@ static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
     struct io_uring_sqe *sqe = prepare((uring_selector *)selector, waiter, true);
     if (!sqe)
         return -ENOMEM;
-    uint32_t mask = to_poll(waiter->events);
+    uint32_t mask = to_uring(waiter->events);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     mask = mask << 16 | mask >> 16; /* poll32_events is stored with its halves swapped there */
 #endif
@@ -246,15 +256,22 @@ static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
 
 static void request_cancel(uring_selector *self, uint32_t index)
 {
+    if (self->slots[index].outstanding > 1)
+        return; /* asked for already */
+    /* Counted first: making room may take the operation's own completion, which must not free the slot. */
+    self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);
-    if (!sqe)
-        return; /* the operation ends by itself, or with the ring; its slot stays taken until then */
     operation_slot *slot = &self->slots[index];
+    if (!sqe) {
+        /* The operation ends by itself, or with the ring; its slot stays taken until then. */
+        if (--slot->outstanding == 0)
+            slot_release(self, index);
+        return;
+    }
     sqe->opcode = slot->poll ? HEDDLE_OP_POLL_REMOVE : HEDDLE_OP_ASYNC_CANCEL;
     sqe->fd = -1;
     sqe->addr = slot_identity(self, index);
     sqe->user_data = CANCELLATION | slot_identity(self, index);
-    slot->outstanding++;
 }
 
 static void uring_disarm(heddle_selector *selector, heddle_waiter *waiter)
@@ -301,6 +318,13 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
         request_cancel((uring_selector *)selector, waiter->slot);
 }
 
+/* What a waiter for urgent data is told, 0 for nothing yet. */
+static int look_again(const heddle_waiter *waiter)
+{
+    struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};
+    return poll(&now, 1, 0) == 1 ? from_poll(now.revents, waiter->events) : 0;
+}
+
 static void deliver(uring_selector *self, const struct io_uring_cqe *cqe)
 {
     uint32_t index = (uint32_t)cqe->user_data;
@@ -322,7 +346,13 @@ static void deliver(uring_selector *self, const struct io_uring_cqe *cqe)
         slot_release(self, index);
     if (!waiter)
         return;
-    if (poll && result >= 0) {
+    if (poll && result >= 0 && (waiter->events & HEDDLE_PRIORITY)) {
+        result = look_again(waiter);
+        if (result == 0 && !more)
+            result = uring_arm(&self->base, waiter);
+        if (result == 0)
+            return;
+    } else if (poll && result >= 0) {
         result = from_poll(result, waiter->events);
         if (result == 0)
             result = waiter->events; /* readiness may be spurious, a lost one may not be */

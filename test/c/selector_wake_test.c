@@ -1,0 +1,210 @@
+/* sources: selector/[a-z]*.c */
+#include "selector_helper.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/time.h>
+
+/* Time limits, wake-ups from other threads, signals. */
+
+static int64_t waited(int64_t timeout)
+{
+    int64_t before = check_now();
+    turn(timeout);
+    return check_now() - before;
+}
+
+static void no_time_at_all(void)
+{
+    open_selector();
+    for (int i = 0; i < 100; i++)
+        turn(0);
+    close_selector();
+}
+
+static void a_time_limit_is_not_cut_short(void)
+{
+    const int64_t limits[] = {1, 1000, 50000, MILLISECOND, 3 * MILLISECOND + 1, 20 * MILLISECOND};
+    open_selector();
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        int64_t took = waited(limits[i]);
+        CHECK(took >= limits[i]);
+        CHECK(took < 10ll * SECOND);
+    }
+    close_selector();
+}
+
+/* Timers are kept in nanoseconds; a backend that rounds to milliseconds would take 1 ms for each of these. */
+static void short_limits_are_short(void)
+{
+    enum { ROUNDS = 50 };
+    int64_t best = INT64_MAX;
+    if (strcmp(operations->name, "kqueue") == 0 && getenv("HEDDLE_LIBKQUEUE"))
+        SKIP("libkqueue rounds to milliseconds");
+    open_selector();
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t took = waited(10000);
+        if (took < best)
+            best = took;
+    }
+    CHECK(best < 900000);
+    close_selector();
+}
+
+static void the_longest_limit_is_a_limit(void)
+{
+    open_selector();
+    operations->wake(selector);
+    turn(INT64_MAX);
+    operations->wake(selector);
+    turn(-1);
+    close_selector();
+}
+
+static void woken_before_waiting(void)
+{
+    open_selector();
+    operations->wake(selector);
+    turn(-1);
+    CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND); /* one wake-up, one return */
+    close_selector();
+}
+
+static void many_wake_ups_before_waiting_are_one(void)
+{
+    open_selector();
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 1000; i++)
+            operations->wake(selector);
+        turn(-1);
+        CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND);
+    }
+    close_selector();
+}
+
+/* More than a pipe holds (64 KiB), unread. */
+static void waking_never_blocks(void)
+{
+    open_selector();
+    for (int i = 0; i < 70000; i++)
+        operations->wake(selector);
+    turn(-1);
+    CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND);
+    close_selector();
+}
+
+static void woken_after_wait_returned_is_for_the_next(void)
+{
+    int fds[2];
+    open_selector();
+    make_pipe(fds);
+    noting_waiter waiter = waiter_for(fds[0], HEDDLE_READABLE);
+    arm(&waiter);
+    put_byte(fds[1]);
+    CHECK_EQUAL(0, operations->wait(selector, -1));
+    operations->wake(selector);
+    operations->harvest(selector);
+    CHECK_EQUAL(1, waiter.calls);
+    turn(-1);
+    CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND);
+    close_both(fds);
+    close_selector();
+}
+
+static sem_t asked, answered;
+
+static void *wake_when_asked(void *rounds)
+{
+    for (int i = 0; i < *(int *)rounds; i++) {
+        sem_wait(&asked);
+        operations->wake(selector);
+        sem_post(&answered);
+    }
+    return NULL;
+}
+
+/* Each round waits for ever: a lost wake-up hangs, a doubled one shows at the end. */
+static void woken_by_another_thread(void)
+{
+    int rounds = 20000;
+    pthread_t thread;
+    open_selector();
+    sem_init(&asked, 0, 0);
+    sem_init(&answered, 0, 0);
+    pthread_create(&thread, NULL, wake_when_asked, &rounds);
+    for (int i = 0; i < rounds; i++) {
+        sem_post(&asked);
+        turn(-1);
+        sem_wait(&answered);
+    }
+    pthread_join(thread, NULL);
+    CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND);
+    sem_destroy(&asked);
+    sem_destroy(&answered);
+    close_selector();
+}
+
+static volatile int handled;
+
+static void handler(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static void a_signal_ends_the_wait(void)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct itimerval soon = {.it_value.tv_usec = 20000};
+    open_selector();
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    while (!handled)
+        turn(-1);
+    CHECK_EQUAL(1, handled);
+    close_selector();
+}
+
+static void *put_a_byte(void *fd)
+{
+    put_byte(*(int *)fd);
+    return NULL;
+}
+
+static void data_ends_a_wait_under_way(void)
+{
+    int fds[2];
+    pthread_t thread;
+    open_selector();
+    make_pipe(fds);
+    for (int i = 0; i < 100; i++) {
+        noting_waiter waiter = waiter_for(fds[0], HEDDLE_READABLE);
+        arm(&waiter);
+        pthread_create(&thread, NULL, put_a_byte, &fds[1]);
+        while (!waiter.calls)
+            turn(-1);
+        pthread_join(thread, NULL);
+        drain(fds[0]);
+    }
+    close_both(fds);
+    close_selector();
+}
+
+static const behaviour BEHAVIOURS[] = {
+    {"no time at all", no_time_at_all},
+    {"a time limit is not cut short", a_time_limit_is_not_cut_short},
+    {"short limits are short", short_limits_are_short},
+    {"the longest limit is a limit", the_longest_limit_is_a_limit},
+    {"woken before waiting", woken_before_waiting},
+    {"many wake-ups before waiting are one", many_wake_ups_before_waiting_are_one},
+    {"waking never blocks", waking_never_blocks},
+    {"woken after wait returned is for the next", woken_after_wait_returned_is_for_the_next},
+    {"woken by another thread", woken_by_another_thread},
+    {"a signal ends the wait", a_signal_ends_the_wait},
+    {"data ends a wait under way", data_ends_a_wait_under_way},
+};
+
+int main(int argc, char **argv)
+{
+    return RUN_BEHAVIOURS(BEHAVIOURS);
+}
