@@ -84,6 +84,7 @@ class ResolverCacheTest < Minitest::Test
   def test_an_absent_name_without_soa_is_not_kept
     @server = name_server(negative_ttl: nil)
     resolver = caching_resolver
+
     2.times { assert_equal [], resolver.addresses("nobody.example") }
 
     assert_equal 2, asked("nobody.example")
@@ -92,6 +93,7 @@ class ResolverCacheTest < Minitest::Test
   def test_a_failure_is_not_kept
     @server.on("sick.example") { |query, *| @server.failure(query, 2) }
     resolver = caching_resolver
+
     2.times { assert_raises(Socket::ResolutionError) { resolver.addresses("sick.example") } }
 
     assert_equal 4, asked("sick.example"), "two tries for each lookup"
@@ -102,7 +104,7 @@ class ResolverCacheTest < Minitest::Test
     resolver = caching_resolver(cache_size: 2)
     %w[a b a c a b].each { |name| resolver.addresses("#{name}.example") }
 
-    assert_equal [1, 2, 1], (%w[a b c].map { |name| asked("#{name}.example") })
+    assert_equal([1, 2, 1], %w[a b c].map { |name| asked("#{name}.example") })
   end
 
   def test_clear_forgets

@@ -30,7 +30,8 @@ class ResolverReplyTest < Minitest::Test
                  fe80::1:0:0:1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 1:2:3:4:5:6:7:8 1:2:3:4:5:6:7:0]
     samples = samples.map { |text| IPAddr.new(text).hton }
     # A first group that is not zero: libc writes some of the others with a dotted end.
-    samples += Array.new(500) { [1 + rand(9), *Array.new(7) { [0, 0, 10, rand(65_536)].sample }].pack("n8") }
+    samples += Array.new(500) { [rand(1..9), *Array.new(7) { [0, 0, 10, rand(65_536)].sample }].pack("n8") }
+
     samples.each do |bytes|
       assert_equal Addrinfo.tcp(IPAddr.new_ntoh(bytes).to_string, 0).ip_address, ipv6(bytes)
     end
@@ -61,7 +62,8 @@ class ResolverReplyTest < Minitest::Test
     question = query.bytes.byteslice(12..)
     start = 12 + question.bytesize
     [start, start + 2, 0xfff].each do |target|
-      bytes = [query.id, 0x8180, 1, 1, 0, 0].pack("n6") + question + [0xc000 | target, 1, 1, 60, 4, 1, 2, 3, 4].pack("nnnNnC4")
+      bytes = [query.id, 0x8180, 1, 1, 0, 0].pack("n6") + question +
+              [0xc000 | target, 1, 1, 60, 4, 1, 2, 3, 4].pack("nnnNnC4")
 
       assert_nil Reply.read(bytes, query)
     end

@@ -108,8 +108,8 @@ class ResolverServersTest < Minitest::Test
     resolver = resolver_for(*servers, rotate: true, no_aaaa: true)
     40.times { |number| resolver.addresses("host#{number}.example") }
 
-    assert_equal 40, servers.sum { |server| server.questions.size }
-    assert servers.all? { |server| server.questions.any? }
+    assert_equal(40, servers.sum { |server| server.questions.size })
+    assert(servers.all? { |server| server.questions.any? })
   end
 
   def test_a_cut_off_answer_is_fetched_by_tcp
@@ -137,22 +137,16 @@ class ResolverServersTest < Minitest::Test
   end
 
   def test_answers_to_other_questions_are_ignored
-    forged = lambda do |query, &change|
-      message = @server.failure(query, 0)
-      message.add_answer("web.example.", 60, Resolv::DNS::Resource::IN::A.new("203.0.113.66"))
-      change.call(message)
-      message.encode
-    end
+    evil = Resolv::DNS::Name.create("evil.example.")
     @server.on("web.example") do |query, type, _|
       [
-        forged.call(query) { |message| message.id = (message.id + 1) & 0xffff },
-        forged.call(query) { |message| message.qr = 0 },
-        forged.call(query) { |message| message.opcode = 5 },
-        forged.call(query) { |message| message.question[0] = [Resolv::DNS::Name.create("evil.example."), message.question[0][1]] },
-        forged.call(query) { |message| message.question[0] = [message.question[0][0], Resolv::DNS::Resource::IN::TXT] },
-        forged.call(query) { |message| message.question.clear },
-        "", "x", "\xff" * 600, Random.bytes(200),
-        @server.answer(query, "web.example", type)
+        forged(query) { |message| message.id = (message.id + 1) & 0xffff },
+        forged(query) { |message| message.qr = 0 },
+        forged(query) { |message| message.opcode = 5 },
+        forged(query) { |message| message.question[0] = [evil, message.question[0][1]] },
+        forged(query) { |message| message.question[0] = [message.question[0][0], Resolv::DNS::Resource::IN::TXT] },
+        forged(query) { |message| message.question.clear },
+        "", "x", "\xff" * 600, Random.bytes(200), @server.answer(query, "web.example", type)
       ]
     end
 
@@ -175,7 +169,7 @@ class ResolverServersTest < Minitest::Test
     @server.on("web.example") do |query, type, transport|
       next @server.answer(query, "web.example", type) if transport == :tcp
 
-      Array.new(40) { |number| @server.failure(query, 0).tap { |message| message.id = (message.id + 1 + number) & 0xffff } }
+      Array.new(40) { |number| forged(query) { |message| message.id = (message.id + 1 + number) & 0xffff } }
     end
 
     assert_equal ["192.0.2.1"], resolver_for(@server, timeout: 60, no_aaaa: true).addresses("web.example")
@@ -193,5 +187,14 @@ class ResolverServersTest < Minitest::Test
 
     assert_operator ids.uniq.size, :>, 35
     assert_operator ids.each_cons(2).count { |one, other| (other - one).abs <= 1 }, :<, 5
+  end
+
+  private
+
+  def forged(query)
+    message = @server.failure(query, 0)
+    message.add_answer("web.example.", 60, Resolv::DNS::Resource::IN::A.new("203.0.113.66"))
+    yield message
+    message.encode
   end
 end

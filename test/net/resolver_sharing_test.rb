@@ -8,7 +8,7 @@ class ResolverSharingTest < Minitest::Test
   include Heddle::TestHelpers::ResolverCase
 
   # What a cancelled fiber is raised: no StandardError.
-  class Cancelled < Exception; end # rubocop:disable Lint/InheritException
+  class Cancelled < Exception; end
 
   def setup
     super
@@ -125,7 +125,7 @@ class ResolverSharingTest < Minitest::Test
   def ask(name)
     thread = Thread.new do
       @resolver.addresses(name)
-    rescue Exception => e # rubocop:disable Lint/RescueException
+    rescue Exception => e
       e
     end
     @threads << thread

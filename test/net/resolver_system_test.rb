@@ -13,7 +13,7 @@ class ResolverSystemTest < Minitest::Test
   end
 
   def test_a_name_that_libc_does_not_know_has_no_addresses
-    unknown = -> (_) { Addrinfo.getaddrinfo("not-a-number", nil, nil, nil, nil, Socket::AI_NUMERICHOST) }
+    unknown = ->(_) { Addrinfo.getaddrinfo("not-a-number", nil, nil, nil, nil, Socket::AI_NUMERICHOST) }
 
     assert_equal [], SystemResolver.new(unknown).addresses("nobody.example")
   end
@@ -50,6 +50,7 @@ class ResolverSystemTest < Minitest::Test
   def test_a_cancelled_lookup_gives_its_place_back_when_libc_is_done
     gate = Thread::Queue.new
     system = SystemResolver.new(->(_) { gate.pop && [] })
+
     3.times do
       assert_raises(Timeout::Error) { Timeout.timeout(0.01) { system.addresses("web.example") } }
     end

@@ -56,11 +56,12 @@ class ResolverTest < Minitest::Test
   def test_what_can_be_no_host_name_is_asked_of_nobody
     server = name_server
     resolver = resolver_for(server)
+
     ["", ".", "a..b", "#{"x" * 64}.example", (["x" * 60] * 5).join("."), "a b", "a\nb", "fe80%eth0"].each do |host|
       assert_equal [], resolver.addresses(host), host.inspect
     end
 
-    assert_empty server.questions.reject { |question| question.name == "fe80%eth0" }
+    assert_empty(server.questions.reject { |question| question.name == "fe80%eth0" })
   end
 
   def test_numeric_addresses_are_answered_as_given_and_asked_of_nobody
@@ -97,6 +98,7 @@ class ResolverTest < Minitest::Test
 
   def test_names_reserved_for_other_uses_never_reach_a_name_server
     server = name_server
+
     %w[web.invalid invalid hidden.onion].each { |host| assert_equal [], resolver_for(server).addresses(host) }
 
     assert_empty server.questions

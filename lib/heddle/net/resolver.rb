@@ -60,7 +60,7 @@ module Heddle
       # @raise [ArgumentError] when a name server is no numeric address
       def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
                      cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
-        raise ArgumentError, "#{options.keys.join(", ")}: only together with nameservers:" if !nameservers && options.any?
+        raise ArgumentError, "#{options.keys.join(", ")}: only with nameservers:" if !nameservers && options.any?
 
         @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
         @hosts = WatchedFile.new(hosts) { |text| Hosts.parse(text) }

@@ -77,9 +77,7 @@ module Heddle
         def open_socket(kind)
           deadline = @clock.call + @timeout
           socket = Socket.new(@server.pfamily, kind)
-          if connect(socket, deadline)
-            yield socket, deadline
-          end
+          yield socket, deadline if connect(socket, deadline)
         rescue SystemCallError, EOFError => e
           @errors << e.message
         ensure

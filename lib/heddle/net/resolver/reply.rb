@@ -116,7 +116,7 @@ module Heddle
           Answer.none(ttl: [ttl, negative || 0].min, absent: absent)
         end
 
-        # The lesser of the SOA's own TTL and its MINIMUM field (RFC 2308, section 5); without a SOA nothing may be kept.
+        # The lesser of the SOA's own TTL and its MINIMUM (RFC 2308, section 5); without a SOA nothing may be kept.
         def negative_ttl
           soa = read_records(@authorities).find { |record| record.type == Query::SOA }
           return nil if soa.nil? || soa.length < 4
