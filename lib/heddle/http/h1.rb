@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    # HTTP/1.1 and 1.0 (RFC 9110, RFC 9112).
+    #
+    # Parsers and writers do no I/O: a parser turns bytes into a head, a body's bytes or a {Refusal};
+    # a writer turns an answer into bytes. {ServerConnection}, {RequestBody} and {Response} carry
+    # those bytes over a connection, and are all that knows of one.
+    module H1
+      autoload :Authority, "heddle/http/h1/authority"
+      autoload :Chunk, "heddle/http/h1/chunk"
+      autoload :ChunkedDecoder, "heddle/http/h1/chunked_decoder"
+      autoload :ErrorAnswer, "heddle/http/h1/error_answer"
+      autoload :Fault, "heddle/http/h1/fault"
+      autoload :FieldParser, "heddle/http/h1/field_parser"
+      autoload :Framing, "heddle/http/h1/framing"
+      autoload :HeadParser, "heddle/http/h1/head_parser"
+      autoload :InvalidResponse, "heddle/http/h1/invalid_response"
+      autoload :LengthDecoder, "heddle/http/h1/length_decoder"
+      autoload :RawDecoder, "heddle/http/h1/raw_decoder"
+      autoload :Refusal, "heddle/http/h1/refusal"
+      autoload :RequestBody, "heddle/http/h1/request_body"
+      autoload :RequestHead, "heddle/http/h1/request_head"
+      autoload :Response, "heddle/http/h1/response"
+      autoload :ResponseFields, "heddle/http/h1/response_fields"
+      autoload :ResponseHead, "heddle/http/h1/response_head"
+      autoload :ResponseWriter, "heddle/http/h1/response_writer"
+      autoload :ServerConnection, "heddle/http/h1/server_connection"
+      autoload :Target, "heddle/http/h1/target"
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    # The definition of one limit or switch: what reads it, checks it or documents it starts here.
+    #
+    # @!attribute name [Symbol]
+    # @!attribute unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
+    # @!attribute default [Integer, Float, Boolean]
+    # @!attribute minimum [Integer, Float, nil] the least allowed value
+    # @!attribute text [String] what it limits and what happens beyond it
+    Limit = Data.define(:name, :unit, :default, :minimum, :text) do
+      # @raise [ArgumentError] naming the limit, when the value does not fit
+      # @return [Integer, Float, Boolean] the value
+      def check(value)
+        return check_switch(value) if unit == :switch
+
+        fits = unit == :seconds ? value.is_a?(Numeric) : value.is_a?(Integer)
+        raise ArgumentError, "#{name} must be a number of #{unit}, but is #{value.inspect}" unless fits
+        raise ArgumentError, "#{name} must be at least #{minimum} #{unit}, but is #{value}" if value < minimum
+
+        value
+      end
+
+      private
+
+      def check_switch(value)
+        return value if [true, false].include?(value)
+
+        raise ArgumentError, "#{name} must be true or false, but is #{value.inspect}"
+      end
+    end
+  end
+end
