@@ -76,6 +76,18 @@ class ResolverReplyTest < Minitest::Test
     assert_nil Reply.read(chained(query, 40), query)
   end
 
+  def test_of_very_many_addresses_the_first_are_read
+    query = query("www.example")
+    question = query.bytes.byteslice(12..)
+    records = Array.new(600) { |number| [0xc00c, 1, 1, 60, 4, 10, 0, number / 250, number % 250].pack("nnnNnC4") }
+    bytes = [query.id, 0x8180, 1, 600, 0, 0].pack("n6") + question + records.join
+
+    assert_equal Reply::MAX_RECORDS, Reply.read(bytes, query).answer.addresses.size
+    strangers = Array.new(600) { [0, 1, 1, 60, 4, 10, 0, 0, 1].pack("CnnNnC4") }
+
+    assert_nil Reply.read([query.id, 0x8180, 1, 600, 0, 0].pack("n6") + question + strangers.join, query)
+  end
+
   def test_an_unknown_record_type_is_skipped
     query = query("www.example")
     message = message_for(query)

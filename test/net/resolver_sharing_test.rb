@@ -90,6 +90,28 @@ class ResolverSharingTest < Minitest::Test
     assert_equal ["192.0.2.1"], others.last.value
   end
 
+  def test_one_who_is_cancelled_when_his_turn_comes_does_not_keep_the_turn
+    flights = Heddle::Net::Resolver::SingleFlight.new
+    start = lambda do |waiting, &work|
+      thread = in_thread { flights.share(:name, &work) }
+      wait_until("#{waiting} wait") { flights.waiting(:name) == waiting }
+      thread
+    end
+    assert_raises(Cancelled) do
+      flights.share(:name) do
+        @second = start.call(1) { sleep }
+        @third = start.call(2) { :done }
+        raise Cancelled
+      end
+    end
+    # Woken by what was just raised, but not yet running: this thread has held the lock since.
+    @second.raise(Cancelled)
+    wait_until("the third had its turn") { @third.stop? && !@third.alive? }
+
+    assert_equal :done, @third.value
+    assert_kind_of Cancelled, @second.value
+  end
+
   def test_nothing_is_left_behind_when_all_are_cancelled
     @server.hold
     askers = Array.new(3) { ask("web.example") }
@@ -123,8 +145,12 @@ class ResolverSharingTest < Minitest::Test
   private
 
   def ask(name)
+    in_thread { @resolver.addresses(name) }
+  end
+
+  def in_thread
     thread = Thread.new do
-      @resolver.addresses(name)
+      yield
     rescue Exception => e
       e
     end
