@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# Sourced: Debian packages. Nothing here asks: without root's rights (or a sudo that needs no password) it says what
+# is missing.
+
+# The mirror that the machine's own sources name for Debian itself (not security updates, nor another vendor's).
+debian_mirror() {
+  apt-get indextargets --no-release-info --format '$(CREATED_BY) $(RELEASE) $(REPO_URI)' 2>/dev/null |
+    awk '$1 == "Packages" && $2 !~ /security|backports/ && $3 ~ /\/debian\/?$/ { sub(/\/$/, "", $3); print $3; exit }'
+}
+
+may_install() {
+  command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a apt-get -y -q \
+    -o Dpkg::Options::=--force-confold -o DPkg::Lock::Timeout=120 "$@"
+}
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# Those of the named packages that are not installed.
+missing_packages() {
+  local package
+  for package in "$@"; do installed "$package" || printf '%s\n' "$package"; done
+}
+
+# install_packages PURPOSE PACKAGE...: installs what is missing, or says so and fails.
+install_packages() {
+  local purpose=$1 missing log=$heddle_log/packages.log
+  shift
+  missing=$(missing_packages "$@" | tr '\n' ' ')
+  [ -n "$missing" ] || return 0
+  if ! may_install; then
+    complain "$purpose needs packages that are not installed. As root: apt-get install ${missing% }"
+    return 1
+  fi
+  # shellcheck disable=SC2086 # a list of words
+  with_progress "installing ${missing% }" "$log" '' 0 install_now $missing
+}
+
+# A new machine has no package lists, an old one may have stale ones.
+install_now() {
+  apt --no-install-recommends install "$@" || { apt update && apt --no-install-recommends install "$@"; }
+}
+
+# The packages of the programs that tests use.
+program_packages() { sed 's/#.*//' "$root/bin/packages.txt" | awk 'NF == 2 { print $2 }'; }

@@ -1,0 +1,91 @@
+# shellcheck shell=bash
+# Sourced by bin/setup: gems and what compiling needs. Uses $rubies (see rubies.sh), $root, $heddle_log.
+# shellcheck source=bin/support/packages.sh
+. "$support/packages.sh"
+
+# Debian splits a Ruby's headers off: ruby3.3-dev goes with ruby3.3.
+headers_package() {
+  local package
+  package=$(dpkg-query -S "$(ruby_field "$1" 5)" 2>/dev/null | cut -d : -f 1)
+  [ -z "$package" ] || printf '%s-dev\n' "$package"
+}
+
+# Without headers no extension can be compiled; where we may, they are installed.
+any_ruby_that_compiles() {
+  local line package
+  [ -n "$rubies" ] || return 1
+  while IFS= read -r line; do
+    [ "$(ruby_field "$line" 6)" = no ] || return 0
+    package=$(headers_package "$line")
+    if [ -n "$package" ] && may_install && install_packages "Ruby $(ruby_field "$line" 3)" "$package"; then
+      rubies=$(find_rubies)
+      return 0
+    fi
+  done <<<"$rubies"
+  return 1
+}
+
+rubies_that_compile() {
+  local line package
+  while IFS= read -r line; do
+    if [ "$(ruby_field "$line" 6)" = yes ]; then
+      printf '%s\n' "$line"
+    else
+      package=$(headers_package "$line")
+      complain "leaving out Ruby $(ruby_field "$line" 3) ($(ruby_field "$line" 5)): its headers are not installed" \
+        "(${package:-its -dev package})"
+    fi
+  done <<<"$rubies"
+}
+
+ensure_compiler() {
+  command -v make >/dev/null && { command -v cc || command -v gcc || command -v clang; } >/dev/null && return 0
+  if command -v apt-get >/dev/null; then
+    install_packages "The C extension" build-essential
+  elif [ "$(uname)" = Darwin ]; then
+    complain "The C extension needs a C compiler and make: xcode-select --install"
+    return 1
+  else
+    complain "The C extension needs a C compiler and make: install gcc or clang, and make"
+    return 1
+  fi
+}
+
+# bundle_with RUBY GEMFILE ARGUMENT...: Ruby's own Bundler, with this checkout's settings only.
+bundle_with() {
+  local ruby=$1 gemfile=$2 version
+  shift 2
+  # Named, or Bundler would fetch the version that a lock file of another Ruby was written with.
+  version=$("$ruby" -rbundler -e 'print Bundler::VERSION' 2>/dev/null) || {
+    complain "Bundler is missing for $ruby: install it (Debian: apt-get install ruby-bundler)"
+    return 1
+  }
+  env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_WITHOUT -u BUNDLE_FROZEN -u BUNDLE_DEPLOYMENT \
+    BUNDLE_GEMFILE="$gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
+    BUNDLE_SILENCE_ROOT_WARNING=1 BUNDLE_IGNORE_MESSAGES=1 BUNDLER_VERSION="$version" \
+    "$ruby" -e 'load Gem.activate_bin_path("bundler", "bundle", ">= 0")' -- "$@"
+}
+
+# The lock file belongs to this checkout. One that another Ruby made may name gems that this one can't have.
+bundle_install() {
+  bundle_with "$1" "$2" install || { rm -f -- "$2.lock" && bundle_with "$1" "$2" install; }
+}
+
+# install_gems RUBY VERSION [GEMFILE...]: the development gems and those of the examples, unless a stamp says that
+# exactly these are installed.
+install_gems() {
+  local ruby=$1 version=$2 gemfile name stamp state
+  shift 2
+  [ $# -gt 0 ] || set -- "$root/Gemfile" "$root"/examples/*/Gemfile
+  for gemfile in "$@"; do
+    [ -e "$gemfile" ] || continue
+    name=${gemfile#"$root/"}
+    stamp=$root/vendor/bundle/.installed-$version-$(printf '%s' "$name" | tr '/' '-')
+    state=$(printf '%s\n' "$ruby" && cat "$gemfile" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
+    [ ! -e "$stamp" ] || [ "$(cat "$stamp")" != "$state" ] || [ ! -e "$gemfile.lock" ] || continue
+    mkdir -p "$root/vendor/bundle"
+    with_progress "gems of $name for Ruby $version" "$heddle_log/gems-$version.log" '' 0 \
+      bundle_install "$ruby" "$gemfile" || return 1
+    printf '%s\n' "$state" >"$stamp"
+  done
+}

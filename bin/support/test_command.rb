@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+# What a program that runs tests counted.
+TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds)
+
+# A program that runs tests and ends with a closing line, such as "3 passed, 0 failed".
+class TestCommand
+  CLOSING_LINE = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/
+
+  attr_reader :title, :file
+
+  def initialize(title:, command:, root:, limit:)
+    @title = title
+    @command = command
+    @root = root
+    @limit = limit
+    @file = nil
+  end
+
+  # @return [Integer] the process id
+  def start(folder)
+    @output = File.join(folder, "#{object_id}.out")
+    @started = now
+    @pid = Process.spawn(environment, *@command, chdir: @root, in: File::NULL, out: @output, err: %i[child out],
+                                                 pgroup: true)
+  end
+
+  # A group of its own, so that what the test started ends with it.
+  def stop(signal = :TERM)
+    Process.kill(signal, -@pid)
+  rescue Errno::ESRCH
+    nil
+  end
+
+  def stop_if_too_slow
+    return if now - @started < @limit || @stopped
+
+    @stopped = true
+    stop(:KILL)
+  end
+
+  def result(status)
+    stop(:KILL) # whatever it left behind
+    seconds = now - @started
+    output = File.binread(@output).force_encoding(Encoding::UTF_8).scrub
+    counts = counted(output)
+    return broken(status, output, seconds) if counts.nil? || (counts[:failed].zero? && !status.success?)
+
+    TestResult.new(title:, output:, seconds:, **counts)
+  end
+
+  private
+
+  def environment = {}
+
+  def counted(output)
+    passed, failed, skipped = output.scan(CLOSING_LINE).last&.map(&:to_i)
+    passed && { passed:, failed:, skipped: skipped.to_i, failures: failed.zero? ? [] : [title],
+                skips: Array.new(skipped.to_i, title) }
+  end
+
+  # It ended before it could count, or badly after all its tests had passed: that is a failure.
+  def broken(status, output, seconds)
+    reason = @stopped ? "still running after #{@limit} s" : "ended with #{status.inspect[/pid \d+ (.*)>/, 1] || status}"
+    TestResult.new(title:, passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [], output:,
+                   seconds:)
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "test_command"
+
+# One test file on one Ruby with one selector.
+class TestProcess < TestCommand
+  attr_reader :ruby, :selector
+
+  def initialize(ruby:, file:, selector:, root:, arguments:, limit:)
+    @ruby = ruby
+    @selector = selector
+    super(title: [ruby.version, selector, file].compact.join(" "), root:, limit:,
+          command: [ruby.path, "-Ilib", "-Itest", file, *arguments])
+    @file = file
+  end
+
+  def start(folder)
+    @counts = File.join(folder, "#{object_id}.json")
+    super
+  end
+
+  private
+
+  def environment
+    @ruby.environment.merge("HEDDLE_SELECTOR" => @selector, "HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => nil)
+  end
+
+  def counted(_output)
+    JSON.parse(File.read(@counts), symbolize_names: true)
+  rescue Errno::ENOENT, JSON::ParserError
+    nil
+  end
+end

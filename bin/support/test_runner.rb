@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+# Runs test files, each in a process of its own, on several Rubies; bin/test calls it.
+
+require "etc"
+require "optparse"
+require "tmpdir"
+require_relative "test_process"
+require_relative "test_report"
+
+# Decides which file runs on which Ruby with which selector, and runs them side by side.
+class TestRunner
+  ROOT = File.expand_path("../..", __dir__)
+
+  # A Ruby that bin/setup made ready.
+  Interpreter = Data.define(:version, :abi, :path, :selectors, :environment)
+
+  # Folders whose tests depend on the selector: they run with each.
+  EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
+
+  # @param rubies [Array<Interpreter>]
+  # @param root [String] the folder that holds test/
+  # @param jobs [Integer] processes at a time
+  # @param arguments [Array<String>] handed on to minitest
+  # @param selectors [Array<String>, nil] run with these only
+  # @param limit [Numeric] seconds that a file may take
+  def initialize(rubies:, root: ROOT, jobs: Etc.nprocessors, arguments: [], selectors: nil, limit: 300, out: $stdout)
+    @rubies = rubies
+    @root = root
+    @jobs = jobs
+    @arguments = arguments
+    @selectors = selectors
+    @limit = limit
+    @report = TestReport.new(out:, some_may_be_empty: arguments.any?)
+  end
+
+  attr_reader :report
+
+  # Runs the files and returns the report.
+  # @param files [Array<String>] relative to the root
+  # @param commands [Hash{String => Array<String>}] programs that end with a closing line of their own, by title
+  def run(files, commands: {})
+    alone, together = plan(files).partition { |process| marked?(process.file, "alone") }
+    together.concat(commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
+    Dir.mktmpdir("heddle-test") do |folder|
+      run_all(together, folder, @jobs)
+      run_all(alone, folder, 1)
+    end
+    @report
+  end
+
+  # Every run of the given files, those of one Ruby after those of another.
+  def plan(files)
+    @rubies.flat_map do |ruby|
+      files.flat_map do |file|
+        selectors_for(ruby, file).map do |selector|
+          TestProcess.new(ruby:, file:, selector:, root: @root, arguments: @arguments, limit: @limit)
+        end
+      end
+    end
+  end
+
+  private
+
+  # `nil` is the default selector, which is the best one: it is not run a second time by its name.
+  def selectors_for(ruby, file)
+    return @selectors if @selectors
+    return [nil] unless file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
+    return [nil] if marked?(file, "once")
+
+    [nil, *ruby.selectors.drop(1)]
+  end
+
+  # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
+  # `# test: once` (not with each selector).
+  def marked?(file, word)
+    return false unless file
+
+    @marks ||= Hash.new do |marks, path|
+      marks[path] = File.foreach(File.join(@root, path)).first(12).join.scan(/^# test: (.+)$/).flatten.map(&:strip)
+    end
+    @marks[file].include?(word)
+  end
+
+  def run_all(processes, folder, jobs)
+    waiting = processes.dup
+    running = {}
+    until waiting.empty? && running.empty?
+      while running.size < jobs && (process = waiting.shift)
+        running[process.start(folder)] = process
+      end
+      finish(running)
+    end
+  rescue SignalException
+    running.each_value(&:stop)
+    raise
+  end
+
+  def finish(running)
+    pid, status = Process.wait2(-1, Process::WNOHANG)
+    if pid.nil?
+      running.each_value(&:stop_if_too_slow)
+      sleep 0.01
+    elsif (process = running.delete(pid))
+      @report.add(process.result(status))
+    end
+  end
+end

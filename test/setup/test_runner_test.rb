@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "stringio"
+require "tmpdir"
+require_relative "../../bin/support/test_runner"
+
+# bin/test on a project made for the purpose.
+class TestRunnerTest < Minitest::Test
+  def setup
+    @root = Dir.mktmpdir
+    FileUtils.mkdir_p(File.join(@root, "test/scheduler"))
+    FileUtils.cp_r(File.join(ROOT, "test/support"), File.join(@root, "test"))
+    write "test/test_helper.rb", <<~RUBY
+      require "minitest/autorun"
+      require_relative "support/result_reporter"
+    RUBY
+    @out = StringIO.new
+  end
+
+  def teardown
+    FileUtils.rm_rf(@root)
+  end
+
+  def test_the_closing_line_is_the_last_and_sums_over_all_runs
+    write_test "test/a_test.rb", "def test_one = pass", "def test_two = skip('needs a thing')"
+    write_test "test/b_test.rb", "def test_one = flunk", "def test_two = pass"
+
+    refute run_files("test/a_test.rb", "test/b_test.rb").close(ci: false)
+    assert_equal "2 passed, 1 failed, 1 skipped", lines.last
+    assert_includes lines, "skipped: ATest#test_two: needs a thing"
+    assert_includes lines, "failed: 9.9 test/b_test.rb BTest#test_one"
+  end
+
+  def test_a_skip_fails_the_run_in_ci_only
+    write_test "test/a_test.rb", "def test_one = pass", "def test_two = skip"
+    report = run_files("test/a_test.rb")
+
+    assert report.close(ci: false)
+    refute report.close(ci: true)
+  end
+
+  def test_a_file_that_dies_counts_as_failed
+    write_test "test/a_test.rb", "def test_one = Process.kill(:KILL, Process.pid)"
+
+    refute run_files("test/a_test.rb").close(ci: false)
+    assert_equal "0 passed, 1 failed, 0 skipped", lines.last
+    assert_includes @out.string, "SIGKILL"
+  end
+
+  def test_a_file_that_ends_badly_after_its_tests_counts_as_failed
+    write_test "test/a_test.rb", "def test_one = pass", "Minitest.after_run { exit!(3) }"
+
+    refute run_files("test/a_test.rb").close(ci: false)
+    assert_includes @out.string, "exit 3"
+  end
+
+  def test_a_file_that_hangs_is_ended
+    write_test "test/a_test.rb", "def test_one = sleep"
+
+    refute run_files("test/a_test.rb", limit: 0.5).close(ci: false)
+    assert_includes @out.string, "still running after 0.5 s"
+  end
+
+  def test_a_run_without_any_test_is_not_good
+    refute run_files.close(ci: false)
+    assert_includes lines, "No test was run."
+  end
+
+  def test_only_files_that_depend_on_the_selector_run_with_each
+    write_test "test/scheduler/a_test.rb", "def test_one = pass"
+    write_test "test/b_test.rb", "def test_one = pass"
+    write_test "test/c_test.rb", "def test_one = pass", head: "# test: each selector"
+    write_test "test/scheduler/d_test.rb", "def test_one = pass", head: "# test: once"
+
+    planned = runner.plan(%w[test/scheduler/a_test.rb test/b_test.rb test/c_test.rb test/scheduler/d_test.rb])
+                    .map { |process| [process.file, process.selector] }
+
+    assert_equal [["test/scheduler/a_test.rb", nil], ["test/scheduler/a_test.rb", "epoll"], ["test/b_test.rb", nil],
+                  ["test/c_test.rb", nil], ["test/c_test.rb", "epoll"], ["test/scheduler/d_test.rb", nil]],
+                 planned
+  end
+
+  def test_the_selector_reaches_the_test
+    write_test "test/scheduler/a_test.rb", 'def test_one = assert_equal("epoll", ENV["HEDDLE_SELECTOR"])'
+
+    refute run_files("test/scheduler/a_test.rb").close(ci: false)
+    assert_equal "1 passed, 1 failed, 0 skipped", lines.last
+  end
+
+  def test_names_choose_tests
+    write_test "test/a_test.rb", "def test_one = pass", "def test_two = pass"
+
+    assert run_files("test/a_test.rb", arguments: %w[-n test_two]).close(ci: false)
+    assert_equal "1 passed, 0 failed, 0 skipped", lines.last
+  end
+
+  def test_a_program_with_a_closing_line_of_its_own_is_counted
+    report = runner.run([], commands: { "C" => [RbConfig.ruby, "-e", "puts '3 passed, 1 failed'; exit 1"] })
+
+    refute report.close(ci: false)
+    assert_equal "3 passed, 1 failed, 0 skipped", lines.last
+  end
+
+  private
+
+  def write(path, content) = File.write(File.join(@root, path), content)
+
+  def write_test(path, *body, head: "")
+    name = "#{File.basename(path)[0].upcase}Test"
+    write path, "#{head}\nrequire 'test_helper'\nclass #{name} < Minitest::Test\n#{body.join("\n")}\nend\n"
+  end
+
+  def runner(**options)
+    environment = ENV.to_h.slice("GEM_HOME", "GEM_PATH")
+    ruby = TestRunner::Interpreter.new(version: "9.9", abi: "9.9.0", path: RbConfig.ruby,
+                                       selectors: %w[io_uring epoll], environment:)
+    TestRunner.new(rubies: [ruby], root: @root, jobs: 2, out: @out, **options)
+  end
+
+  def run_files(*files, **) = runner(**).run(files)
+
+  def lines = @out.string.lines(chomp: true)
+end
