@@ -1,3 +1,8 @@
+/* Only defines what Ruby sees; each part is in the folder of its layer. */
+
+#include "scheduler/scheduler.h"
+#include "selector/selector_ruby.h"
+
 #include <ruby.h>
 
 RUBY_FUNC_EXPORTED void Init_heddle(void)
@@ -5,5 +10,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
 #ifdef HAVE_RB_EXT_RACTOR_SAFE
     rb_ext_ractor_safe(true);
 #endif
-    rb_define_module("Heddle");
+    VALUE heddle = rb_define_module("Heddle");
+    Init_heddle_selector(heddle);
+    Init_heddle_scheduler(heddle);
 }

@@ -1,0 +1,136 @@
+/* block, unblock, kernel_sleep, yield; park and unpark for the layers above. */
+
+#include "scheduler/hooks.h"
+#include "scheduler/loop.h"
+
+static VALUE wait_in_park(VALUE park)
+{
+    heddle_park_wait((heddle_park *)park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE park)
+{
+    heddle_park_leave((heddle_park *)park);
+    return Qnil;
+}
+
+/* True when woken, false when the time was up. */
+static bool park_for(heddle_loop *loop, int64_t timeout)
+{
+    heddle_park park;
+    heddle_park_enter(loop, &park);
+    if (timeout == 0)
+        heddle_park_wake(&park);
+    else if (timeout > 0)
+        heddle_park_until(&park, heddle_deadline(timeout));
+    rb_ensure(wait_in_park, (VALUE)&park, leave_park, (VALUE)&park);
+    return !park.timed_out;
+}
+
+/*
+ * call-seq: block(blocker, timeout = nil) -> true or false
+ *
+ * Waits until #unblock is called for this fiber (true) or +timeout+ seconds have passed (false). Called by Ruby for
+ * Mutex, Queue, ConditionVariable, Thread#join and the like.
+ */
+static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 1, 2);
+    int64_t timeout = heddle_duration(argc == 2 ? argv[1] : Qnil);
+    if (timeout == 0) {
+        park_for(heddle_loop_get(self), 0);
+        return Qfalse;
+    }
+    return park_for(heddle_loop_get(self), timeout) ? Qtrue : Qfalse;
+}
+
+static VALUE unpark(VALUE self, VALUE fiber)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    heddle_park *park = loop->closed ? NULL : heddle_park_find(loop, fiber);
+    if (park)
+        heddle_park_wake(park);
+    return Qnil;
+}
+
+/*
+ * call-seq: unblock(blocker, fiber) -> nil
+ *
+ * Makes a fiber that waits in #block or in sleep ready. From any thread; never raises, never switches.
+ */
+static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
+{
+    return unpark(self, fiber);
+}
+
+/*
+ * call-seq: kernel_sleep(duration = nil) -> true
+ *
+ * Kernel#sleep, Mutex#sleep and ConditionVariable#wait: waits +duration+ seconds, or until #unblock.
+ */
+static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 0, 1);
+    int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
+    park_for(heddle_loop_get(self), timeout);
+    return Qtrue;
+}
+
+/*
+ * call-seq: park(timeout = nil) -> true or false
+ *
+ * Waits until #unpark (true) or until +timeout+ seconds have passed (false). An unpark that comes before is lost.
+ */
+static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 0, 1);
+    int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
+    if (timeout == 0) {
+        park_for(heddle_loop_get(self), 0);
+        return Qfalse;
+    }
+    return park_for(heddle_loop_get(self), timeout) ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: yield -> nil
+ *
+ * Lets everybody who is ready have a turn first. Ruby >= 4.0 calls it where it can't raise a pending signal.
+ */
+static VALUE scheduler_yield(VALUE self)
+{
+    park_for(heddle_loop_get(self), 0);
+    return Qnil;
+}
+
+static VALUE yield_spent(VALUE data)
+{
+    heddle_park_wake_spent((heddle_park *)data);
+    heddle_park_wait((heddle_park *)data);
+    return Qnil;
+}
+
+/*
+ * call-seq: yield_spent -> nil
+ *
+ * Like #yield, for a fiber that has computed for long: of those the loop runs one a turn, after everybody ready.
+ */
+static VALUE scheduler_yield_spent(VALUE self)
+{
+    heddle_park park;
+    heddle_park_enter(heddle_loop_get(self), &park);
+    rb_ensure(yield_spent, (VALUE)&park, leave_park, (VALUE)&park);
+    return Qnil;
+}
+
+void heddle_define_block_hooks(VALUE scheduler_class)
+{
+    rb_define_method(scheduler_class, "block", scheduler_block, -1);
+    rb_define_method(scheduler_class, "unblock", scheduler_unblock, 2);
+    rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
+    rb_define_method(scheduler_class, "yield", scheduler_yield, 0);
+    rb_define_method(scheduler_class, "yield_spent", scheduler_yield_spent, 0);
+    rb_define_method(scheduler_class, "park", scheduler_park, -1);
+    rb_define_method(scheduler_class, "unpark", unpark, 1);
+}

@@ -1,0 +1,14 @@
+#ifndef HEDDLE_HOOKS_H
+#define HEDDLE_HOOKS_H
+
+/* The methods of Heddle::Scheduler, by subject; scheduler.c calls each once. */
+
+#include <ruby.h>
+
+void heddle_define_block_hooks(VALUE scheduler_class);
+void heddle_define_timeout_hook(VALUE scheduler_class);
+void heddle_define_io_hooks(VALUE scheduler_class);
+void heddle_define_transfer_hooks(VALUE scheduler_class);
+void heddle_define_process_hook(VALUE scheduler_class);
+
+#endif

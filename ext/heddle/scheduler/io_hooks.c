@@ -1,0 +1,218 @@
+/* io_wait, io_select, io_close. */
+
+#include "scheduler/hooks.h"
+#include "scheduler/io_wait.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <ruby/io.h>
+#include <unistd.h>
+
+/*
+ * call-seq: io_wait(io, events, timeout = nil) -> Integer or false
+ *
+ * Waits until +io+ is ready for one of +events+ (IO::READABLE | IO::PRIORITY | IO::WRITABLE): the mask that is, or
+ * false after +timeout+ seconds. Without one, io.timeout holds: Ruby does not look at it, and IO::TimeoutError is
+ * what its blocking calls raise.
+ */
+static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 2, 3);
+    int64_t timeout = heddle_duration(argc == 3 ? argv[2] : Qnil);
+    bool own = timeout < 0;
+    if (own)
+        timeout = heddle_io_timeout(argv[0]);
+
+    int ready = heddle_io_wait_ready(heddle_loop_get(self), argv[0], NUM2INT(argv[1]), timeout);
+    if (ready)
+        return INT2NUM(ready);
+    if (own && timeout >= 0)
+        heddle_io_timed_out();
+    return Qfalse; /* not nil: connect_timeout would take nil for success */
+}
+
+#if RUBY_API_VERSION_MAJOR >= 4
+/* Not run here (Ruby >= 4.0 calls it): closing wakes who waits, and then is done by us. */
+static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
+{
+    heddle_io_wait_closed(heddle_loop_get(self), NUM2INT(descriptor));
+    if (close(NUM2INT(descriptor)) != 0 && errno != EINTR)
+        rb_sys_fail("close");
+    return Qtrue;
+}
+#endif
+
+/* -- io_select --------------------------------------------------------------------------------------------------- */
+
+/* One descriptor of a select: the waiters only wake, poll(2) has the last word. */
+typedef struct {
+    heddle_waiter waiter;
+    struct io_selection *selection;
+} selected;
+
+typedef struct io_selection {
+    heddle_park park;
+    heddle_loop *loop;
+    VALUE lists[3]; /* readables, writables, exceptables: Array or nil */
+    selected *items;
+    struct pollfd *polls;
+    size_t count;
+    int64_t timeout;
+    bool buffered; /* Ruby holds unread bytes of one of them */
+    int error;
+} io_selection;
+
+static const short list_polls[3] = {POLLIN, POLLOUT, POLLPRI};
+static const uint8_t list_events[3] = {HEDDLE_READABLE, HEDDLE_WRITABLE, HEDDLE_PRIORITY};
+
+static bool has_buffered_bytes(VALUE io)
+{
+    rb_io_t *pointer;
+    GetOpenFile(io, pointer);
+    return rb_io_read_pending(pointer);
+}
+
+static VALUE collect(io_selection *selection)
+{
+    VALUE result = rb_ary_new_capa(3);
+    size_t index = 0;
+    bool any = false;
+    for (int list = 0; list < 3; list++) {
+        VALUE ready = rb_ary_new();
+        rb_ary_push(result, ready);
+        if (NIL_P(selection->lists[list]))
+            continue;
+        for (long i = 0; i < RARRAY_LEN(selection->lists[list]) && index < selection->count; i++, index++) {
+            VALUE item = RARRAY_AREF(selection->lists[list], i);
+            bool is_ready = selection->polls[index].revents != 0;
+            if (!is_ready && list == 0)
+                is_ready = has_buffered_bytes(rb_io_get_io(item));
+            if (is_ready) {
+                rb_ary_push(ready, item);
+                any = true;
+            }
+        }
+    }
+    return any ? result : Qnil;
+}
+
+static void look(io_selection *selection)
+{
+    if (selection->count && poll(selection->polls, (nfds_t)selection->count, 0) < 0 && errno != EINTR)
+        rb_sys_fail("select");
+    for (size_t i = 0; i < selection->count; i++) {
+        if (selection->polls[i].revents & POLLNVAL)
+            rb_syserr_fail(EBADF, "select");
+    }
+}
+
+static void one_ready(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    io_selection *selection = ((selected *)((char *)waiter - offsetof(selected, waiter)))->selection;
+    heddle_loop_disarmed(selection->loop);
+    if (result < 0)
+        selection->error = -result;
+    heddle_park_wake(&selection->park);
+}
+
+static VALUE wait_for_any(VALUE data)
+{
+    io_selection *selection = (io_selection *)data;
+    for (size_t i = 0; i < selection->count && !selection->park.woken; i++) {
+        int now = heddle_loop_arm(selection->loop, &selection->items[i].waiter);
+        if (now < 0)
+            rb_syserr_fail(-now, "select");
+        if (now > 0)
+            heddle_park_wake(&selection->park);
+    }
+    heddle_park_wait(&selection->park);
+    return Qnil;
+}
+
+static VALUE end_wait_for_any(VALUE data)
+{
+    io_selection *selection = (io_selection *)data;
+    if (heddle_park_entered(&selection->park)) {
+        for (size_t i = 0; i < selection->count; i++)
+            heddle_loop_disarm(selection->loop, &selection->items[i].waiter);
+    }
+    heddle_park_leave(&selection->park);
+    return Qnil;
+}
+
+static VALUE run_select(VALUE data)
+{
+    io_selection *selection = (io_selection *)data;
+    size_t index = 0;
+    for (int list = 0; list < 3; list++) {
+        if (NIL_P(selection->lists[list]))
+            continue;
+        for (long i = 0; i < RARRAY_LEN(selection->lists[list]) && index < selection->count; i++, index++) {
+            VALUE io = rb_io_get_io(RARRAY_AREF(selection->lists[list], i));
+            int fd = rb_io_descriptor(io);
+            selection->polls[index] = (struct pollfd){.fd = fd, .events = list_polls[list]};
+            selection->items[index] = (selected){
+                .waiter = {.fn = one_ready, .fd = fd, .events = list_events[list]}, .selection = selection};
+            if (list == 0 && has_buffered_bytes(io))
+                selection->buffered = true;
+        }
+    }
+    int64_t deadline = selection->timeout < 0 ? -1 : heddle_deadline(selection->timeout);
+    for (;;) {
+        look(selection);
+        VALUE result = collect(selection);
+        if (!NIL_P(result) || selection->timeout == 0 || (deadline >= 0 && heddle_now() >= deadline))
+            return result;
+        heddle_park_enter(selection->loop, &selection->park);
+        heddle_park_until(&selection->park, deadline);
+        rb_ensure(wait_for_any, data, end_wait_for_any, data);
+        if (selection->error)
+            rb_syserr_fail(selection->error, "select");
+    }
+}
+
+static VALUE free_select(VALUE data)
+{
+    io_selection *selection = (io_selection *)data;
+    free(selection->items);
+    free(selection->polls);
+    return Qnil;
+}
+
+/*
+ * call-seq: io_select(readables, writables = nil, exceptables = nil, timeout = nil) -> Array or nil
+ *
+ * IO.select, natively: no thread.
+ */
+static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 1, 4);
+    io_selection selection = {.loop = heddle_loop_get(self)};
+    for (int i = 0; i < 3; i++) {
+        selection.lists[i] = i < argc && !NIL_P(argv[i]) ? rb_convert_type(argv[i], T_ARRAY, "Array", "to_ary") : Qnil;
+        if (!NIL_P(selection.lists[i])) {
+            selection.lists[i] = rb_ary_dup(selection.lists[i]); /* the caller's may change while we wait */
+            selection.count += (size_t)RARRAY_LEN(selection.lists[i]);
+        }
+    }
+    selection.timeout = heddle_duration(argc == 4 ? argv[3] : Qnil);
+    selection.items = calloc(selection.count + 1, sizeof(*selection.items));
+    selection.polls = calloc(selection.count + 1, sizeof(*selection.polls));
+    if (!selection.items || !selection.polls) {
+        free_select((VALUE)&selection);
+        rb_memerror();
+    }
+    VALUE result = rb_ensure(run_select, (VALUE)&selection, free_select, (VALUE)&selection);
+    for (int i = 0; i < 3; i++)
+        RB_GC_GUARD(selection.lists[i]);
+    return result;
+}
+
+void heddle_define_io_hooks(VALUE scheduler_class)
+{
+    rb_define_method(scheduler_class, "io_wait", scheduler_io_wait, -1);
+    rb_define_method(scheduler_class, "io_select", scheduler_io_select, -1);
+#if RUBY_API_VERSION_MAJOR >= 4
+    rb_define_method(scheduler_class, "io_close", scheduler_io_close, 1);
+#endif
+}

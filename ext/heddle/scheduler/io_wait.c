@@ -1,0 +1,149 @@
+#include "scheduler/io_wait.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+#include <string.h>
+
+int64_t heddle_io_timeout(VALUE io)
+{
+    return RB_TYPE_P(io, T_FILE) ? heddle_duration(rb_io_timeout(io)) : -1;
+}
+
+void heddle_io_timed_out(void)
+{
+    rb_raise(rb_eIOTimeoutError, "the IO's timeout has passed");
+}
+
+static bool is_closed(VALUE io)
+{
+    return RB_TYPE_P(io, T_FILE) && RTEST(rb_io_closed_p(io));
+}
+
+static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
+{
+    if (fd >= loop->io_waits_size) {
+        int size = loop->io_waits_size ? loop->io_waits_size : 64;
+        while (size <= fd)
+            size *= 2;
+        heddle_io_wait **waits = realloc(loop->io_waits, (size_t)size * sizeof(*waits));
+        if (!waits)
+            rb_memerror();
+        memset(waits + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*waits));
+        loop->io_waits = waits;
+        loop->io_waits_size = size;
+    }
+    return &loop->io_waits[fd];
+}
+
+/* -EBADF stands for "closed while you waited". */
+static void fail(heddle_io_wait *wait)
+{
+    wait->result = -EBADF;
+    heddle_loop_disarm(wait->park.loop, &wait->waiter);
+    heddle_park_wake(&wait->park);
+}
+
+void heddle_io_wait_link(heddle_io_wait *wait)
+{
+    heddle_loop *loop = wait->park.loop;
+    heddle_io_wait **first = waits_of(loop, wait->waiter.fd);
+
+    /* Another IO object got this number: whoever waits with the closed one must not hear its events. */
+    for (heddle_io_wait *other = *first; other; other = other->next) {
+        if (other->io != wait->io && is_closed(other->io))
+            fail(other);
+    }
+    wait->next = *first;
+    if (wait->next)
+        wait->next->previous = wait;
+    *first = wait;
+    wait->linked = true;
+    loop->io_wait_count++;
+}
+
+void heddle_io_wait_unlink(heddle_io_wait *wait)
+{
+    heddle_loop *loop = wait->park.loop;
+    if (!wait->linked)
+        return;
+    wait->linked = false;
+    if (wait->previous)
+        wait->previous->next = wait->next;
+    else
+        loop->io_waits[wait->waiter.fd] = wait->next;
+    if (wait->next)
+        wait->next->previous = wait->previous;
+    loop->io_wait_count--;
+}
+
+void heddle_io_wait_sweep(heddle_loop *loop)
+{
+    for (int fd = 0; fd < loop->io_waits_size; fd++) {
+        for (heddle_io_wait *wait = loop->io_waits[fd]; wait; wait = wait->next) {
+            if (!wait->park.woken && is_closed(wait->io))
+                fail(wait);
+        }
+    }
+}
+
+void heddle_io_wait_closed(heddle_loop *loop, int fd)
+{
+    if (fd < 0 || fd >= loop->io_waits_size)
+        return;
+    for (heddle_io_wait *wait = loop->io_waits[fd]; wait; wait = wait->next) {
+        if (!wait->park.woken)
+            fail(wait);
+    }
+}
+
+static void ready(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
+    wait->result = result;
+    heddle_loop_disarmed(wait->park.loop);
+    heddle_park_wake(&wait->park);
+}
+
+static VALUE wait_for_event(VALUE data)
+{
+    heddle_io_wait *wait = (heddle_io_wait *)data;
+    heddle_loop *loop = wait->park.loop;
+
+    heddle_io_wait_link(wait);
+    int now = heddle_loop_arm(loop, &wait->waiter);
+    if (now != 0) {
+        wait->result = now;
+        return Qnil;
+    }
+    heddle_park_wait(&wait->park);
+    return Qnil;
+}
+
+static VALUE end_wait(VALUE data)
+{
+    heddle_io_wait *wait = (heddle_io_wait *)data;
+    if (heddle_park_entered(&wait->park)) {
+        heddle_loop_disarm(wait->park.loop, &wait->waiter);
+        heddle_io_wait_unlink(wait);
+    }
+    heddle_park_leave(&wait->park);
+    return Qnil;
+}
+
+int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout)
+{
+    heddle_io_wait wait = {.io = io};
+    wait.waiter = (heddle_waiter){.fn = ready, .fd = rb_io_descriptor(io), .events = (uint8_t)events};
+
+    heddle_park_enter(loop, &wait.park);
+    if (timeout >= 0)
+        heddle_park_until(&wait.park, heddle_deadline(timeout));
+    rb_ensure(wait_for_event, (VALUE)&wait, end_wait, (VALUE)&wait);
+    RB_GC_GUARD(io);
+
+    if (wait.result == -EBADF && is_closed(io))
+        rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+    if (wait.result < 0)
+        rb_syserr_fail(-wait.result, "waiting for IO");
+    return wait.result;
+}

@@ -1,0 +1,38 @@
+#ifndef HEDDLE_IO_WAIT_H
+#define HEDDLE_IO_WAIT_H
+
+/*
+ * Waits on IO objects that we don't own. Before Ruby 4.0 nothing tells of a close: the waits are kept by
+ * descriptor, swept before the loop blocks, and a new wait by another IO fails the old one first.
+ */
+
+#include "scheduler/loop.h"
+
+typedef struct heddle_io_wait heddle_io_wait;
+struct heddle_io_wait {
+    heddle_park park;
+    heddle_waiter waiter;
+    VALUE io;
+    int result;
+    bool linked;
+    heddle_io_wait *next, *previous; /* the waits of one descriptor */
+};
+
+/*
+ * Waits until `io` is ready for one of `events`, at most `timeout` ns (< 0: for ever; the deadline is `io.timeout`
+ * where `use_io_timeout` says so). A readiness mask, or 0 when the time is up. Raises IOError when the IO is closed
+ * meanwhile, IO::TimeoutError when it was io.timeout that passed.
+ */
+int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout);
+/* io.timeout in ns, or -1. */
+int64_t heddle_io_timeout(VALUE io);
+NORETURN(void heddle_io_timed_out(void));
+
+void heddle_io_wait_link(heddle_io_wait *wait);
+void heddle_io_wait_unlink(heddle_io_wait *wait);
+/* Fails the waits whose IO is closed. */
+void heddle_io_wait_sweep(heddle_loop *loop);
+/* Fails the waits on this descriptor (Ruby >= 4.0 tells us of a close). */
+void heddle_io_wait_closed(heddle_loop *loop, int fd);
+
+#endif

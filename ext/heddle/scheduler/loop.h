@@ -1,0 +1,201 @@
+#ifndef HEDDLE_LOOP_H
+#define HEDDLE_LOOP_H
+
+/*
+ * The run loop of one thread: who is ready, who waits, for how long.
+ *
+ * In each turn it runs a snapshot of the ready tokens, each once, then at most one spent fiber, then asks the
+ * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
+ */
+
+#include "scheduler/inbox.h"
+#include "scheduler/timer_heap.h"
+#include "scheduler/token_ring.h"
+#include "selector/selector.h"
+
+#include <ruby.h>
+
+typedef struct heddle_loop heddle_loop;
+typedef struct heddle_fiber heddle_fiber;
+typedef struct heddle_park heddle_park;
+typedef struct heddle_timeout heddle_timeout;
+
+/*
+ * One wait of one fiber. It lives on that fiber's own stack, so that waiting allocates nothing. Its token (slot and
+ * generation) is void as soon as the fiber leaves the park: a late wake-up finds nothing.
+ */
+struct heddle_park {
+    heddle_loop *loop;
+    heddle_fiber *owner; /* the scheduled fiber on whose behalf `fiber` waits: itself, or what resumed it */
+    VALUE fiber;         /* who waits */
+    uint32_t slot, generation;
+    bool queued;    /* has its one live entry in the ready or spent ring */
+    bool woken;     /* somebody ended the wait */
+    bool timed_out; /* … and it was the deadline */
+    bool away;      /* switched away, not yet back */
+    bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
+    heddle_timer timer;
+    heddle_park *outer; /* the owner's park before this one */
+    heddle_park *next, *previous;
+};
+
+/* A fiber that this scheduler started. Nested fibers (an Enumerator's) act on behalf of the one that resumed them. */
+struct heddle_fiber {
+    heddle_loop *loop;
+    VALUE fiber;
+    VALUE job;
+    VALUE interrupt;          /* an exception for its wait or else its next one, or Qundef */
+    bool alarm;               /* something has to be raised: an interrupt, or a timeout that fired */
+    heddle_timeout *timeouts; /* the blocks of timeout_after it is in, innermost first */
+    heddle_park *park;        /* where it waits, or NULL */
+    heddle_park entry;        /* its own place in the queue: to be started, or put back after a foreign switch */
+    heddle_fiber *next, *previous;
+};
+
+struct heddle_timeout {
+    heddle_timer timer;
+    heddle_fiber *owner;
+    heddle_timeout *outer;
+    VALUE exception; /* class or instance, and message, as for Kernel#raise; on the waiting fiber's stack */
+    VALUE message;
+    VALUE raised;    /* what was raised for it, or Qundef */
+    bool fired;
+};
+
+typedef struct {
+    heddle_park *park;
+    uint32_t generation;
+    uint32_t next_free;
+} heddle_slot;
+
+/* Open addressing from a pinned fiber to its record; heddle_fiber_table in fiber_table.h. */
+typedef struct {
+    VALUE *keys;
+    void **values;
+    uint32_t size, count;
+} heddle_fiber_table;
+
+struct heddle_loop {
+    VALUE scheduler;
+    VALUE thread;
+    VALUE fiber; /* the one that runs the loop, and what fibers switch to when they wait */
+
+    const heddle_selector_operations *operations;
+    heddle_selector *selector; /* NULL until first needed, and in a child after fork */
+    unsigned fork_generation;
+
+    heddle_token_ring ready, spent;
+    heddle_slot *slots;
+    uint32_t slot_count, free_slot;
+
+    heddle_timer_heap timers;
+    heddle_inbox inbox;
+    _Atomic int sleeping; /* in a blocking wait, or about to be: whoever has news must wake it */
+
+    heddle_fiber *fibers;
+    size_t fiber_count;
+    heddle_fiber_table by_fiber;  /* scheduled fibers */
+    heddle_fiber_table by_waiter; /* parks of nested and foreign fibers */
+    heddle_fiber foreign;         /* stands for fibers that no scheduled fiber is responsible for */
+    heddle_park *parks;
+    size_t park_count;
+
+    heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
+    heddle_park *arriving; /* what the loop switches to at this moment */
+    bool running;          /* inside heddle_loop_run */
+    bool closed;
+
+    size_t armed;                    /* waits that something outside this process's Ruby can end */
+    struct heddle_io_wait **io_waits; /* by descriptor: waits on IO that we don't own */
+    int io_waits_size;
+    size_t io_wait_count;
+    int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
+    uint64_t swept_switches;
+
+    uint64_t turns; /* counters, for tests and for `heddle top` */
+    uint64_t switches;
+    uint64_t waits;
+};
+
+int64_t heddle_now(void); /* CLOCK_MONOTONIC, nanoseconds */
+/* nil: -1. Raises as Kernel#sleep does for what is not a duration. */
+int64_t heddle_duration(VALUE seconds);
+/* Adds without overflow. */
+int64_t heddle_deadline(int64_t duration);
+
+/* -- life -------------------------------------------------------------------------------------------------------- */
+
+void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations);
+/* Opens the selector if need be; takes care of a fork; raises when the loop is closed. */
+void heddle_loop_open(heddle_loop *loop);
+void heddle_loop_release(heddle_loop *loop);
+void heddle_loop_mark(heddle_loop *loop);
+void heddle_loop_compact(heddle_loop *loop);
+size_t heddle_loop_memory_size(const heddle_loop *loop);
+/* Counts forks of this process; set up once. */
+void heddle_fork_watch(void);
+
+/* Runs turns until no fiber is left. Raises what is raised into it; the loop stays consistent. */
+void heddle_loop_run(heddle_loop *loop);
+/* The same for a fiber that waits where nothing runs the loop: it does so itself until the park is woken. */
+void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
+/* Makes the loop look again, from any thread, with or without the GVL. */
+void heddle_loop_wake(heddle_loop *loop);
+
+/* -- fibers ------------------------------------------------------------------------------------------------------ */
+
+/* A fiber that will run job.call, once it is started or enqueued. */
+heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
+/* Runs it at once; the caller goes on in a later turn. Raises FiberError where there is no stack for it. */
+void heddle_fiber_start(heddle_fiber *fiber);
+/* Runs it in a later turn. */
+void heddle_fiber_enqueue(heddle_fiber *fiber);
+/* It could not be switched to for the first time: tells the scheduler, forgets it. */
+void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error);
+bool heddle_is_fiber_error(VALUE error);
+/* Gives it a token of its own; raises NoMemoryError. */
+void heddle_fiber_reserve_entry(heddle_fiber *fiber);
+heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
+/* Raises at the wait it is in, or else at its next one. */
+void heddle_fiber_interrupt(heddle_fiber *fiber, VALUE exception);
+/* On whose behalf the calling fiber runs; never NULL. */
+heddle_fiber *heddle_fiber_current(heddle_loop *loop);
+
+/* -- parks ------------------------------------------------------------------------------------------------------- */
+
+void heddle_park_enter(heddle_loop *loop, heddle_park *park);
+void heddle_park_leave(heddle_park *park); /* idempotent */
+bool heddle_park_entered(const heddle_park *park);
+/* The fiber is back: settles on whose behalf code runs now. */
+void heddle_park_arrive(heddle_park *park);
+/* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
+void heddle_park_until(heddle_park *park, int64_t deadline);
+/* Switches to the loop until woken. Raises interrupts and timeouts. Between enter and leave, under rb_ensure. */
+void heddle_park_wait(heddle_park *park);
+/* The same, but holds back what is to be raised: for a kernel that still owns memory of ours. */
+void heddle_park_wait_uninterrupted(heddle_park *park);
+/* Ends the wait. Idempotent; from any thread that has the GVL. */
+void heddle_park_wake(heddle_park *park);
+/* Puts the park at the end of the spent queue: it runs once everybody ready had a turn. */
+void heddle_park_wake_spent(heddle_park *park);
+/* The park in which this very fiber waits, or NULL. */
+heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber);
+
+/* -- waits that only the selector can end ------------------------------------------------------------------------ */
+
+/* As the selector's own, and counted: a loop with armed waiters is not deadlocked. */
+int heddle_loop_arm(heddle_loop *loop, heddle_waiter *waiter);
+void heddle_loop_disarm(heddle_loop *loop, heddle_waiter *waiter);
+int heddle_loop_submit(heddle_loop *loop, heddle_waiter *waiter, const heddle_operation *operation);
+/* To be called by each one-shot or final callback. */
+static inline void heddle_loop_disarmed(heddle_loop *loop)
+{
+    loop->armed--;
+}
+
+/* The loop of a Heddle::Scheduler. */
+heddle_loop *heddle_loop_of(VALUE scheduler);
+/* The same for the thread it belongs to: open, and on the right side of a fork. */
+heddle_loop *heddle_loop_get(VALUE scheduler);
+
+#endif

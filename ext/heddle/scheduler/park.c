@@ -1,0 +1,236 @@
+#include "scheduler/fiber_table.h"
+#include "scheduler/loop.h"
+
+#include <assert.h>
+
+/* -- slots ------------------------------------------------------------------------------------------------------- */
+
+static void grow_slots(heddle_loop *loop)
+{
+    uint32_t count = loop->slot_count ? loop->slot_count * 2 : 64;
+    heddle_slot *slots = realloc(loop->slots, count * sizeof(*slots));
+    if (!slots)
+        rb_memerror();
+    loop->slots = slots;
+    if (heddle_token_ring_reserve(&loop->ready, count) != 0 || heddle_token_ring_reserve(&loop->spent, count) != 0)
+        rb_memerror();
+    for (uint32_t i = loop->slot_count; i < count; i++)
+        slots[i] = (heddle_slot){.next_free = i + 1 < count ? i + 1 : loop->free_slot};
+    loop->free_slot = loop->slot_count;
+    loop->slot_count = count;
+}
+
+static void take_slot(heddle_park *park)
+{
+    heddle_loop *loop = park->loop;
+    if (loop->free_slot == UINT32_MAX)
+        grow_slots(loop);
+    heddle_slot *slot = &loop->slots[loop->free_slot];
+    park->slot = loop->free_slot;
+    park->generation = slot->generation;
+    loop->free_slot = slot->next_free;
+    slot->park = park;
+}
+
+static void void_slot(heddle_park *park)
+{
+    heddle_loop *loop = park->loop;
+    heddle_slot *slot = &loop->slots[park->slot];
+    slot->park = NULL;
+    slot->generation++;
+    slot->next_free = loop->free_slot;
+    loop->free_slot = park->slot;
+}
+
+bool heddle_park_entered(const heddle_park *park)
+{
+    const heddle_loop *loop = park->loop;
+    return park->slot < loop->slot_count && loop->slots[park->slot].park == park;
+}
+
+/* Void tokens take up places; live ones never number more than the slots, for which there is room. */
+static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
+{
+    for (uint32_t n = heddle_token_ring_count(ring); n > 0; n--) {
+        uint64_t token = heddle_token_ring_shift(ring);
+        heddle_slot *slot = &loop->slots[(uint32_t)token];
+        if (slot->park && slot->generation == (uint32_t)(token >> 32))
+            heddle_token_ring_push(ring, token);
+    }
+}
+
+static void enqueue(heddle_park *park, heddle_token_ring *ring)
+{
+    heddle_loop *loop = park->loop;
+    if (heddle_token_ring_count(ring) == ring->size)
+        drop_void_tokens(loop, ring);
+    heddle_token_ring_push(ring, (uint64_t)park->generation << 32 | park->slot);
+    park->queued = true;
+    heddle_loop_wake(loop);
+}
+
+/* -- parks ------------------------------------------------------------------------------------------------------- */
+
+static void deadline_passed(heddle_timer *timer)
+{
+    heddle_park *park = (heddle_park *)((char *)timer - offsetof(heddle_park, timer));
+    if (!park->woken)
+        park->timed_out = true;
+    heddle_park_wake(park);
+}
+
+void heddle_park_enter(heddle_loop *loop, heddle_park *park)
+{
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    *park = (heddle_park){.loop = loop, .owner = owner, .fiber = rb_fiber_current(), .outer = owner->park};
+    /* What can fail comes first. */
+    take_slot(park);
+    if (park->fiber != owner->fiber)
+        heddle_fiber_table_put(&loop->by_waiter, park->fiber, park);
+    park->next = loop->parks;
+    if (park->next)
+        park->next->previous = park;
+    loop->parks = park;
+    loop->park_count++;
+    owner->park = park;
+}
+
+void heddle_fiber_reserve_entry(heddle_fiber *fiber)
+{
+    fiber->entry = (heddle_park){.loop = fiber->loop, .owner = fiber};
+    take_slot(&fiber->entry);
+}
+
+/* Who comes back without the loop's doing was switched to by Fiber#raise or #transfer: put back who did that. */
+void heddle_park_arrive(heddle_park *park)
+{
+    heddle_loop *loop = park->loop;
+    bool dispatched = loop->arriving == park;
+    heddle_fiber *other = loop->current;
+    park->away = false;
+    loop->arriving = NULL;
+    loop->current = park->owner;
+    if (dispatched || !other || other == park->owner || other == &loop->foreign || other->park)
+        return;
+    heddle_fiber_reserve_entry(other);
+    other->entry.fiber = other->fiber;
+    other->entry.put_back = true;
+    heddle_park_wake(&other->entry);
+}
+
+void heddle_park_leave(heddle_park *park)
+{
+    heddle_loop *loop = park->loop;
+    if (!heddle_park_entered(park))
+        return; /* left already, or this is a child after fork */
+    bool entry = park == &park->owner->entry;
+    if (park->away)
+        heddle_park_arrive(park);
+    void_slot(park);
+    heddle_timer_heap_remove(&loop->timers, &park->timer);
+    if (entry)
+        return;
+    if (park->fiber != park->owner->fiber)
+        heddle_fiber_table_delete(&loop->by_waiter, park->fiber);
+    if (park->previous)
+        park->previous->next = park->next;
+    else
+        loop->parks = park->next;
+    if (park->next)
+        park->next->previous = park->previous;
+    loop->park_count--;
+    if (park->owner->park == park)
+        park->owner->park = park->outer;
+}
+
+void heddle_park_until(heddle_park *park, int64_t deadline)
+{
+    if (deadline < 0)
+        return;
+    park->timer.deadline = deadline;
+    park->timer.fn = deadline_passed;
+    if (heddle_timer_heap_push(&park->loop->timers, &park->timer) != 0)
+        rb_memerror();
+}
+
+void heddle_park_wake(heddle_park *park)
+{
+    park->woken = true;
+    if (!park->queued)
+        enqueue(park, &park->loop->ready);
+}
+
+void heddle_park_wake_spent(heddle_park *park)
+{
+    park->woken = true;
+    if (!park->queued)
+        enqueue(park, &park->loop->spent);
+}
+
+heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)
+{
+    heddle_fiber *record = heddle_fiber_find(loop, fiber);
+    if (record && record->park && record->park->fiber == fiber)
+        return record->park;
+    return heddle_fiber_table_get(&loop->by_waiter, fiber);
+}
+
+/* -- what a wait has to raise ------------------------------------------------------------------------------------ */
+
+static VALUE make_exception(heddle_timeout *timeout)
+{
+    VALUE arguments[] = {timeout->exception, timeout->message};
+    return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
+}
+
+/* The outermost timeout that fired unwinds all within it; an interrupt comes before any. */
+static void raise_alarm(heddle_fiber *fiber)
+{
+    VALUE interrupt = fiber->interrupt;
+    if (interrupt != Qundef) {
+        fiber->interrupt = Qundef;
+        rb_exc_raise(interrupt);
+    }
+    fiber->alarm = false;
+    heddle_timeout *outermost = NULL;
+    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
+        if (timeout->fired && timeout->raised == Qundef)
+            outermost = timeout;
+    }
+    if (outermost) {
+        outermost->raised = make_exception(outermost);
+        rb_exc_raise(outermost->raised);
+    }
+}
+
+/* -- waiting ----------------------------------------------------------------------------------------------------- */
+
+static void switch_away(heddle_park *park)
+{
+    heddle_loop *loop = park->loop;
+    if (!loop->running && park->owner == &loop->foreign) {
+        /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one. */
+        heddle_loop_run_until(loop, park);
+        return;
+    }
+    if (loop->fiber == park->fiber)
+        rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
+    park->away = true;
+    rb_fiber_transfer(loop->fiber, 0, NULL);
+    heddle_park_arrive(park);
+}
+
+void heddle_park_wait_uninterrupted(heddle_park *park)
+{
+    while (!park->woken)
+        switch_away(park);
+}
+
+void heddle_park_wait(heddle_park *park)
+{
+    if (park->owner->alarm)
+        raise_alarm(park->owner);
+    heddle_park_wait_uninterrupted(park);
+    if (park->owner->alarm)
+        raise_alarm(park->owner);
+}

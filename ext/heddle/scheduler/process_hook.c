@@ -1,0 +1,175 @@
+/* process_wait: by pidfd, or by the ring's waitid; no thread, and no child reaped that was not asked for. */
+
+#include "scheduler/hooks.h"
+#include "scheduler/io_wait.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef __NR_pidfd_open
+#define __NR_pidfd_open 434
+#endif
+
+typedef struct {
+    heddle_park park;
+    heddle_waiter waiter;
+    heddle_loop *loop;
+    int pid, flags;
+    int fd;     /* the pidfd, or -1 */
+    int result; /* of the kernel's wait */
+    siginfo_t info;
+    VALUE status;
+} process_waiting;
+
+/* Reaps if there is something to reap: nil when there is not yet. */
+static VALUE reap(int pid, int flags)
+{
+    return rb_funcall(rb_const_get(rb_mProcess, rb_intern("Status")), rb_intern("wait"), 2, INT2NUM(pid),
+                      INT2NUM(flags | WNOHANG));
+}
+
+static void changed(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    process_waiting *wait = (process_waiting *)((char *)waiter - offsetof(process_waiting, waiter));
+    wait->result = result;
+    heddle_loop_disarmed(wait->loop);
+    heddle_park_wake(&wait->park);
+}
+
+static VALUE park_for_child(VALUE data)
+{
+    heddle_park_wait(&((process_waiting *)data)->park);
+    return Qnil;
+}
+
+#ifdef __linux__
+
+/* -- one child's end: a descriptor that becomes readable --------------------------------------------------------- */
+
+static VALUE wait_for_pidfd(VALUE data)
+{
+    process_waiting *wait = (process_waiting *)data;
+    int now = heddle_loop_arm(wait->loop, &wait->waiter);
+    if (now < 0)
+        rb_syserr_fail(-now, "waiting for a child process");
+    if (now == 0)
+        park_for_child(data);
+    return Qnil;
+}
+
+static VALUE end_wait_for_pidfd(VALUE data)
+{
+    process_waiting *wait = (process_waiting *)data;
+    if (heddle_park_entered(&wait->park))
+        heddle_loop_disarm(wait->loop, &wait->waiter);
+    heddle_park_leave(&wait->park);
+    close(wait->fd);
+    return Qnil;
+}
+
+static bool pidfd_wait(process_waiting *wait)
+{
+    wait->fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
+    if (wait->fd < 0)
+        return errno == ESRCH; /* gone: reaping says so. Else: another way */
+    wait->waiter = (heddle_waiter){.fn = changed, .fd = wait->fd, .events = HEDDLE_READABLE};
+    heddle_park_enter(wait->loop, &wait->park);
+    rb_ensure(wait_for_pidfd, (VALUE)wait, end_wait_for_pidfd, (VALUE)wait);
+    return true;
+}
+
+/* -- any child, a group, a stop: waitid in the ring, without reaping ---------------------------------------------- */
+
+static VALUE wait_on(VALUE data)
+{
+    process_waiting *wait = (process_waiting *)data;
+    wait->park.woken = false;
+    heddle_park_wait_uninterrupted(&wait->park);
+    return Qnil;
+}
+
+/* The kernel writes into `info` until the completion came. */
+static VALUE run_waitid(VALUE data)
+{
+    process_waiting *wait = (process_waiting *)data;
+    int state = 0;
+    rb_protect(park_for_child, data, &state);
+    if (wait->waiter.armed)
+        wait->loop->operations->cancel(wait->loop->selector, &wait->waiter);
+    while (wait->waiter.armed) {
+        int later = 0;
+        rb_protect(wait_on, data, &later);
+        if (later)
+            state = later;
+    }
+    if (state)
+        rb_jump_tag(state);
+    return Qnil;
+}
+
+static VALUE end_waitid(VALUE data)
+{
+    heddle_park_leave(&((process_waiting *)data)->park);
+    return Qnil;
+}
+
+static bool waitid_wait(process_waiting *wait)
+{
+    idtype_t type = wait->pid > 0 ? P_PID : wait->pid == -1 ? P_ALL : P_PGID;
+    int id = wait->pid > 0 ? wait->pid : wait->pid == -1 ? 0 : wait->pid == 0 ? (int)getpgrp() : -wait->pid;
+    heddle_operation operation = {
+        .code = HEDDLE_OPERATION_WAITID,
+        .fd = id,
+        .length = type,
+        .buffer = &wait->info,
+        .offset = WEXITED | WNOWAIT | (wait->flags & WUNTRACED ? WSTOPPED : 0),
+    };
+    wait->waiter = (heddle_waiter){.fn = changed, .fd = -1};
+    heddle_park_enter(wait->loop, &wait->park);
+    if (heddle_loop_submit(wait->loop, &wait->waiter, &operation) < 0) {
+        heddle_park_leave(&wait->park);
+        return false;
+    }
+    rb_ensure(run_waitid, (VALUE)wait, end_waitid, (VALUE)wait);
+    return true;
+}
+
+#else
+
+static bool pidfd_wait(process_waiting *wait)
+{
+    return false;
+}
+
+static bool waitid_wait(process_waiting *wait)
+{
+    return false;
+}
+
+#endif
+
+/*
+ * call-seq: process_wait(pid, flags) -> Process::Status
+ *
+ * Process.wait, system, backticks, IO.popen and Open3. See waitpid(2) for +pid+ and +flags+.
+ */
+static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags)
+{
+    process_waiting wait = {.loop = heddle_loop_get(self), .pid = NUM2INT(pid), .flags = NUM2INT(flags)};
+    for (;;) {
+        VALUE status = reap(wait.pid, wait.flags);
+        if (!NIL_P(status))
+            return status;
+        bool waited = wait.pid > 0 && !(wait.flags & WUNTRACED) && pidfd_wait(&wait);
+        if (!waited && !waitid_wait(&wait))
+            return rb_funcall(self, rb_intern("process_wait_in_thread"), 2, pid, flags);
+    }
+}
+
+void heddle_define_process_hook(VALUE scheduler_class)
+{
+    rb_define_method(scheduler_class, "process_wait", scheduler_process_wait, 2);
+}

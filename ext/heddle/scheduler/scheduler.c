@@ -1,0 +1,285 @@
+/* Heddle::Scheduler: the Ruby object around a loop. */
+
+#include "scheduler/scheduler.h"
+
+#include "scheduler/hooks.h"
+#include "scheduler/loop.h"
+
+static void scheduler_mark(void *loop)
+{
+    heddle_loop_mark(loop);
+}
+
+static void scheduler_compact(void *loop)
+{
+    heddle_loop_compact(loop);
+}
+
+static void scheduler_free(void *data)
+{
+    heddle_loop *loop = data;
+    if (loop->operations)
+        heddle_loop_release(loop);
+    xfree(loop);
+}
+
+static size_t scheduler_size(const void *loop)
+{
+    return heddle_loop_memory_size(loop);
+}
+
+static const rb_data_type_t scheduler_type = {
+    .wrap_struct_name = "Heddle::Scheduler",
+    .function = {.dmark = scheduler_mark,
+                 .dfree = scheduler_free,
+                 .dsize = scheduler_size,
+                 .dcompact = scheduler_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE scheduler_allocate(VALUE klass)
+{
+    heddle_loop *loop;
+    VALUE scheduler = TypedData_Make_Struct(klass, heddle_loop, &scheduler_type, loop);
+    loop->thread = loop->fiber = Qnil;
+    loop->foreign.interrupt = Qundef;
+    loop->scheduler = scheduler;
+    return scheduler;
+}
+
+heddle_loop *heddle_loop_of(VALUE scheduler)
+{
+    heddle_loop *loop;
+    TypedData_Get_Struct(scheduler, heddle_loop, &scheduler_type, loop);
+    if (!loop->operations)
+        rb_raise(rb_eArgError, "uninitialized scheduler");
+    return loop;
+}
+
+heddle_loop *heddle_loop_get(VALUE scheduler)
+{
+    heddle_loop *loop = heddle_loop_of(scheduler);
+    heddle_loop_open(loop);
+    if (loop->thread != rb_thread_current())
+        rb_raise(rb_eThreadError, "this scheduler belongs to another thread: only unblock and unpark may be called");
+    return loop;
+}
+
+/* Called by Scheduler.new with the name of a selector that was found to work. */
+static VALUE scheduler_open(VALUE self, VALUE name)
+{
+    heddle_loop *loop;
+    TypedData_Get_Struct(self, heddle_loop, &scheduler_type, loop);
+    const heddle_selector_operations *operations = heddle_selector_find(StringValueCStr(name));
+    if (!operations)
+        rb_raise(rb_eArgError, "no such selector: %" PRIsVALUE, name);
+    heddle_loop_initialize(loop, self, operations);
+    return self;
+}
+
+static VALUE scheduler_selector(VALUE self)
+{
+    return ID2SYM(rb_intern(heddle_loop_of(self)->operations->name));
+}
+
+/* Runs turns until no fiber is left; what is raised into the loop goes to the caller. */
+static VALUE scheduler_run_turns(VALUE self)
+{
+    heddle_loop_run(heddle_loop_get(self));
+    return Qnil;
+}
+
+/* Gives back the selector and its descriptors. */
+static VALUE scheduler_release(VALUE self)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    if (!loop->closed) {
+        /* A timeout whose block is still on the stack must not find the freed heap. */
+        for (size_t i = 0; i < loop->timers.count; i++)
+            loop->timers.entries[i]->place = 0;
+        loop->timers.count = 0;
+        heddle_loop_release(loop);
+    }
+    return Qnil;
+}
+
+/*
+ * call-seq: closed? -> true or false
+ */
+static VALUE scheduler_closed_p(VALUE self)
+{
+    return heddle_loop_of(self)->closed ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: running? -> true or false
+ *
+ * Is the loop running on its thread?
+ */
+static VALUE scheduler_running_p(VALUE self)
+{
+    return heddle_loop_of(self)->running ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: fiber { ... } -> Fiber
+ *
+ * Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits.
+ */
+static VALUE scheduler_fiber(VALUE self)
+{
+    rb_need_block();
+    heddle_fiber *fiber = heddle_fiber_spawn(heddle_loop_get(self), rb_block_proc());
+    VALUE result = fiber->fiber;
+    heddle_fiber_start(fiber);
+    return result;
+}
+
+/*
+ * call-seq: spawn(job) -> Fiber
+ *
+ * Runs job.call in a new non-blocking fiber, in a later turn.
+ */
+static VALUE scheduler_spawn(VALUE self, VALUE job)
+{
+    heddle_fiber *fiber = heddle_fiber_spawn(heddle_loop_get(self), job);
+    heddle_fiber_enqueue(fiber);
+    return fiber->fiber;
+}
+
+/*
+ * call-seq: current -> job or nil
+ *
+ * What #spawn was given for the fiber on whose behalf the caller runs, also in a fiber nested in it.
+ */
+static VALUE scheduler_current(VALUE self)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    return loop->current ? loop->current->job : Qnil;
+}
+
+/*
+ * call-seq: current_fiber -> Fiber or nil
+ */
+static VALUE scheduler_current_fiber(VALUE self)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    return loop->current ? loop->current->fiber : Qnil;
+}
+
+/*
+ * call-seq: interrupt(fiber, exception) -> true or false
+ *
+ * Raises +exception+ in a scheduled fiber: in the wait that it, or a fiber nested in it, is in, or else in its next
+ * one. False when it has ended.
+ */
+static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
+{
+    heddle_loop *loop = heddle_loop_get(self);
+    heddle_fiber *record = heddle_fiber_find(loop, fiber);
+    if (!record)
+        return Qfalse;
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
+        rb_raise(rb_eTypeError, "an exception is needed, not %" PRIsVALUE, rb_obj_class(exception));
+    heddle_fiber_interrupt(record, exception);
+    return Qtrue;
+}
+
+/*
+ * call-seq: uninterrupt(fiber) -> exception or nil
+ *
+ * Takes back an interrupt that was not raised yet.
+ */
+static VALUE scheduler_uninterrupt(VALUE self, VALUE fiber)
+{
+    heddle_fiber *record = heddle_fiber_find(heddle_loop_get(self), fiber);
+    if (!record || record->interrupt == Qundef)
+        return Qnil;
+    VALUE exception = record->interrupt;
+    record->interrupt = Qundef;
+    return exception;
+}
+
+static VALUE state_of(heddle_loop *loop, heddle_fiber *fiber)
+{
+    const char *state = fiber == loop->current                                                      ? "running"
+                        : heddle_park_entered(&fiber->entry) || (fiber->park && fiber->park->woken) ? "ready"
+                                                                                                    : "waiting";
+    return ID2SYM(rb_intern(state));
+}
+
+/*
+ * call-seq: each_fiber { |fiber, job, state| ... } -> nil
+ *
+ * The scheduled fibers, oldest first; +state+ is :ready, :running or :waiting.
+ */
+static VALUE scheduler_each_fiber(VALUE self)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    VALUE list = rb_ary_new();
+    for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
+        if (!NIL_P(fiber->fiber))
+            rb_ary_unshift(list, rb_ary_new_from_args(3, fiber->fiber, fiber->job, state_of(loop, fiber)));
+    }
+    for (long i = 0; i < RARRAY_LEN(list); i++)
+        rb_yield_splat(rb_ary_entry(list, i));
+    return Qnil;
+}
+
+/*
+ * call-seq: fiber_count -> Integer
+ */
+static VALUE scheduler_fiber_count(VALUE self)
+{
+    return SIZET2NUM(heddle_loop_of(self)->fiber_count);
+}
+
+/*
+ * call-seq: statistics -> Hash
+ *
+ * Counters since the scheduler was made, and what is there now.
+ */
+static VALUE scheduler_statistics(VALUE self)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    VALUE result = rb_hash_new();
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counters[] = {
+        {"turns", loop->turns},         {"switches", loop->switches},
+        {"waits", loop->waits},         {"fibers", loop->fiber_count},
+        {"parked", loop->park_count},   {"timers", loop->timers.count},
+        {"armed", loop->armed},
+    };
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+        rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));
+    return result;
+}
+
+void Init_heddle_scheduler(VALUE heddle)
+{
+    heddle_fork_watch();
+    VALUE scheduler_class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
+    rb_define_alloc_func(scheduler_class, scheduler_allocate);
+    rb_define_private_method(scheduler_class, "open_loop", scheduler_open, 1);
+    rb_define_private_method(scheduler_class, "run_turns", scheduler_run_turns, 0);
+    rb_define_private_method(scheduler_class, "release", scheduler_release, 0);
+    rb_define_method(scheduler_class, "selector", scheduler_selector, 0);
+    rb_define_method(scheduler_class, "closed?", scheduler_closed_p, 0);
+    rb_define_method(scheduler_class, "running?", scheduler_running_p, 0);
+    rb_define_method(scheduler_class, "fiber", scheduler_fiber, 0);
+    rb_define_method(scheduler_class, "spawn", scheduler_spawn, 1);
+    rb_define_method(scheduler_class, "current", scheduler_current, 0);
+    rb_define_method(scheduler_class, "current_fiber", scheduler_current_fiber, 0);
+    rb_define_method(scheduler_class, "interrupt", scheduler_interrupt, 2);
+    rb_define_method(scheduler_class, "uninterrupt", scheduler_uninterrupt, 1);
+    rb_define_method(scheduler_class, "each_fiber", scheduler_each_fiber, 0);
+    rb_define_method(scheduler_class, "fiber_count", scheduler_fiber_count, 0);
+    rb_define_method(scheduler_class, "statistics", scheduler_statistics, 0);
+    heddle_define_block_hooks(scheduler_class);
+    heddle_define_timeout_hook(scheduler_class);
+    heddle_define_io_hooks(scheduler_class);
+    heddle_define_transfer_hooks(scheduler_class);
+    heddle_define_process_hook(scheduler_class);
+}

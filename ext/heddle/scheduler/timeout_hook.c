@@ -1,0 +1,89 @@
+/* timeout_after: Timeout.timeout and Heddle.timeout. */
+
+#include "scheduler/hooks.h"
+#include "scheduler/loop.h"
+
+static void expired(heddle_timer *timer)
+{
+    heddle_timeout *timeout = (heddle_timeout *)((char *)timer - offsetof(heddle_timeout, timer));
+    timeout->fired = true;
+    timeout->owner->alarm = true;
+    /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
+    if (timeout->owner->park)
+        heddle_park_wake(timeout->owner->park);
+}
+
+/*
+ * Ruby 3.3 asks for Timeout::Error itself. Raised as such, an inner rescue would take an outer block's timeout for
+ * its own, so it travels as Timeout::ExitException (what 3.4 asks for) and becomes a Timeout::Error in its frame.
+ */
+static VALUE travelling_exception(VALUE klass, bool *converted)
+{
+    *converted = false;
+    if (!rb_const_defined(rb_cObject, rb_intern("Timeout")))
+        return klass;
+    VALUE timeout = rb_const_get(rb_cObject, rb_intern("Timeout"));
+    ID exit_exception = rb_intern("ExitException");
+    if (!rb_const_defined(timeout, exit_exception) || klass != rb_const_get(timeout, rb_intern("Error")))
+        return klass;
+    *converted = true;
+    return rb_const_get(timeout, exit_exception);
+}
+
+static VALUE yield_duration(VALUE duration)
+{
+    return rb_yield(duration);
+}
+
+/*
+ * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
+ *
+ * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block when it still waits, or waits
+ * again, after +duration+ seconds. It strikes at waits only. Of several that have passed, the outermost is raised.
+ */
+static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 2, 3);
+    rb_need_block();
+    heddle_loop *loop = heddle_loop_get(self);
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    int64_t duration = heddle_duration(argv[0]);
+    if (duration < 0)
+        return rb_yield(argv[0]);
+
+    bool converted;
+    volatile VALUE exception = travelling_exception(argv[1], &converted), message = argc == 3 ? argv[2] : Qnil;
+    heddle_timeout timeout = {
+        .timer = {.deadline = heddle_deadline(duration), .fn = expired},
+        .owner = owner,
+        .outer = owner->timeouts,
+        .exception = exception,
+        .message = message,
+        .raised = Qundef,
+    };
+    if (heddle_timer_heap_push(&loop->timers, &timeout.timer) != 0)
+        rb_memerror();
+    owner->timeouts = &timeout;
+
+    int state = 0;
+    VALUE result = rb_protect(yield_duration, argv[0], &state);
+
+    owner->timeouts = timeout.outer;
+    heddle_timer_heap_remove(&loop->timers, &timeout.timer);
+    if (state) {
+        if (converted && timeout.raised != Qundef && rb_errinfo() == timeout.raised) {
+            rb_set_errinfo(Qnil);
+            VALUE arguments[] = {argv[1], message};
+            rb_exc_raise(rb_make_exception(NIL_P(message) ? 1 : 2, arguments));
+        }
+        rb_jump_tag(state);
+    }
+    RB_GC_GUARD(exception);
+    RB_GC_GUARD(message);
+    return result;
+}
+
+void heddle_define_timeout_hook(VALUE scheduler_class)
+{
+    rb_define_method(scheduler_class, "timeout_after", scheduler_timeout_after, -1);
+}

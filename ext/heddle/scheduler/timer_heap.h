@@ -1,0 +1,35 @@
+#ifndef HEDDLE_TIMER_HEAP_H
+#define HEDDLE_TIMER_HEAP_H
+
+/*
+ * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record
+ * knows its place, so that cancelling costs O(log n). No Ruby here.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct heddle_timer heddle_timer;
+typedef void heddle_timer_fn(heddle_timer *timer);
+
+struct heddle_timer {
+    int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
+    heddle_timer_fn *fn; /* called once, after the timer has left the heap; enqueues, never runs Ruby code */
+    size_t place;        /* index in the heap + 1; 0: not in it */
+};
+
+typedef struct {
+    heddle_timer **entries;
+    size_t count, size;
+} heddle_timer_heap;
+
+int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer); /* 0 or -ENOMEM */
+void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer); /* a timer not in the heap is fine */
+/* The nearest deadline, or -1. */
+int64_t heddle_timer_heap_next(const heddle_timer_heap *heap);
+/* Removes and calls every timer whose deadline is at or before `now`; returns how many. */
+size_t heddle_timer_heap_expire(heddle_timer_heap *heap, int64_t now);
+void heddle_timer_heap_free(heddle_timer_heap *heap);
+
+#endif

@@ -1,0 +1,58 @@
+#ifndef HEDDLE_TOKEN_RING_H
+#define HEDDLE_TOKEN_RING_H
+
+/* A growing FIFO ring of park tokens (slot and generation in one word). */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef struct {
+    uint64_t *entries;
+    uint32_t size; /* a power of two, or 0 */
+    uint32_t head, tail;
+} heddle_token_ring;
+
+static inline uint32_t heddle_token_ring_count(const heddle_token_ring *ring)
+{
+    return ring->tail - ring->head;
+}
+
+/* Room for `count` tokens in all, so that later pushes can't fail. 0 or -ENOMEM. */
+static inline int heddle_token_ring_reserve(heddle_token_ring *ring, uint32_t count)
+{
+    if (count <= ring->size)
+        return 0;
+    uint32_t size = ring->size ? ring->size : 64;
+    while (size < count)
+        size *= 2;
+    uint64_t *entries = malloc(size * sizeof(*entries));
+    if (!entries)
+        return -ENOMEM;
+    uint32_t used = heddle_token_ring_count(ring);
+    for (uint32_t i = 0; i < used; i++)
+        entries[i] = ring->entries[(ring->head + i) & (ring->size - 1)];
+    free(ring->entries);
+    *ring = (heddle_token_ring){.entries = entries, .size = size, .head = 0, .tail = used};
+    return 0;
+}
+
+/* Never fails: every slot that can be pushed was reserved for when it was made. */
+static inline void heddle_token_ring_push(heddle_token_ring *ring, uint64_t token)
+{
+    ring->entries[ring->tail++ & (ring->size - 1)] = token;
+}
+
+static inline uint64_t heddle_token_ring_shift(heddle_token_ring *ring)
+{
+    return ring->entries[ring->head++ & (ring->size - 1)];
+}
+
+static inline void heddle_token_ring_free(heddle_token_ring *ring)
+{
+    free(ring->entries);
+    *ring = (heddle_token_ring){0};
+}
+
+#endif

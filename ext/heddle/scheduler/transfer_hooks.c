@@ -1,0 +1,324 @@
+/* io_read, io_write, io_pread, io_pwrite: try first, wait only when the kernel says so. */
+
+#include "scheduler/hooks.h"
+#include "scheduler/io_wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <ruby/io.h>
+#include <ruby/io/buffer.h>
+#include <ruby/fiber/scheduler.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x00000008
+#endif
+
+typedef struct {
+    heddle_loop *loop;
+    VALUE io;
+    int fd;
+    bool write;
+    char *memory;
+    size_t size;
+    off_t offset; /* -1: the file's own position */
+} io_transfer;
+
+/* -- one attempt that does not block ----------------------------------------------------------------------------- */
+
+static ssize_t plain_attempt(const io_transfer *transfer)
+{
+    if (transfer->offset < 0)
+        return transfer->write ? write(transfer->fd, transfer->memory, transfer->size)
+                               : read(transfer->fd, transfer->memory, transfer->size);
+    return transfer->write ? pwrite(transfer->fd, transfer->memory, transfer->size, transfer->offset)
+                           : pread(transfer->fd, transfer->memory, transfer->size, transfer->offset);
+}
+
+static bool is_ready(const io_transfer *transfer)
+{
+    struct pollfd one = {.fd = transfer->fd, .events = transfer->write ? POLLOUT : POLLIN};
+    return poll(&one, 1, 0) != 0;
+}
+
+#ifdef __linux__
+/* Answers EOPNOTSUPP for what can't tell: terminals, and files on some file systems. */
+static ssize_t nowait_attempt(const io_transfer *transfer)
+{
+    struct iovec vector = {.iov_base = transfer->memory, .iov_len = transfer->size};
+    return transfer->write ? pwritev2(transfer->fd, &vector, 1, transfer->offset, RWF_NOWAIT)
+                           : preadv2(transfer->fd, &vector, 1, transfer->offset, RWF_NOWAIT);
+}
+#endif
+
+/*
+ * Bytes or -errno, -EAGAIN meaning "wait". O_NONBLOCK is left as the program set it: it belongs to the open file,
+ * which may be shared with a parent's terminal.
+ */
+static ssize_t attempt(const io_transfer *transfer)
+{
+    ssize_t result;
+    if (transfer->offset < 0) {
+        result = transfer->write ? send(transfer->fd, transfer->memory, transfer->size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                                 : recv(transfer->fd, transfer->memory, transfer->size, MSG_DONTWAIT);
+        if (result >= 0 || errno != ENOTSOCK)
+            return result < 0 ? -errno : result;
+    }
+#ifdef __linux__
+    result = nowait_attempt(transfer);
+    if (result >= 0 || errno != EOPNOTSUPP)
+        return result < 0 ? -errno : result;
+#endif
+    if (!is_ready(transfer))
+        return -EAGAIN;
+    result = plain_attempt(transfer);
+    return result < 0 ? -errno : result;
+}
+
+static bool is_file(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+/* -- a file whose pages are not in memory ------------------------------------------------------------------------ */
+
+typedef struct {
+    heddle_park park;
+    heddle_waiter waiter;
+    int result;
+} completion;
+
+static void completed(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    completion *done = (completion *)((char *)waiter - offsetof(completion, waiter));
+    done->result = result;
+    heddle_loop_disarmed(done->park.loop);
+    heddle_park_wake(&done->park);
+}
+
+static VALUE wait_interruptibly(VALUE data)
+{
+    heddle_park_wait(&((completion *)data)->park);
+    return Qnil;
+}
+
+static VALUE wait_on(VALUE data)
+{
+    completion *done = (completion *)data;
+    done->park.woken = false;
+    heddle_park_wait_uninterrupted(&done->park);
+    return Qnil;
+}
+
+/* The kernel owns the buffer until the completion came, whatever is raised meanwhile. */
+static VALUE run_completion(VALUE data)
+{
+    completion *done = (completion *)data;
+    heddle_loop *loop = done->park.loop;
+    int state = 0;
+    rb_protect(wait_interruptibly, data, &state);
+    if (done->waiter.armed)
+        loop->operations->cancel(loop->selector, &done->waiter);
+    while (done->waiter.armed) {
+        int later = 0;
+        rb_protect(wait_on, data, &later);
+        if (later)
+            state = later;
+    }
+    if (state)
+        rb_jump_tag(state);
+    return Qnil;
+}
+
+static VALUE leave_completion(VALUE data)
+{
+    heddle_park_leave(&((completion *)data)->park);
+    return Qnil;
+}
+
+/* -ENOSYS where this selector has no completions. */
+static ssize_t complete(io_transfer *transfer)
+{
+    heddle_loop *loop = transfer->loop;
+    completion done = {.waiter = {.fn = completed, .fd = transfer->fd}};
+    heddle_operation operation = {
+        .code = transfer->write ? HEDDLE_OPERATION_WRITE : HEDDLE_OPERATION_READ,
+        .fd = transfer->fd,
+        .buffer = transfer->memory,
+        .length = transfer->size > INT32_MAX ? INT32_MAX : (uint32_t)transfer->size,
+        .offset = transfer->offset,
+    };
+    heddle_park_enter(loop, &done.park);
+    int result = heddle_loop_submit(loop, &done.waiter, &operation);
+    if (result < 0) {
+        heddle_park_leave(&done.park);
+        return result;
+    }
+    rb_ensure(run_completion, (VALUE)&done, leave_completion, (VALUE)&done);
+    return done.result;
+}
+
+/* -- the hooks --------------------------------------------------------------------------------------------------- */
+
+/* Transfers something, or meets the end or an error: bytes or -errno; waits as long as io.timeout allows. */
+static ssize_t transfer_some(io_transfer *transfer)
+{
+    int64_t timeout = -2;
+    for (;;) {
+        ssize_t result = attempt(transfer);
+        if (result == -EINTR)
+            continue;
+        if (result != -EAGAIN && result != -EWOULDBLOCK)
+            return result;
+        if (is_file(transfer->fd)) {
+            result = complete(transfer);
+            if (result == -ENOSYS)
+                result = plain_attempt(transfer);
+            return result;
+        }
+        if (timeout == -2)
+            timeout = heddle_io_timeout(transfer->io);
+        int events = transfer->write ? HEDDLE_WRITABLE : HEDDLE_READABLE;
+        if (!heddle_io_wait_ready(transfer->loop, transfer->io, events, timeout))
+            heddle_io_timed_out();
+    }
+}
+
+static void memory_of(io_transfer *transfer, VALUE buffer, size_t offset, size_t length)
+{
+    size_t size;
+    if (transfer->write) {
+        const void *base;
+        rb_io_buffer_get_bytes_for_reading(buffer, &base, &size);
+        transfer->memory = (char *)base;
+    } else {
+        void *base;
+        rb_io_buffer_get_bytes_for_writing(buffer, &base, &size);
+        transfer->memory = base;
+    }
+    if (offset > size)
+        rb_raise(rb_eArgError, "offset %zu is beyond the buffer of %zu bytes", offset, size);
+    transfer->memory += offset;
+    transfer->size = size - offset;
+    if (length && length < transfer->size)
+        transfer->size = length;
+}
+
+/*
+ * The contract up to Ruby 4.0: `length` is the least to transfer, and what is left of the buffer the most. Bytes or
+ * -errno. (4.1 swaps it for one transfer of at most `length`; see transfer_at_most.)
+ */
+static VALUE transfer_at_least(io_transfer *transfer, VALUE buffer, size_t length, size_t offset)
+{
+    size_t total = 0;
+    memory_of(transfer, buffer, offset, 0);
+    if (transfer->size == 0)
+        return INT2FIX(0);
+    for (;;) {
+        ssize_t result = transfer_some(transfer);
+        if (result < 0)
+            return total ? SIZET2NUM(total) : SSIZET2NUM(result);
+        total += (size_t)result;
+        transfer->memory += result;
+        transfer->size -= (size_t)result;
+        if (transfer->offset >= 0)
+            transfer->offset += result;
+        if (result == 0 || total >= length || transfer->size == 0)
+            return SIZET2NUM(total);
+    }
+}
+
+#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
+#define HEDDLE_TRANSFER_AT_MOST 1
+/* Not run here (Ruby >= 4.1): one transfer of at most `length`; -EAGAIN is returned and Ruby waits. */
+static VALUE transfer_at_most(io_transfer *transfer, VALUE buffer, size_t offset, size_t length)
+{
+    if (length == 0)
+        return INT2FIX(0);
+    memory_of(transfer, buffer, offset, length);
+    if (is_file(transfer->fd))
+        return SSIZET2NUM(transfer_some(transfer));
+    ssize_t result;
+    do {
+        result = attempt(transfer);
+    } while (result == -EINTR);
+    return SSIZET2NUM(result);
+}
+#endif
+
+static VALUE transfer(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE first, VALUE second, bool write)
+{
+    io_transfer transfer = {
+        .loop = heddle_loop_get(self),
+        .io = io,
+        .fd = rb_io_descriptor(io),
+        .write = write,
+        .offset = NIL_P(from) ? -1 : NUM2OFFT(from),
+    };
+#ifdef HEDDLE_TRANSFER_AT_MOST
+    VALUE result = transfer_at_most(&transfer, buffer, NUM2SIZET(first), NUM2SIZET(second));
+#else
+    VALUE result = transfer_at_least(&transfer, buffer, NUM2SIZET(first), NUM2SIZET(second));
+#endif
+    RB_GC_GUARD(buffer);
+    RB_GC_GUARD(io);
+    return result;
+}
+
+/*
+ * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
+ *
+ * Reads at least +length+ bytes (0: whatever comes first) into +buffer+ from +offset+ on; bytes or -errno.
+ * From Ruby 4.1 on the arguments are (io, buffer, offset, length), for one read of at most +length+.
+ */
+static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    return transfer(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), false);
+}
+
+/*
+ * call-seq: io_write(io, buffer, length, offset = 0) -> Integer
+ *
+ * As #io_read, for writing.
+ */
+static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    return transfer(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), true);
+}
+
+/*
+ * call-seq: io_pread(io, buffer, from, length, offset = 0) -> Integer
+ *
+ * As #io_read, at the file position +from+.
+ */
+static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 4, 5);
+    return transfer(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), false);
+}
+
+#if RUBY_API_VERSION_MAJOR >= 4
+/* Not run here: Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
+static VALUE scheduler_io_pwrite(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 4, 5);
+    return transfer(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), true);
+}
+#endif
+
+void heddle_define_transfer_hooks(VALUE scheduler_class)
+{
+    rb_define_method(scheduler_class, "io_read", scheduler_io_read, -1);
+    rb_define_method(scheduler_class, "io_write", scheduler_io_write, -1);
+    rb_define_method(scheduler_class, "io_pread", scheduler_io_pread, -1);
+#if RUBY_API_VERSION_MAJOR >= 4
+    rb_define_method(scheduler_class, "io_pwrite", scheduler_io_pwrite, -1);
+#endif
+}

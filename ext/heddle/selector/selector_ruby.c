@@ -1,0 +1,39 @@
+/* What Ruby sees of the selectors: which were built in, and which this machine can run. */
+
+#include "selector/selector_ruby.h"
+
+#include "selector/selector.h"
+
+/*
+ * call-seq: built -> Array of Symbol
+ *
+ * The selectors in this library, best first.
+ */
+static VALUE selector_built(VALUE self)
+{
+    VALUE names = rb_ary_new();
+    for (int i = 0; heddle_selectors[i]; i++)
+        rb_ary_push(names, ID2SYM(rb_intern(heddle_selectors[i]->name)));
+    return names;
+}
+
+/*
+ * call-seq: refusal(name) -> String or nil
+ *
+ * Why this machine can't run the selector, as far as the kernel says; nil when it can.
+ */
+static VALUE selector_refusal(VALUE self, VALUE name)
+{
+    const heddle_selector_operations *operations = heddle_selector_find(rb_id2name(rb_to_id(name)));
+    char reason[256] = "";
+    if (!operations)
+        return rb_sprintf("%" PRIsVALUE " is not built in on this platform", name);
+    return operations->probe(reason, sizeof(reason)) == 0 ? Qnil : rb_str_new_cstr(reason);
+}
+
+void Init_heddle_selector(VALUE heddle)
+{
+    VALUE selector = rb_define_module_under(heddle, "Selector");
+    rb_define_singleton_method(selector, "built", selector_built, 0);
+    rb_define_private_method(rb_singleton_class(selector), "kernel_refusal", selector_refusal, 1);
+}

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "heddle/native"
+require "heddle/selector"
+require "heddle/scheduler/offload_threads"
+require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
+
+module Heddle
+  # Raised in a fiber that is told to end: an Exception and no StandardError, so that a +rescue+ without a class
+  # does not swallow it.
+  class Cancelled < Exception # rubocop:disable Lint/InheritException
+    def initialize(message = "cancelled")
+      super
+    end
+  end
+
+  # Raised out of the loop when every fiber waits for another and nothing can wake them.
+  class Deadlock < StandardError; end
+
+  # A fiber scheduler: what makes Ruby's blocking calls wait without blocking their thread.
+  #
+  # It works by Ruby's interface alone (see Fiber::Scheduler in Ruby's documentation):
+  #
+  #   Fiber.set_scheduler(Heddle::Scheduler.new)
+  #   Fiber.schedule { sleep 1 }
+  #   Fiber.schedule { Net::HTTP.get(URI("http://localhost:9292/")) }
+  #   # the end of the thread waits for both
+  #
+  # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
+  # (ext/heddle/scheduler); what is policy is here.
+  class Scheduler
+    # Resolves names: anything with +addresses(name) -> Array<String>+. Set by who starts the loop; without one,
+    # Ruby's own resolver runs on another thread.
+    attr_accessor :resolver
+
+    # Called with this scheduler when nothing can wake its fibers any more: returns the exception to raise.
+    attr_accessor :deadlock_report
+
+    # Called as (job, error) for a job whose fiber could not be started.
+    attr_accessor :unstarted_report
+
+    # @param selector [Symbol, nil] +:io_uring+, +:epoll+, +:kqueue+ or +:select+; nil: {Selector.best}
+    # @raise [ArgumentError] if this machine can't run that selector
+    def initialize(selector: nil)
+      open_loop((selector ? Selector.find(selector) : Selector.best).to_s)
+      @stopping = false
+      Scheduler.quiet_fast_fallback
+    end
+
+    # Runs the loop on the calling fiber until no scheduled fiber is left.
+    #
+    # An exception raised into the loop (Interrupt, Thread#raise, +exit+ in a fiber) cancels every fiber, waits for
+    # them to end and is raised again; a second one is raised at once.
+    # @return [nil]
+    def run
+      run_turns
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      raise if @stopping
+
+      begin
+        @stopping = true
+        shutdown(e)
+        run_turns
+      ensure
+        @stopping = false
+      end
+      raise
+    end
+
+    # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
+    # everything back. Idempotent.
+    def scheduler_close
+      return if closed?
+
+      begin
+        run
+      ensure
+        @offload_threads&.close
+        release
+      end
+    end
+    alias close scheduler_close
+
+    # @api private
+    # Tells every fiber to end.
+    def shutdown(_reason)
+      each_fiber { |fiber, job, _state| cancel_job(fiber, job) }
+    end
+
+    # A name's addresses, without blocking the loop.
+    #
+    # @param host [String] a name, or an address with or without a +%zone+
+    # @return [Array<String>, nil] nil or empty where the name does not exist
+    def address_resolve(host)
+      return resolver.addresses(host) if resolver
+
+      offload_threads.run { Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq }
+    rescue SocketError
+      []
+    end
+
+    # @api private
+    # Process.wait where the kernel can't tell without a thread: any child or a group, without io_uring.
+    def process_wait_in_thread(pid, flags)
+      offload_threads.run { Process::Status.wait(pid, flags) }
+    end
+
+    if RUBY_VERSION >= "3.4"
+      # Ruby's own blocking operations: see {BlockingOperations}.
+      def blocking_operation_wait(work)
+        BlockingOperations.run(self, work)
+      end
+    end
+
+    # Threads that run what would block the loop.
+    # @return [OffloadThreads]
+    def offload_threads
+      @offload_threads ||= OffloadThreads.new
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{selector} fibers=#{fiber_count}#{" closed" if closed?}>"
+    end
+
+    class << self
+      # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
+      # loop. Switched off once, unless the environment asks for it or the program has its own setting.
+      def quiet_fast_fallback
+        return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
+
+        require "socket"
+        @fast_fallback_done = true
+        ::Socket.tcp_fast_fallback = false unless ENV.key?("RUBY_TCP_NO_FAST_FALLBACK")
+      end
+    end
+
+    private
+
+    def cancel_job(fiber, job)
+      job.respond_to?(:cancel) ? job.cancel : interrupt(fiber, Cancelled.new)
+    end
+
+    # Called from C when a fiber ended with a StandardError that nobody caught: as a thread does, it says so.
+    def report_failure(fiber, error)
+      warn "#{fiber.inspect} terminated with exception:\n#{error.full_message(highlight: $stderr.tty?)}"
+    end
+
+    # Called from C when there was no stack for a fiber that had been queued.
+    def report_unstarted(job, error)
+      unstarted_report ? unstarted_report.call(job, error) : raise(error)
+    end
+
+    # Called from C when the loop would wait for ever.
+    def on_deadlock
+      raise deadlock_report ? deadlock_report.call(self) : Deadlock.new(deadlock_message)
+    end
+
+    def deadlock_message
+      waiting = []
+      each_fiber { |fiber, _job, state| waiting << "  #{fiber.inspect} #{state}" }
+      "every fiber waits for another, and nothing can wake them:\n#{waiting.join("\n")}"
+    end
+  end
+end

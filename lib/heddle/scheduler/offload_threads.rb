@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Scheduler
+    # Threads that run blocking work while only the asking fiber waits.
+    #
+    # A thread is started whenever more work is queued than threads are idle: queued work may be what unblocks the
+    # work under way, so a fixed number could deadlock. Idle ones end after a while.
+    class OffloadThreads
+      # Seconds that an idle thread stays.
+      IDLE = 5.0
+
+      # @param idle [Numeric] seconds that an idle thread stays
+      def initialize(idle: IDLE)
+        @idle_limit = idle
+        @lock = Thread::Mutex.new
+        @queue = Thread::Queue.new
+        @threads = []
+        @idle = 0
+      end
+
+      # Runs the block on another thread; the calling fiber waits.
+      # @return [Object] the block's value
+      # @raise what the block raises
+      def run(&work)
+        answer = Thread::Queue.new
+        @lock.synchronize do
+          raise ThreadError, "these offload threads are closed" if @queue.closed?
+
+          @queue << [work, answer]
+          start if @queue.size > @idle
+        end
+        failed, value = answer.pop
+        failed ? raise(value) : value
+      end
+
+      # @return [Integer] threads alive now
+      def size
+        @lock.synchronize { @threads.size }
+      end
+
+      # Lets work under way end, then all threads.
+      def close
+        threads = @lock.synchronize do
+          @queue.close
+          @threads.dup
+        end
+        threads.each(&:join)
+      end
+
+      private
+
+      def start
+        thread = Thread.new { serve }
+        thread.name = "heddle offload"
+        @threads << thread
+      end
+
+      def serve
+        while (work, answer = take)
+          begin
+            answer << [false, work.call]
+          rescue Exception => e # rubocop:disable Lint/RescueException
+            answer << [true, e]
+          end
+        end
+      ensure
+        @lock.synchronize { @threads.delete(Thread.current) }
+      end
+
+      def take
+        @lock.synchronize { @idle += 1 }
+        @queue.pop(timeout: @idle_limit)
+      ensure
+        @lock.synchronize { @idle -= 1 }
+      end
+    end
+  end
+end
