@@ -126,6 +126,7 @@ static inline void drain(int fd)
 typedef struct {
     const char *name;
     void (*run)(void);
+    bool completions; /* for selectors that have them */
 } behaviour;
 
 /* usage: program [filter]; HEDDLE_SELECTOR chooses one selector. */
@@ -151,8 +152,10 @@ static inline int run_behaviours(int argc, char **argv, const behaviour *table, 
             check_skipped++;
             continue;
         }
-        for (size_t k = 0; k < count; k++)
-            check_run(operations->name, table[k].name, table[k].run);
+        for (size_t k = 0; k < count; k++) {
+            if (operations->submit || !table[k].completions)
+                check_run(operations->name, table[k].name, table[k].run);
+        }
     }
     return check_end();
 }

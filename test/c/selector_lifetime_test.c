@@ -1,4 +1,4 @@
-/* sources: selector/[a-z]*.c */
+/* sources: selector/{selector,fd_table,wakeup,uring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
 #include <sys/stat.h>

@@ -540,9 +540,28 @@ static int uring_open(heddle_selector **selector)
     return 0;
 }
 
+/*
+ * The kernel ends what is left of a closed ring in its own time, and might still write to a buffer that its owner
+ * frees as soon as close has returned. Only the ring's own thread may ask; another one that closes it (the end of
+ * the process) has no way to wait.
+ */
+static void end_completions(uring_selector *self)
+{
+    bool outstanding = false;
+    for (uint32_t i = 0; i < self->slot_count && !outstanding; i++)
+        outstanding = self->slots[i].outstanding > 0 && !self->slots[i].poll;
+    if (!outstanding)
+        return;
+    heddle_sync_cancel everything = {
+        .fd = -1, .flags = HEDDLE_CANCEL_ALL | HEDDLE_CANCEL_ANY, .seconds = 1, .nanoseconds = 0};
+    syscall(__NR_io_uring_register, self->fd, HEDDLE_REGISTER_SYNC_CANCEL, &everything, 1);
+}
+
 static void uring_close(heddle_selector *selector)
 {
-    release((uring_selector *)selector);
+    uring_selector *self = (uring_selector *)selector;
+    end_completions(self);
+    release(self);
 }
 
 static void uring_abandon(heddle_selector *selector)

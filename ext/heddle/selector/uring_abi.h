@@ -7,6 +7,7 @@
  */
 
 #include <linux/io_uring.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 
 #ifndef __NR_io_uring_setup
@@ -35,6 +36,10 @@ enum {
 
     HEDDLE_REGISTER_PROBE = 8,
     HEDDLE_REGISTER_RING_FDS = 20,
+    HEDDLE_REGISTER_SYNC_CANCEL = 24,       /* 6.0 */
+
+    HEDDLE_CANCEL_ALL = 1u << 0,
+    HEDDLE_CANCEL_ANY = 1u << 2,
 
     HEDDLE_CQE_F_MORE = 1u << 1,
     HEDDLE_POLL_MULTISHOT = 1u << 0,
@@ -46,5 +51,15 @@ enum {
     HEDDLE_OP_WRITE = 23,
     HEDDLE_OP_WAITID = 50,                  /* 6.7 */
 };
+
+/* The argument of HEDDLE_REGISTER_SYNC_CANCEL. */
+typedef struct {
+    uint64_t address;
+    int32_t fd;
+    uint32_t flags;
+    int64_t seconds, nanoseconds; /* -1: no limit */
+    uint8_t opcode, reserved[7];
+    uint64_t more[3];
+} heddle_sync_cancel;
 
 #endif

@@ -1,0 +1,140 @@
+/* sources: selector/{selector,fd_table,wakeup,uring,epoll,kqueue,select}.c */
+#include "selector_helper.h"
+
+/* In a child after fork the selector is abandoned; the parent's must not notice. */
+
+/* Runs in the child: gives up the parent's selector and uses one of its own. */
+static void use_a_selector_in_the_child(void)
+{
+    int fds[2];
+    operations->abandon(selector);
+    open_selector();
+    make_pipe(fds);
+    noting_waiter waiter = waiter_for(fds[0], HEDDLE_READABLE);
+    arm(&waiter);
+    put_byte(fds[1]);
+    TURN_UNTIL(waiter.calls);
+    operations->wake(selector);
+    turn(-1);
+    close_both(fds);
+    close_selector();
+}
+
+static void in_a_child(void (*action)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(CHECK_SECONDS_A_TEST);
+        action();
+        _exit(0);
+    }
+    CHECK_EQUAL(child, waitpid(child, &status, 0));
+    CHECK_EQUAL(0, status);
+}
+
+static void check_that_the_parent_works(noting_waiter *one_shot, noting_waiter *persistent, const int fds[2],
+                                        const int pair[2])
+{
+    int calls = persistent->calls;
+    settle();
+    CHECK_EQUAL(0, one_shot->calls);
+    put_byte(fds[1]);
+    put_byte(pair[1]);
+    TURN_UNTIL(one_shot->calls && persistent->calls > calls);
+    CHECK_EQUAL(HEDDLE_READABLE, one_shot->result);
+    CHECK_EQUAL(HEDDLE_READABLE, persistent->result);
+    CHECK(persistent->base.armed);
+    operations->wake(selector);
+    turn(-1);
+    drain(pair[0]);
+}
+
+static void the_parent_goes_on(void)
+{
+    int fds[2], pair[2];
+    open_selector();
+    make_pipe(fds);
+    make_pair(pair);
+    noting_waiter one_shot = waiter_for(fds[0], HEDDLE_READABLE);
+    noting_waiter persistent = persistent_waiter_for(pair[0], HEDDLE_READABLE);
+    arm(&one_shot);
+    arm(&persistent);
+    in_a_child(use_a_selector_in_the_child); /* the parent's selector knows of them only in its own memory */
+    settle();
+    in_a_child(use_a_selector_in_the_child); /* and now the kernel knows too */
+    check_that_the_parent_works(&one_shot, &persistent, fds, pair);
+    disarm(&persistent);
+    close_both(fds);
+    close_both(pair);
+    close_selector();
+}
+
+static void a_wake_up_that_is_pending_stays_the_parents(void)
+{
+    open_selector();
+    operations->wake(selector);
+    in_a_child(use_a_selector_in_the_child);
+    turn(-1);
+    close_selector();
+}
+
+static void abandon_only(void)
+{
+    int before = check_open_descriptors();
+    operations->abandon(selector);
+    CHECK(check_open_descriptors() < before);
+}
+
+static void abandoning_gives_the_descriptors_back(void)
+{
+    open_selector();
+    in_a_child(abandon_only);
+    operations->wake(selector);
+    turn(-1);
+    close_selector();
+}
+
+static int child_fds[2];
+static char *child_buffer;
+
+static void abandon_with_a_read_under_way(void)
+{
+    use_a_selector_in_the_child();
+    free(child_buffer);
+}
+
+static void a_completion_stays_the_parents(void)
+{
+    open_selector();
+    MUST(pipe(child_fds));
+    child_buffer = calloc(1, 8);
+    noting_waiter waiter = {.base.fn = note};
+    heddle_operation operation = {HEDDLE_OPERATION_READ, child_fds[0], child_buffer, 8, -1};
+    CHECK_EQUAL(0, operations->submit(selector, &waiter.base, &operation));
+    in_a_child(abandon_with_a_read_under_way);
+    settle();
+    in_a_child(abandon_with_a_read_under_way);
+    settle();
+    CHECK_EQUAL(0, waiter.calls);
+    put_byte(child_fds[1]);
+    TURN_UNTIL(waiter.calls);
+    CHECK_EQUAL(1, waiter.result);
+    CHECK_EQUAL('x', child_buffer[0]);
+    free(child_buffer);
+    close_both(child_fds);
+    close_selector();
+}
+
+static const behaviour BEHAVIOURS[] = {
+    {"the parent goes on", the_parent_goes_on},
+    {"a wake-up that is pending stays the parent's", a_wake_up_that_is_pending_stays_the_parents},
+    {"abandoning gives the descriptors back", abandoning_gives_the_descriptors_back},
+    {"a completion stays the parent's", a_completion_stays_the_parents, true},
+};
+
+int main(int argc, char **argv)
+{
+    return RUN_BEHAVIOURS(BEHAVIOURS);
+}
