@@ -11,6 +11,7 @@ module Heddle
       autoload :Authority, "heddle/http/h1/authority"
       autoload :Chunk, "heddle/http/h1/chunk"
       autoload :ChunkedDecoder, "heddle/http/h1/chunked_decoder"
+      autoload :Engine, "heddle/http/h1/engine"
       autoload :ErrorAnswer, "heddle/http/h1/error_answer"
       autoload :Fault, "heddle/http/h1/fault"
       autoload :FieldParser, "heddle/http/h1/field_parser"

@@ -24,9 +24,11 @@ module Heddle
         # @param length [Integer, nil] of the content in bytes, where it is known; it wins over content-length
         # @param keep_alive [Boolean] whether the server would go on with the connection
         # @param protocol [String, nil] the protocol to upgrade to
+        # @param until_close [Boolean] whether content of unknown length ends with the connection; what an application
+        #   says about its own chunking is then passed on
         # @return [ResponseHead]
         # @raise [InvalidResponse]
-        def head(request, status, headers, length: nil, keep_alive: true, protocol: nil)
+        def head(request, status, headers, length: nil, keep_alive: true, protocol: nil, until_close: false)
           status = protocol ? 101 : check_status(status)
           bytes = String.new(Status.line(status), capacity: 512, encoding: Encoding::BINARY)
           fields = ResponseFields.new(@names)
@@ -36,6 +38,11 @@ module Heddle
 
           length ||= fields.content_length
           framing = framing(request, status, length, fields)
+          if until_close && framing == :chunked
+            framing = :close
+            bytes << CHUNKED if fields.chunked
+          end
+          keep_alive = false if until_close
           keep_alive &&= request.keep_alive? && !fields.close && framing != :close && framing != :raw
           length = write_framing(bytes, framing, length, request, status)
           write_connection(bytes, keep_alive, request, status, fields)

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    module H1
+      # Sends one answer over a connection: frames its content as the head has promised, and says at the end whether
+      # the promise was kept.
+      class Response
+        # Each step has its own time limit.
+        FILE_STEP = 1_048_576
+        # The application may chunk as it likes.
+        UNLIMITED = Configuration.new(body_limit: 1 << 62, chunk_overhead_limit: 1 << 62)
+        private_constant :FILE_STEP, :UNLIMITED
+
+        # @return [Integer, nil] the status, once the head is made
+        attr_reader :status
+        # @return [Integer] bytes of content that were sent
+        attr_reader :sent
+        # @return [String, nil] what the application did wrong about the content's length
+        attr_reader :complaint
+
+        # @param connection [ServerConnection]
+        # @param request [RequestHead]
+        # @param body [RequestBody, nil] the request's
+        def initialize(connection, request, body)
+          @connection = connection
+          @request = request
+          @body = body
+          @head = nil
+          @status = nil
+          @sent = 0
+          @promised = nil
+          @precoded = nil
+          @finished = false
+          @complaint = nil
+        end
+
+        # @return [Boolean] whether the head has gone out, or is about to: then the status can't change
+        def started? = !@status.nil?
+
+        # @return [Boolean] whether the head is made and has not gone out
+        def unsent? = !@head.nil?
+
+        # @return [Boolean] whether the answer is complete
+        def finished? = @finished
+
+        # @return [Boolean] whether there is no content to send, as for HEAD and 304
+        def bodiless? = @framing == :none
+
+        # @return [Boolean] whether the connection belongs to the application's stream from here on
+        def raw? = @framing == :raw
+
+        # Sends an interim answer 103. Clients of HTTP/1.0 don't know those (RFC 9110, 15.2).
+        # @param headers [Hash]
+        # @raise [InvalidResponse]
+        # @raise [ClientGone]
+        def early_hints(headers)
+          bytes = @connection.engine.writer.early_hints(headers)
+          return if @request.minor == 0 || started?
+
+          @connection.write(bytes, bytes.bytesize)
+        end
+
+        # Makes the head. It is sent with the first content, or by {#flush} or {#finish}.
+        # @param status [Integer]
+        # @param headers [Hash{String => String, Array<String>}]
+        # @param length [Integer, nil] of the content, where it is known
+        # @param protocol [String, nil] the protocol to upgrade to
+        # @param until_close [Boolean] whether the content of unknown length ends with the connection, unframed
+        # @raise [InvalidResponse]
+        def start(status, headers, length: nil, protocol: nil, until_close: false)
+          engine = @connection.engine
+          keep_alive = !engine.draining? && (@body.nil? || @body.discardable?)
+          head = engine.writer.head(@request, status, headers, length:, keep_alive:, protocol:, until_close:)
+          @status = head.status
+          @framing = head.framing
+          @promised = head.length if @framing == :length
+          @keep_alive = head.keep_alive
+          @precoded = ChunkedDecoder.new(UNLIMITED) if head.precoded && @framing != :none
+          @head = head.bytes
+          @body&.answered
+        end
+
+        # Sends the head now, though there is no content yet.
+        def flush
+          return unless @head
+
+          head = @head
+          @head = nil
+          @connection.write(head, head.bytesize)
+        end
+
+        # Sends the whole content, with the head, in one write.
+        # @param chunks [Array<String>]
+        # @param size [Integer] bytes
+        def write_all(chunks, size)
+          return each_chunk(chunks) if @framing != :length || @precoded
+
+          head = @head
+          @head = nil
+          @connection.write([head, *chunks], head.bytesize + size)
+          @sent += size
+        end
+
+        # Sends a piece of the content.
+        # @param data [String]
+        # @raise [ClientGone]
+        def write(data)
+          raise IOError, "the answer is finished" if @finished
+
+          data = decode(data) if @precoded
+          data = cut(data) if @promised
+          size = data.bytesize
+          return if size == 0 || @framing == :none
+
+          @sent += size
+          pieces = @framing == :chunked ? Chunk.encode(data) : [data]
+          if @head
+            size += @head.bytesize
+            pieces.unshift(@head)
+            @head = nil
+          end
+          @connection.write(pieces, size)
+        end
+
+        # Sends a file as the content. The answer was started with its length.
+        # @param file [File]
+        # @param length [Integer] bytes
+        def write_file(file, length)
+          flush
+          offset = 0
+          while offset < length
+            step = length - offset
+            step = FILE_STEP if step > FILE_STEP
+            @connection.sendfile(file, offset, step)
+            offset += step
+            @sent += step
+          end
+        end
+
+        # Ends the content.
+        # @return [Boolean] whether the connection can serve another request
+        def finish
+          return false if @finished
+
+          @finished = true
+          return fall_short if (@promised && @sent < @promised) || (@precoded && !@precoded.done?)
+
+          if @framing == :chunked
+            last = [*@head, Chunk::LAST]
+            @head = nil
+            @connection.write(last, last.sum(&:bytesize))
+          else
+            flush
+          end
+          @keep_alive && (@body.nil? || @body.received? || @body.discard)
+        end
+
+        # Gives up: the client must see that the content is not complete.
+        # @return [void]
+        def abort
+          @finished = true
+          @connection.close
+        end
+
+        private
+
+        def each_chunk(chunks) = chunks.each { |chunk| write(chunk) }
+
+        # Takes the application's own chunking off, so that its mistakes don't become ours.
+        def decode(data)
+          output = String.new(encoding: Encoding::BINARY)
+          buffer = @rest ? @rest << data.b : data.b
+          position = @precoded.decode(buffer, 0, output)
+          if @precoded.refusal
+            raise InvalidResponse, "the content is said to be chunked and is not: #{@precoded.refusal.reason}"
+          end
+
+          @rest = buffer.byteslice(position, buffer.bytesize)
+          output
+        end
+
+        def cut(data)
+          room = @promised - @sent
+          return data if data.bytesize <= room
+
+          @complaint ||= "the content is longer than its content-length, #{@promised} bytes: the rest is not sent"
+          data.byteslice(0, room)
+        end
+
+        def fall_short
+          @complaint = if @precoded
+                         "the content is said to be chunked and has no last chunk"
+                       else
+                         "the content is #{@sent} bytes long, its content-length says #{@promised}"
+                       end
+          @connection.close
+          false
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+module Heddle
+  # A request becomes an env, an answer becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
+  # here: the specification is about plain Ruby objects.
+  module Rack
+    autoload :EarlyHints, "heddle/rack/early_hints"
+    autoload :EnvBuilder, "heddle/rack/env_builder"
+    autoload :Exchange, "heddle/rack/exchange"
+    autoload :FullHijack, "heddle/rack/full_hijack"
+    autoload :Input, "heddle/rack/input"
+    autoload :NoInput, "heddle/rack/no_input"
+    autoload :Responder, "heddle/rack/responder"
+    autoload :Stream, "heddle/rack/stream"
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # Sends what an application returned, by the kind of its body (the Rack specification, "The Body").
+    class Responder
+      # @param connection [HTTP::H1::ServerConnection]
+      # @param response [HTTP::H1::Response]
+      # @param input [Input, NoInput] the request's body, as the application has it
+      # @param request_body [HTTP::H1::RequestBody, nil] the same, as the connection has it
+      # @param head_only [Boolean] whether the request is a HEAD
+      def initialize(connection, response, input, request_body, head_only: false)
+        @connection = connection
+        @response = response
+        @input = input
+        @request_body = request_body
+        @head_only = head_only
+      end
+
+      # @param status [Integer]
+      # @param headers [Hash{String => Object}]
+      # @param body [#each, #call]
+      # @return [Boolean] whether the connection can serve another request
+      def respond(status, headers, body)
+        hijack = headers["rack.hijack"]
+        return partial_hijack(hijack, status, headers) if hijack
+
+        protocol = headers["rack.protocol"] if status.to_i < 300
+        return stream(body, status, headers, protocol) if protocol
+        return array(body.to_ary, status, headers) if body.respond_to?(:to_ary)
+
+        file(body, status, headers) || other(body, status, headers)
+      end
+
+      private
+
+      def other(body, status, headers)
+        return each(body, status, headers) if body.respond_to?(:each)
+        return stream(body, status, headers, nil) if body.respond_to?(:call)
+
+        raise HTTP::H1::InvalidResponse, "the body, #{body.class}, responds neither to each nor to call"
+      end
+
+      def array(chunks, status, headers)
+        size = chunks.sum { |chunk| size_of(chunk) }
+        @response.start(status, headers, length: @head_only ? nil : size)
+        @response.write_all(chunks, size) unless @response.bodiless?
+        @response.finish
+      end
+
+      def each(body, status, headers)
+        @response.start(status, headers)
+        unless @response.bodiless?
+          # Whoever reads as it comes, such as an EventSource, waits for the head before any content is there.
+          @response.flush
+          body.each do |chunk|
+            size_of(chunk)
+            @response.write(chunk)
+          end
+        end
+        @response.finish
+      end
+
+      # @return [Boolean, nil] nil when it can't be sent as a file
+      def file(body, status, headers)
+        return unless body.respond_to?(:to_path) && (path = body.to_path)
+
+        File.open(path, "rb") do |file|
+          stat = file.stat
+          return unless stat.file? && fits?(headers, stat.size)
+
+          @response.start(status, headers, length: stat.size)
+          @response.write_file(file, stat.size) unless @response.bodiless?
+        end
+        @response.finish
+      rescue Errno::ENOENT, Errno::EACCES
+        # Then the body itself knows what it wants to say.
+        nil
+      end
+
+      # A body may be a part of its file only in its own words.
+      def fits?(headers, size)
+        headers.none? do |name, value|
+          name = name.downcase
+          name == "transfer-encoding" || (name == "content-length" && value.to_s != size.to_s)
+        end
+      end
+
+      def stream(body, status, headers, protocol)
+        unless body.respond_to?(:call)
+          raise HTTP::H1::InvalidResponse, "rack.protocol needs a body that responds to call"
+        end
+
+        @response.start(status, headers, protocol:)
+        return @response.finish if @response.bodiless?
+
+        @response.flush
+        stream = Stream.new(input, @response)
+        body.call(stream)
+        stream.close
+        stream.reusable
+      end
+
+      # The callback owns the stream: it may go on in another thread after it has returned.
+      def partial_hijack(hijack, status, headers)
+        if @request_body && !@request_body.received?
+          @response.start(status, headers)
+          return hijack_in_place(hijack)
+        end
+
+        @response.start(status, headers, until_close: true)
+        @response.flush
+        hijack.call(@connection.detach)
+        false
+      end
+
+      # A body that is still to come has to be decoded by the connection, and so by this fiber.
+      def hijack_in_place(hijack)
+        @response.flush
+        closed = Thread::Queue.new
+        stream = Stream.new(input, @response, on_close: -> { closed.close })
+        hijack.call(stream)
+        closed.pop
+        stream.reusable
+      end
+
+      def input
+        @response.raw? ? Input.new(HTTP::H1::RequestBody.raw(@connection)) : @input
+      end
+
+      def size_of(chunk)
+        return chunk.bytesize if chunk.is_a?(String)
+
+        raise HTTP::H1::InvalidResponse, "the body has a piece that is no String: #{chunk.class}"
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # What a streaming body gets: reads the request's body and writes the answer's, both as an IO would, at the same
+    # time if need be. After an upgrade it is the bare connection.
+    class Stream
+      # @param input [Input, NoInput]
+      # @param response [HTTP::H1::Response]
+      # @param on_close [#call, nil] called once, when both directions are closed
+      def initialize(input, response, on_close: nil)
+        @input = input
+        @response = response
+        @on_close = on_close
+        @reusable = false
+        @read_closed = false
+      end
+
+      # @return [Boolean] whether the connection can serve another request
+      attr_reader :reusable
+
+      # @see Input#read
+      def read(length = nil, buffer = nil)
+        check_readable
+        @input.read(length, buffer)
+      end
+
+      # @see Input#readpartial
+      def readpartial(length, buffer = nil)
+        check_readable
+        @input.readpartial(length, buffer)
+      end
+
+      # @see Input#gets
+      def gets
+        check_readable
+        @input.gets
+      end
+
+      # Sends at once. Waits while the client is slower than the application.
+      # @param strings [Array<#to_s>]
+      # @return [Integer] bytes
+      # @raise [ClientGone]
+      # @raise [IOError] when closed for writing
+      def write(*strings)
+        raise IOError, "the stream is closed for writing" if @response.finished?
+
+        strings.sum do |string|
+          string = string.to_s
+          @response.write(string)
+          string.bytesize
+        end
+      end
+
+      # @return [self]
+      def <<(string)
+        write(string)
+        self
+      end
+
+      # Nothing is held back but, until the first write, the head.
+      # @return [self]
+      def flush
+        @response.flush unless @response.finished?
+        self
+      end
+
+      # @return [nil]
+      def close_read
+        return if @read_closed
+
+        @read_closed = true
+        closed if @response.finished?
+      end
+
+      # Ends the answer.
+      # @return [nil]
+      def close_write
+        return if @response.finished?
+
+        @reusable = @response.finish
+        closed if @read_closed
+      end
+
+      # @return [nil]
+      def close
+        @read_closed = true
+        return closed if @response.finished?
+
+        close_write
+      end
+
+      # @return [Boolean]
+      def closed? = @read_closed && @response.finished?
+
+      private
+
+      def check_readable
+        raise IOError, "the stream is closed for reading" if @read_closed
+      end
+
+      def closed
+        notice = @on_close
+        @on_close = nil
+        notice&.call
+        nil
+      end
+    end
+  end
+end
