@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "cgi/escape"
+
+module Heddle
+  module CLI
+    class Demo
+      # One panel of the page: what it says, what it draws, and the endpoints that it drives.
+      #
+      # A subclass answers the questions below and is named in Panels::ALL. A script beside the other
+      # assets is loaded for it when it names one.
+      class Panel
+        # @return [String] the anchor in the page, and the name of the panel's element
+        def slug = raise(NotImplementedError, "#{self.class} has to say its slug")
+
+        # @return [String] plain text
+        def title = raise(NotImplementedError, "#{self.class} has to say its title")
+
+        # @return [String] what the panel shows, as HTML
+        def lead = raise(NotImplementedError, "#{self.class} has to say its lead")
+
+        # @return [String] HTML of the panel's buttons and settings
+        def controls = ""
+
+        # @return [String] HTML of the panel's drawing
+        def stage = raise(NotImplementedError, "#{self.class} has to say its stage")
+
+        # @return [String, nil] the name of the asset that brings the panel to life
+        def script = nil
+
+        # @return [Hash{String => #call}] Rack applications by path
+        def routes = {}
+
+        # @return [Array<Method>] the methods whose source the page shows as "the code behind it"
+        def shown = []
+
+        # @param method [Method] one that is written with `def` and `end` on lines of their own
+        # @return [String] its source, as it stands in the file, without the indentation
+        def self.source_of(method)
+          file, line = method.source_location
+          lines = File.readlines(file).drop(line - 1)
+          indent = lines.first[/\A */]
+          last = lines.index { |text| text.start_with?("#{indent}end") }
+          lines[0..last].map { |text| text.delete_prefix(indent) }.join
+        end
+
+        private
+
+        def escape(text)
+          CGI.escapeHTML(text)
+        end
+      end
+    end
+  end
+end

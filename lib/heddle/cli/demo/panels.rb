@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Demo
+      # The panels of the page. A new one is a file in this folder and a name in this list.
+      module Panels
+        autoload :Bottles, "heddle/cli/demo/panels/bottles"
+        autoload :Fifty, "heddle/cli/demo/panels/fifty"
+        autoload :Server, "heddle/cli/demo/panels/server"
+
+        # In the order of the page.
+        ALL = [Fifty, Bottles, Server].freeze
+      end
+    end
+  end
+end

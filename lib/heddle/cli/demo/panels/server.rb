@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Demo
+      module Panels
+        # What the server says of itself, asked again every second.
+        class Server < Panel
+          # Name in the answer, and what the page calls it.
+          ROWS = {
+            "heddle" => "Heddle", "ruby" => "Ruby", "selector" => "Selector", "fibers" => "Fibers alive",
+            "threads" => "Ruby threads", "memory" => "Memory", "pid" => "Process", "uptime" => "Up for"
+          }.freeze
+
+          def initialize
+            super
+            @facts = Facts.new
+          end
+
+          def slug = "server"
+          def title = "This server"
+          def script = "server.js"
+          def shown = [Facts.instance_method(:to_h)]
+          def routes = { "/facts" => method(:facts) }
+
+          # Answers with the facts as they are now.
+          def facts(_env)
+            Answer.json(@facts.to_h)
+          end
+
+          def lead
+            <<~HTML
+              <p>Asked for once a second while you look at this page, and four times a second while another panel is at
+              work. One of the fibers is the one that answers the question.</p>
+            HTML
+          end
+
+          def stage
+            rows = ROWS.map do |name, label|
+              "<div><dt>#{label}</dt><dd data-fact=\"#{name}\">–</dd></div>"
+            end
+            <<~HTML
+              <dl class="facts">#{rows.join}</dl>
+              <figure>
+                <figcaption>Fibers alive in the last minute, <span data-most>none seen yet</span></figcaption>
+                <div class="spark" data-spark></div>
+              </figure>
+              <p class="status" data-status>Not asked yet.</p>
+            HTML
+          end
+        end
+      end
+    end
+  end
+end

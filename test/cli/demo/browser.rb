@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "net/http"
+require "tmpdir"
+
+# A real Chromium without a window, driven through ChromeDriver by the WebDriver protocol
+# (W3C, JSON over HTTP). It is ended, and its profile removed, by #close.
+class Browser
+  # What Chromium needs to run as root in a container, and to leave other hosts alone.
+  ARGUMENTS = %w[
+    --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+    --disable-component-update --disable-sync --disable-dev-shm-usage
+  ].freeze
+  private_constant :ARGUMENTS
+
+  # Keys, as WebDriver writes them.
+  TAB = "\u{E004}"
+  ENTER = "\u{E007}"
+  RIGHT = "\u{E014}"
+
+  # A command that ChromeDriver refused.
+  class Failed < StandardError; end
+
+  # @param chromium [String] the browser's path
+  # @param driver [String] ChromeDriver's path
+  def initialize(chromium, driver, width: 1280, height: 900)
+    @profile = Dir.mktmpdir("heddle-browser")
+    start_driver(driver)
+    arguments = [*ARGUMENTS, "--window-size=#{width},#{height}", "--user-data-dir=#{@profile}"]
+    options = { binary: chromium, args: arguments }
+    capabilities = { alwaysMatch: { browserName: "chrome", "goog:chromeOptions": options,
+                                    "goog:loggingPrefs": { browser: "ALL" } } }
+    @session = command("session", { capabilities: capabilities }).fetch("sessionId")
+  rescue StandardError
+    close
+    raise
+  end
+
+  # Loads a page and waits until it is there.
+  def visit(url) = session("url", { url: url })
+
+  # @return [Object] what the JavaScript function body returns
+  def run(script, *arguments) = session("execute/sync", { script: script, args: arguments })
+
+  # Clicks as a person does: scrolled into view, and refused if something lies above it.
+  def click(selector)
+    element = session("element", { using: "css selector", value: selector }).values.first
+    session("element/#{element}/click", {})
+  end
+
+  # Presses keys where the focus is.
+  def press(*keys)
+    strokes = keys.flat_map { |key| [{ type: "keyDown", value: key }, { type: "keyUp", value: key }] }
+    session("actions", { actions: [{ type: "key", id: "keyboard", actions: strokes }] })
+  end
+
+  # @return [String] an element's text as it is shown
+  def text(selector) = run("return document.querySelector(arguments[0]).innerText", selector)
+
+  # Waits, in the page, until a JavaScript expression is true.
+  # @param seconds [Numeric] how long at most
+  def wait_for(expression, seconds: 10)
+    script = <<~JS
+      const done = arguments[arguments.length - 1]
+      const until = performance.now() + #{(seconds * 1000).to_i}
+      const look = () => {
+        if (#{expression}) done(true)
+        else if (performance.now() > until) done(false)
+        else requestAnimationFrame(look)
+      }
+      look()
+    JS
+    session("execute/async", { script: script, args: [] })
+  end
+
+  # A command of Chromium's own protocol (CDP), such as Emulation.setEmulatedMedia.
+  def devtools(name, **parameters) = session("goog/cdp/execute", { cmd: name, params: parameters })
+
+  # @return [Array<String>] what the page wrote to its console, errors of loading included
+  def console = session("se/log", { type: "browser" }).map { |entry| "#{entry["level"]} #{entry["message"]}" }
+
+  # @return [String] a PNG of the page
+  def screenshot
+    devtools("Page.captureScreenshot", format: "png", captureBeyondViewport: true).fetch("data").unpack1("m")
+  end
+
+  def close
+    send_command(Net::HTTP::Delete.new("/session/#{@session}")) if @session
+    Process.kill("TERM", @pid) if @pid
+    Process.wait(@pid) if @pid
+    @output&.close
+    FileUtils.rm_rf(@profile)
+    @session = @pid = nil
+  end
+
+  private
+
+  def start_driver(driver)
+    @output, output = IO.pipe
+    @pid = spawn(driver, "--port=0", out: output, err: output)
+    output.close
+    line = @output.each_line.find { |text| text.include?("started successfully on port") }
+    raise Failed, "ChromeDriver did not start" unless line
+
+    @driver_uri = URI("http://127.0.0.1:#{line[/port (\d+)/, 1]}")
+  end
+
+  def session(path, body) = command("session/#{@session}/#{path}", body)
+
+  def command(path, body)
+    request = Net::HTTP::Post.new("/#{path}", "content-type" => "application/json")
+    request.body = JSON.generate(body)
+    send_command(request)
+  end
+
+  def send_command(request)
+    answer = Net::HTTP.start(@driver_uri.host, @driver_uri.port, nil, read_timeout: 120) { |http| http.request(request) }
+    value = JSON.parse(answer.body)["value"]
+    raise Failed, "#{value["error"]}: #{value["message"]}" if value.is_a?(Hash) && value["error"]
+
+    value
+  end
+end
