@@ -21,6 +21,9 @@ module Heddle
       # @return [Integer]
       attr_reader :port
 
+      # Seconds by which each answer is late, each on its own.
+      attr_writer :delay
+
       # @param negative_ttl [Integer, nil] seconds in the SOA of answers that say "none"; nil: no SOA
       def initialize(negative_ttl: 60)
         @negative_ttl = negative_ttl
@@ -30,6 +33,7 @@ module Heddle
         @questions = []
         @held = []
         @hold = 0
+        @delay = 0
         @lock = Thread::Mutex.new
         @changed = Thread::ConditionVariable.new
         open_sockets
@@ -109,6 +113,7 @@ module Heddle
 
       def close
         @threads.each(&:kill).each(&:join)
+        @threads.clear
         [@udp, @tcp].each(&:close)
       end
 
@@ -147,6 +152,12 @@ module Heddle
       end
 
       def take(bytes, transport, port, &transmit)
+        return answer_now(bytes, transport, port, &transmit) if @delay.zero? || transport == :tcp
+
+        @threads << Thread.new { sleep(@delay) && answer_now(bytes, transport, port, &transmit) }
+      end
+
+      def answer_now(bytes, transport, port, &transmit)
         query = Resolv::DNS::Message.decode(bytes)
         name, kind = query.question.first
         question = Question.new(name.to_s, kind.name[/\w+\z/], transport, port)

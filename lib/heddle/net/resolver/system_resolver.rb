@@ -8,7 +8,7 @@ module Heddle
       class SystemResolver
         # Lookups in libc at once; further ones wait. A thread that nobody waits for any more still counts, because
         # libc can't be interrupted.
-        THREADS = 16
+        THREADS = 64
 
         NOT_FOUND = %i[EAI_NONAME EAI_NODATA EAI_ADDRFAMILY]
                     .filter_map { |name| Socket.const_get(name) if Socket.const_defined?(name) }.freeze
