@@ -22,8 +22,9 @@ class ResolverSchedulerTest < Minitest::Test
     end
 
     expected = Array.new(20) { |number| ["192.0.2.#{number}:80"] }
+    found.map! { |list| list.map(&:inspect_sockaddr) }
 
-    assert_equal expected, found.map { |list| list.map(&:inspect_sockaddr) }
+    assert_equal expected, found
   end
 
   def test_a_slow_name_server_delays_nobody_but_the_asker
@@ -69,8 +70,9 @@ class ResolverSchedulerTest < Minitest::Test
       end
       clients << schedule.call { 8.times { serve_one(listener) } }
     end
+    hosts = answers.first(8).map { |text| text[/[^:]+/] }
 
-    assert_equal Array.new(8) { |number| "web#{number}.example" }, answers.first(8).map { |text| text[/[^:]+/] }
+    assert_equal Array.new(8) { |number| "web#{number}.example" }, hosts
   ensure
     listener&.close
   end
@@ -217,6 +219,7 @@ class ResolverSchedulerTest < Minitest::Test
     end
     unless thread.join(30)
       thread.kill
+
       flunk "the loop did not end within 30 s"
     end
     results.map(&:first)
