@@ -8,10 +8,11 @@ require "tmpdir"
 # A real Chromium without a window, driven through ChromeDriver by the WebDriver protocol
 # (W3C, JSON over HTTP). It is ended, and its profile removed, by #close.
 class Browser
-  # What Chromium needs to run as root in a container, and to leave other hosts alone.
+  # What Chromium needs to run as root in a container, and to leave other hosts alone; and no smooth
+  # scrolling, or a click misses what is still on its way.
   ARGUMENTS = %w[
     --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync --disable-dev-shm-usage
+    --disable-component-update --disable-sync --disable-dev-shm-usage --force-prefers-reduced-motion
   ].freeze
   private_constant :ARGUMENTS
 

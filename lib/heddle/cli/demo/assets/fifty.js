@@ -22,6 +22,7 @@ async function run() {
   if (button.getAttribute("aria-disabled") === "true") return
   button.setAttribute("aria-disabled", "true")
   const release = busy()
+  panel.dataset.sent = ""
   find("status").textContent = `Sending ${rows} requests, each of which sleeps ${seconds} s.`
   measured = Array.from({ length: rows }, () => null)
   timeline.clear()
@@ -113,8 +114,8 @@ function compare() {
     })
   const axis = document.createElement("div")
   axis.className = "axis"
-  ticks(axis, total)
   find("scales").replaceChildren(ours, theirs, axis)
+  ticks(axis, total)
 }
 
 function strip(title, description, paint) {

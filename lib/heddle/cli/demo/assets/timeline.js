@@ -78,15 +78,16 @@ export class Timeline {
   }
 }
 
-// Writes the marks of an axis that shows so many seconds.
+// Writes the marks of an axis that shows so many seconds, as many as there is room for.
 export function ticks(axis, span) {
-  const step = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20].find((size) => span / size <= 6) ?? 60
+  const most = Math.max(Math.min((axis.clientWidth || 600) / 80, 6), 2)
+  const step = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20].find((size) => span / size <= most) ?? 60
   axis.replaceChildren()
   for (let at = 0; at <= span + 1e-9; at += step) {
     const mark = document.createElement("span")
     mark.textContent = at === 0 ? "0" : `${Number(at.toFixed(2))} s`
     mark.style.left = `${(at / span) * 100}%`
-    if (at > 0 && at < span - 1e-9) mark.className = "inner"
+    if (at > span - 1e-9) mark.className = "end"
     axis.append(mark)
   }
 }

@@ -34,9 +34,9 @@ module Heddle
 
           def lead
             <<~HTML
-              <p>Each request asks this server for <code>/sleep?seconds=#{SECONDS}</code>, which calls Ruby’s own
-              <code>sleep</code>. The server makes all fifty itself, over fifty sockets of its own, because a browser
-              opens only six to one host. Each becomes a thread in the drawing, from its start to its answer.</p>
+              <p>Each asks this server for <code>/sleep?seconds=#{SECONDS}</code>, which calls Ruby’s own
+              <code>sleep</code>. A browser opens only six connections to a host, so the server sends them to itself,
+              over fifty sockets.</p>
             HTML
           end
 

@@ -31,7 +31,8 @@ module Heddle
           def lead
             <<~HTML
               <p>Asked for once a second while you look at this page, and four times a second while another panel is at
-              work. One of the fibers is the one that answers the question.</p>
+              work. One of the fibers is the one that answers the question. While the fifty requests are under way
+              there are a hundred more: fifty that ask and fifty that answer.</p>
             HTML
           end
 

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+require "support/served_process"
+require_relative "demo/browser"
+
+# The demo site as a person meets it: `heddle demo`, and a real browser whose buttons are pressed.
+class DemoTest < Minitest::Test
+  def setup
+    chromium = need_program("chromium")
+    driver = need_program("chromedriver")
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, "demo", "--port", "0"])
+    @browser = Browser.new(chromium, driver)
+    @browser.visit(@served.uri.to_s)
+  end
+
+  def teardown
+    @browser&.close
+    @served&.stop
+  end
+
+  def test_fifty_requests_of_a_second_end_in_about_a_second_on_the_page
+    @browser.click("#fifty [data-run]")
+
+    await("fifty", "document.querySelector('#fifty').dataset.total")
+    total = @browser.run("return Number(document.querySelector('#fifty').dataset.total)")
+    lines = "document.querySelectorAll('#fifty .timeline .run')"
+    ends = @browser.run("return [...#{lines}].map((line) => line.getAttribute('x2'))")
+
+    assert_equal "0", @browser.run("return document.querySelector('#fifty').dataset.failed"), status_of("fifty")
+    assert_in_delta 1.2, total, 0.2
+    assert_in_delta total, @browser.text("#fifty [data-measured]").to_f, 0.006
+    assert_equal(50, ends.count { |x| x.to_f.positive? })
+    assert_match(/All 50 requests were answered in 1\.\d\d s/, status_of("fifty"))
+  end
+
+  def test_the_pool_of_threads_is_computed_and_says_so
+    expected = { 3 => "17.0", 5 => "10.0", 16 => "4.0" }
+    expected.each do |threads, seconds|
+      @browser.run("document.querySelector('[name=pool][value=\"#{threads}\"]').click()")
+
+      assert_equal seconds, @browser.text("#fifty [data-computed]")
+    end
+    assert_includes @browser.text("#fifty .figures .computed"), "computed, not measured"
+  end
+
+  def test_lines_of_the_song_come_one_after_another_and_a_speed_goes_on_where_the_song_is
+    @browser.run("document.querySelector('[name=pause][value=\"0.25\"]').click()")
+    @browser.click("#bottles [data-run]")
+
+    await("bottles", "#{rows} >= 5")
+    cells = "document.querySelectorAll('[data-lines] td:nth-child(2)')"
+    gaps = @browser.run("return [...#{cells}].map((cell) => parseFloat(cell.innerText))").compact
+
+    gaps.each { |gap| assert_in_delta 0.25, gap, 0.15 }
+    before = bottles_left
+    @browser.run("document.querySelector('[name=pause][value=\"0.05\"]').click()")
+
+    await("bottles", "#{taken} >= #{99 - before + 3}")
+    @browser.click("#bottles [data-run]")
+
+    await("bottles", "#{status("bottles")}.startsWith('Stopped after')")
+  end
+
+  def test_the_keyboard_is_enough
+    @browser.run("document.querySelector('#fifty [data-run]').focus()")
+    @browser.press(Browser::ENTER)
+
+    await("fifty", "#{status("fifty")}.startsWith('All 50')")
+    @browser.press(Browser::TAB, Browser::RIGHT)
+
+    assert_equal "4.0", @browser.text("#fifty [data-computed]")
+  end
+
+  def test_the_server_tells_of_itself_and_goes_on_doing_so
+    await("server", "Number(document.querySelector('#server').dataset.asked) >= 2")
+    fact = ->(name) { @browser.text("[data-fact=#{name}]") }
+
+    assert_equal Heddle::VERSION, fact.call("heddle")
+    assert_match(/\A#{Regexp.escape(RUBY_VERSION)}/, fact.call("ruby"))
+    assert_match(/\A(io_uring|epoll|kqueue|select)\z/, fact.call("selector"))
+    assert_operator fact.call("fibers").to_i, :>=, 1
+  end
+
+  def test_nothing_overflows_on_a_phone_and_nothing_is_logged_as_an_error
+    @browser.devtools("Emulation.setDeviceMetricsOverride", width: 360, height: 740, deviceScaleFactor: 2, mobile: true)
+    @browser.visit(@served.uri.to_s)
+
+    assert_equal 360, @browser.run("return document.documentElement.scrollWidth")
+    assert_empty @browser.console
+  end
+
+  private
+
+  # Waits until a JavaScript expression is true, or says what the panel says.
+  def await(panel, expression)
+    assert(@browser.wait_for(expression, seconds: 20), "#{panel} says: #{status_of(panel)}")
+  end
+
+  def status(panel) = "document.querySelector('##{panel} [data-status]').innerText"
+
+  def status_of(panel) = @browser.run("return #{status(panel)}")
+
+  def rows = "document.querySelectorAll('[data-lines] tr').length"
+
+  def taken = "document.querySelectorAll('[data-wall] .taken').length"
+
+  def bottles_left = 99 - @browser.run("return #{taken}")
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require_relative "served_example"
+
+# What examples/rails does over real sockets, whatever the environment.
+module RailsExampleBehaviour
+  def setup
+    skip "needs the gems of examples/rails: bin/setup" unless ServedExample.gems?("rails")
+    @served = ServedExample.new("rails", bundled: true,
+                                         environment: { "RAILS_ENV" => rails_env, "SECRET_KEY_BASE" => "0" * 64 })
+  end
+
+  def teardown
+    @served&.stop
+  end
+
+  def test_it_renders_its_page_and_is_up
+    page = @served.get("/")
+
+    assert_equal "200", page.code, @served.output
+    assert_match(/A Rails 8\.\d+\.\d+.* application, served on Ruby #{Regexp.escape(RUBY_VERSION)}/, page.body)
+    assert_equal "200", @served.get("/up").code
+  end
+
+  def test_twenty_naps_of_a_second_take_one_second_and_keep_their_own_request
+    @served.get("/") # loads the application's classes in development
+    answers = []
+    seconds = @served.all_at_once(20, "/nap?seconds=1") { |answer| answers << JSON.parse(answer.body) }
+
+    assert_in_delta 1.35, seconds, 0.35
+    assert_equal [true], answers.map { |answer| answer["same_request_after_the_nap"] }.uniq
+    assert_equal 20, answers.map { |answer| answer["request_id"] }.uniq.size
+  end
+
+  def test_curl_gets_each_live_event_when_it_is_written
+    curl = need_program("curl")
+    events = @served.lines_by_curl(curl, "/count/live?to=3&pause=0.5").select { |_, line| line.start_with?("data:") }
+    times, lines = events.transpose
+
+    assert_equal (1..3).map { |number| "data: {\"number\":#{number}}\n" }, lines
+    times.each_cons(2) { |before, after| assert_in_delta 0.5, after - before, 0.2 }
+  end
+
+  def test_curl_gets_each_piece_of_a_body_when_it_is_made
+    curl = need_program("curl")
+    times, lines = @served.lines_by_curl(curl, "/count/body?to=3&pause=0.5").transpose
+
+    assert_equal %W[1\n 2\n 3\n], lines
+    times.each_cons(2) { |before, after| assert_in_delta 0.5, after - before, 0.2 }
+  end
+
+  def test_it_echoes_a_body_byte_for_byte
+    body = Random.new(5).bytes(300_000)
+    answer = Net::HTTP.post(@served.at("/echoes"), body, "content-type" => "application/octet-stream")
+
+    assert_equal body, answer.body.b
+  end
+
+  def test_wrk_finds_no_error_on_twenty_connections
+    wrk = need_program("wrk")
+    @served.get("/up")
+    report, status = Open3.capture2e(wrk, "-t1", "-c20", "-d1s", @served.at("/up").to_s)
+
+    assert_predicate status, :success?, report
+    refute_match(/Socket errors|Non-2xx/, report)
+  end
+end
+
+class RailsExampleInDevelopmentTest < Minitest::Test
+  include RailsExampleBehaviour
+
+  def rails_env = "development"
+end
+
+class RailsExampleInProductionTest < Minitest::Test
+  include RailsExampleBehaviour
+
+  def rails_env = "production"
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "rbconfig"
+
+# A server in a process of its own, started as a user starts it, on a port that the kernel chose. It
+# is ready when it has printed its address.
+class ServedProcess
+  ROOT = File.expand_path("../..", __dir__)
+  # The checkout's `heddle`, with the Ruby that runs the tests.
+  HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
+  # Seconds that a start, or a stop, may take on a machine that is busy with other tests.
+  PATIENCE = 60
+  private_constant :ROOT, :PATIENCE
+
+  # @return [String] what the server has printed so far
+  attr_reader :output
+  # @return [URI::HTTP] where it listens
+  attr_reader :uri
+
+  # @param command [Array<String>]
+  # @param environment [Hash] added to the process's environment
+  # @param folder [String] where it is started
+  def initialize(command, environment: {}, folder: ROOT)
+    @output = +""
+    @reader, writer = IO.pipe
+    @address = Thread::Queue.new
+    pid = spawn(environment, *command, chdir: folder, in: File::NULL, out: writer, err: writer)
+    writer.close
+    @process = Process.detach(pid)
+    @drain = Thread.new { read_output }
+    @uri = @address.pop(timeout: PATIENCE)
+    abort_start unless @uri
+  end
+
+  # @return [Integer]
+  def pid = @process.pid
+
+  # @return [URI::HTTP] of a path on it
+  def at(path) = URI.join(uri, path)
+
+  # @return [Net::HTTPResponse]
+  def get(path) = Net::HTTP.get_response(at(path))
+
+  # Stops it as Ctrl-C does, and kills it if that is not enough.
+  # @return [Process::Status]
+  def stop
+    signal("INT") if @process.alive?
+    signal("KILL") unless @process.join(PATIENCE)
+    @drain.join
+    @reader.close
+    @process.value
+  end
+
+  private
+
+  def read_output
+    @reader.each_line do |line|
+      @output << line
+      address = line[%r{http://[^\s/]+:\d+}]
+      @address << URI("#{address}/") if address
+    end
+    @address << nil
+  end
+
+  def abort_start
+    stop
+    raise "the server printed no address:\n#{output}"
+  end
+
+  def signal(name)
+    Process.kill(name, pid)
+  rescue Errno::ESRCH
+    # It has ended by itself.
+  end
+end
