@@ -249,6 +249,8 @@ static void urgent_data_is_priority(void)
     make_tcp(fds);
     noting_waiter waiter = waiter_for(fds[0], HEDDLE_PRIORITY);
     arm(&waiter);
+    if (waiter.result == -ENOTSUP)
+        SKIP("this system's kqueue has no filter for urgent data");
     settle();
     CHECK_EQUAL(0, waiter.calls);
     put_byte(fds[1]); /* ordinary data is none */

@@ -8,7 +8,7 @@ const heddle_selector_operations *const heddle_selectors[] = {
     &heddle_io_uring_operations,
     &heddle_epoll_operations,
 #endif
-#ifdef HAVE_SYS_EVENT_H
+#ifdef HEDDLE_KQUEUE
     &heddle_kqueue_operations,
 #endif
     &heddle_select_operations,

@@ -15,6 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Linux has kqueue only in the C tests, over libkqueue: a header of that name that is found there means nothing. */
+#if defined(HEDDLE_LIBKQUEUE) || (defined(HAVE_SYS_EVENT_H) && !defined(__linux__))
+#define HEDDLE_KQUEUE 1
+#endif
+
 /* Readiness, with the values of IO::READABLE, IO::PRIORITY and IO::WRITABLE. */
 enum {
     HEDDLE_READABLE = 1,

@@ -1,0 +1,310 @@
+#include "selector.h"
+
+#ifdef HEDDLE_KQUEUE
+
+#include "fd_table.h"
+#include "wakeup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/event.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * macOS and the BSDs. Foreign descriptors: EV_ONESHOT, a filter for each direction; the system forgets the filters
+ * of a descriptor that is closed. Persistent waiters, alone on their descriptor: EV_CLEAR, which is edge-triggered.
+ *
+ * Urgent data has a filter on macOS, OpenBSD and DragonFly only; elsewhere a waiter for it alone is refused, and one
+ * that waits for more hears of the rest.
+ */
+
+enum { EVENTS_A_WAIT = 256 };
+
+/* What an entry's `registered` notes: a one-shot filter may be left over, whose flags no EV_ADD would change. */
+enum { ONE_SHOT_LEFT = 1 };
+
+/* Some systems refuse waits of more than 100,000,000 s; returning early is allowed. */
+static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
+
+typedef struct {
+    heddle_selector base;
+    int fd;
+#ifndef EVFILT_USER
+    heddle_wakeup wakeup; /* OpenBSD before 7.8, NetBSD before 10 */
+#endif
+    heddle_fd_table table;
+    int harvested; /* events that `wait` brought and `harvest` has not delivered */
+    struct kevent events[EVENTS_A_WAIT];
+} kqueue_selector;
+
+static const struct {
+    uint8_t event;
+    int16_t filter;
+    uint32_t flags; /* of the filter */
+} FILTERS[] = {
+    {HEDDLE_READABLE, EVFILT_READ, 0},
+    {HEDDLE_WRITABLE, EVFILT_WRITE, 0},
+#ifdef EVFILT_EXCEPT
+    {HEDDLE_PRIORITY, EVFILT_EXCEPT, NOTE_OOB},
+#endif
+};
+
+enum { FILTER_COUNT = sizeof(FILTERS) / sizeof(FILTERS[0]) };
+
+/* Tells the kernel one thing. 0 or -errno. */
+static int change(kqueue_selector *self, uintptr_t id, int filter, unsigned flags, unsigned filter_flags)
+{
+    struct kevent event;
+    EV_SET(&event, id, filter, flags, filter_flags, 0, 0);
+    return kevent(self->fd, &event, 1, NULL, 0, NULL) < 0 ? -errno : 0;
+}
+
+/* -- opening and closing ----------------------------------------------------------------------------------------- */
+
+static int kqueue_probe(char *reason, size_t size)
+{
+    int fd = kqueue();
+    if (fd < 0) {
+        int error = errno;
+        snprintf(reason, size, "kqueue: %s", strerror(error));
+        return -error;
+    }
+    close(fd);
+    return 0;
+}
+
+static int open_wakeup(kqueue_selector *self)
+{
+#ifdef EVFILT_USER
+    return change(self, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0);
+#else
+    int result = heddle_wakeup_open(&self->wakeup);
+    return result < 0 ? result : change(self, (uintptr_t)self->wakeup.read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
+#endif
+}
+
+static void release(kqueue_selector *self)
+{
+#ifndef EVFILT_USER
+    heddle_wakeup_close(&self->wakeup);
+#endif
+    heddle_fd_table_free(&self->table);
+    free(self);
+}
+
+static void kqueue_close(heddle_selector *selector)
+{
+    close(((kqueue_selector *)selector)->fd);
+    release((kqueue_selector *)selector);
+}
+
+static void kqueue_abandon(heddle_selector *selector)
+{
+    /* A child does not inherit the queue: its number may be another file already. */
+#ifdef LIBKQUEUE
+    close(((kqueue_selector *)selector)->fd);
+#endif
+    release((kqueue_selector *)selector);
+}
+
+static int kqueue_open(heddle_selector **selector)
+{
+    kqueue_selector *self = calloc(1, sizeof(*self));
+    if (!self)
+        return -ENOMEM;
+    self->base.operations = &heddle_kqueue_operations;
+#ifndef EVFILT_USER
+    self->wakeup = (heddle_wakeup){-1, -1};
+#endif
+    self->fd = kqueue();
+    if (self->fd < 0) {
+        int error = errno;
+        release(self);
+        return -error;
+    }
+    fcntl(self->fd, F_SETFD, FD_CLOEXEC);
+    int result = open_wakeup(self);
+    if (result < 0) {
+        kqueue_close(&self->base);
+        return result;
+    }
+    *selector = &self->base;
+    return 0;
+}
+
+/* -- waiters ----------------------------------------------------------------------------------------------------- */
+
+/* A mask that is ready without asking, 0, or -errno. */
+static int ready_at_once(const heddle_waiter *waiter, int error)
+{
+    int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
+    struct stat status;
+    if (fstat(waiter->fd, &status) != 0)
+        return -errno;
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* the filter would wait at the end of the file */
+        return ready ? ready : -EPERM;
+    switch (error) {
+    case 0:
+        return 0;
+    case EPIPE: /* nobody reads that pipe any more */
+        return ready ? ready : -error;
+    case EINVAL:
+    case ENODEV:
+    case EPERM:
+    case EOPNOTSUPP:
+        if (S_ISCHR(status.st_mode) && ready) /* /dev/null and the like have no filter and never wait */
+            return ready;
+    }
+    return -error;
+}
+
+static void forget_filters(kqueue_selector *self, int fd)
+{
+    for (int i = 0; i < FILTER_COUNT; i++)
+        change(self, (uintptr_t)fd, FILTERS[i].filter, EV_DELETE, 0);
+}
+
+static int kqueue_arm(heddle_selector *selector, heddle_waiter *waiter)
+{
+    kqueue_selector *self = (kqueue_selector *)selector;
+    bool persistent = waiter->mode == HEDDLE_PERSISTENT;
+    int filters = 0;
+
+    int result = ready_at_once(waiter, 0);
+    if (result != 0)
+        return result;
+    heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
+    if (!entry)
+        return -ENOMEM;
+    if (persistent && entry->registered)
+        forget_filters(self, waiter->fd);
+
+    for (int i = 0; i < FILTER_COUNT; i++) {
+        if (!(waiter->events & FILTERS[i].event))
+            continue;
+        result = change(self, (uintptr_t)waiter->fd, FILTERS[i].filter, EV_ADD | (persistent ? EV_CLEAR : EV_ONESHOT),
+                        FILTERS[i].flags);
+        if (result < 0) {
+            if (persistent)
+                forget_filters(self, waiter->fd);
+            return ready_at_once(waiter, -result);
+        }
+        filters++;
+    }
+    if (filters == 0)
+        return -ENOTSUP;
+    entry->registered = persistent ? 0 : ONE_SHOT_LEFT;
+    heddle_fd_entry_link(entry, waiter);
+    return 0;
+}
+
+static void kqueue_disarm(heddle_selector *selector, heddle_waiter *waiter)
+{
+    kqueue_selector *self = (kqueue_selector *)selector;
+    heddle_fd_entry_unlink(heddle_fd_table_find(&self->table, waiter->fd), waiter);
+    if (waiter->mode == HEDDLE_PERSISTENT)
+        forget_filters(self, waiter->fd);
+    /* A one-shot filter stays: it fires once at most, and nobody is there to hear. */
+}
+
+/* -- events ------------------------------------------------------------------------------------------------------ */
+
+static bool kqueue_pending(heddle_selector *selector)
+{
+    (void)selector;
+    return true; /* nothing but a system call can tell */
+}
+
+static int kqueue_wait(heddle_selector *selector, int64_t timeout)
+{
+    kqueue_selector *self = (kqueue_selector *)selector;
+    if (timeout > LONGEST_WAIT)
+        timeout = LONGEST_WAIT;
+    struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
+    int count = kevent(self->fd, NULL, 0, self->events, EVENTS_A_WAIT, timeout < 0 ? NULL : &limit);
+    self->harvested = count > 0 ? count : 0;
+    return count < 0 && errno != EINTR ? -errno : 0;
+}
+
+static void deliver(kqueue_selector *self, const struct kevent *event)
+{
+    heddle_fd_entry *entry = heddle_fd_table_find(&self->table, (int)event->ident);
+    if (!entry || !entry->waiters)
+        return;
+    if (event->flags & EV_ERROR) {
+        heddle_fd_entry_deliver(entry, -(int)event->data);
+        return;
+    }
+    for (int i = 0; i < FILTER_COUNT; i++) {
+        if (FILTERS[i].filter == event->filter)
+            heddle_fd_entry_deliver(entry, FILTERS[i].event);
+    }
+}
+
+static void kqueue_harvest(heddle_selector *selector)
+{
+    kqueue_selector *self = (kqueue_selector *)selector;
+    int count = self->harvested;
+
+    self->harvested = 0;
+    for (int i = 0; i < count; i++) {
+#ifdef EVFILT_USER
+        if (self->events[i].filter == EVFILT_USER)
+            continue;
+#else
+        /* Edge-triggered, and yet read empty: a full pipe would refuse the next byte. */
+        if ((int)self->events[i].ident == self->wakeup.read_fd) {
+            heddle_wakeup_drain(&self->wakeup);
+            continue;
+        }
+#endif
+        deliver(self, &self->events[i]);
+    }
+}
+
+static int kqueue_poll(heddle_selector *selector)
+{
+    kqueue_selector *self = (kqueue_selector *)selector;
+    int result, full;
+    do {
+        result = kqueue_wait(selector, 0);
+        full = self->harvested == EVENTS_A_WAIT;
+        kqueue_harvest(selector);
+    } while (full);
+    return result;
+}
+
+static void kqueue_wake(heddle_selector *selector)
+{
+    kqueue_selector *self = (kqueue_selector *)selector;
+#ifdef EVFILT_USER
+    int saved = errno;
+    change(self, 0, EVFILT_USER, 0, NOTE_TRIGGER);
+    errno = saved;
+#else
+    heddle_wakeup_signal(&self->wakeup);
+#endif
+}
+
+const heddle_selector_operations heddle_kqueue_operations = {
+    .name = "kqueue",
+    .probe = kqueue_probe,
+    .open = kqueue_open,
+    .close = kqueue_close,
+    .abandon = kqueue_abandon,
+    .arm = kqueue_arm,
+    .disarm = kqueue_disarm,
+    .pending = kqueue_pending,
+    .poll = kqueue_poll,
+    .wait = kqueue_wait,
+    .harvest = kqueue_harvest,
+    .wake = kqueue_wake,
+};
+
+#endif
