@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/errors"
+
+module Heddle
+  # Tasks and what they wait for. What users meet stands in {Heddle} itself; here is what it is made of.
+  module Concurrency
+    # Lines of a backtrace that begin with this are Heddle's own.
+    OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle"
+
+    class << self
+      # @return [Scheduler] the loop that the calling fiber runs in
+      # @raise [NoLoopError]
+      def scheduler!(what)
+        scheduler = Fiber.current_scheduler
+        return scheduler if scheduler.is_a?(Scheduler)
+
+        raise NoLoopError, no_loop(what)
+      end
+
+      # What to say when something needs a loop where none is.
+      def no_loop(what)
+        found = Fiber.scheduler
+        if found.nil?
+          "#{what}: no loop runs in this thread. Start one around it: Heddle.run { ... }"
+        elsif found.is_a?(Scheduler)
+          "#{what}: this is not a fiber of the loop. Call it inside Heddle.run { ... } or Fiber.schedule { ... }"
+        else
+          "#{what}: this thread has a scheduler of another kind, a #{found.class}. " \
+            "Heddle needs a thread of its own: Thread.new { Heddle.run { ... } }"
+        end
+      end
+
+      # @return [String] where a block stands, short: `"app.rb:12"`
+      def place(block)
+        file, line = block&.source_location
+        file ? "#{File.basename(file)}:#{line}" : "task"
+      end
+
+      # @return [Boolean] is this line of a backtrace Heddle's own?
+      def own_line?(line) = line.start_with?(OWN_LINES)
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/wait_list"
+
+module Heddle
+  # A point in time at which a fixed number of tasks of one loop meet: all wait there until the last one has come. Then
+  # it can be used for the next round.
+  class Barrier
+    # @return [Integer] how many have to come
+    attr_reader :parties
+
+    def initialize(parties)
+      unless parties.is_a?(Integer) && parties >= 1
+        raise ArgumentError, "the number of parties is #{parties.inspect}, but must be 1 or more"
+      end
+
+      @parties = parties
+      @waiting = Concurrency::WaitList.new
+    end
+
+    # @return [Integer] how many wait for the others
+    def waiting = @waiting.size
+
+    # Waits until all have come. One that is cancelled, or whose time is over, has not come.
+    #
+    # @param timeout [Numeric, nil] seconds to wait at most
+    # @return [Integer, nil] as which it came: 0 is the first, `parties - 1` the last; nil when the time is over
+    def wait(timeout = nil)
+      arrival = @waiting.size
+      if arrival == @parties - 1
+        @waiting.wake_all
+        arrival
+      else
+        @waiting.wait(timeout) ? arrival : nil
+      end
+    end
+  end
+end

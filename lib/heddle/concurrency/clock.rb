@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Concurrency
+    # Tells objects of one loop that their time has come.
+    #
+    # Runs as a fiber of the loop, and only while somebody waits to be told.
+    class Clock
+      # What {Clock#add} returns: a message to be sent when its time has come. Void when it has no target.
+      Alarm = Struct.new(:time, :target, :message)
+
+      def initialize(scheduler)
+        @scheduler = scheduler
+        @alarms = [] # the latest first, so that the next one can be popped
+        @void = 0
+        @fiber = nil
+      end
+
+      # Calls `target.message` in `seconds`; it must not wait.
+      #
+      # @return [Alarm] for {#remove}
+      def add(seconds, target, message)
+        alarm = Alarm.new(now + seconds, target, message)
+        insert(alarm)
+        if @fiber.nil? then @fiber = @scheduler.spawn(self)
+        elsif @alarms.last.equal?(alarm) then @scheduler.unpark(@fiber)
+        end
+        alarm
+      end
+
+      def remove(alarm)
+        return unless alarm.target
+
+        alarm.target = nil
+        @void += 1
+        if @void == @alarms.size
+          @alarms.clear
+          @void = 0
+          @scheduler.unpark(@fiber) if @fiber
+        elsif @void > 32 && @void * 2 > @alarms.size
+          @alarms.select!(&:target)
+          @void = 0
+        end
+      end
+
+      # What the scheduler runs.
+      def call
+        until @alarms.empty?
+          ring
+          break if @alarms.empty?
+
+          rest = @alarms.last.time - now
+          @scheduler.park(rest) if rest.positive?
+        end
+      rescue Cancelled
+        retry # whoever shuts a loop down cancels every fiber; the deadlines of the clean-up still count
+      ensure
+        @fiber = nil
+      end
+
+      private
+
+      def ring
+        while (alarm = @alarms.last)
+          target = alarm.target
+          return if target && alarm.time > now
+
+          @alarms.pop
+          if target
+            alarm.target = nil
+            target.public_send(alarm.message)
+          else
+            @void -= 1
+          end
+        end
+      end
+
+      def insert(alarm)
+        time = alarm.time
+        if @alarms.empty? || @alarms.first.time <= time
+          @alarms.unshift(alarm)
+        else
+          @alarms.insert(@alarms.bsearch_index { |other| other.time <= time } || @alarms.size, alarm)
+        end
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

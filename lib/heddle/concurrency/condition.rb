@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/wait_list"
+
+module Heddle
+  # Something that tasks of one loop wait for until another says that it has happened. There is no lock: nothing else
+  # runs between looking at a state and waiting.
+  #
+  #     changed.wait until queue_is_short
+  class Condition
+    def initialize
+      @waiting = Concurrency::WaitList.new
+    end
+
+    # Waits for the next signal.
+    #
+    # @param timeout [Numeric, nil] seconds to wait at most
+    # @return [Boolean] false when the time is over
+    def wait(timeout = nil)
+      @waiting.wait(timeout) { signal }
+    end
+
+    # Wakes the task that has waited longest.
+    #
+    # @return [Boolean] did one wait?
+    def signal = @waiting.wake
+
+    # Wakes all that wait now.
+    #
+    # @return [Integer] how many
+    def broadcast = @waiting.wake_all
+
+    # @return [Integer] how many tasks wait
+    def waiting = @waiting.size
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/clock"
+
+module Heddle
+  module Concurrency
+    # What this layer keeps for one scheduler: the running deadlines, the root task, and the tasks that stand for fibers
+    # which nobody started as tasks. It lives and dies with its scheduler; nothing is kept outside.
+    class Context
+      # @return [Context] the one of that scheduler
+      def self.of(scheduler)
+        scheduler.instance_variable_get(:@concurrency) || scheduler.instance_variable_set(:@concurrency, new(scheduler))
+      end
+
+      # @return [Clock]
+      attr_reader :clock
+
+      # @return [Task, nil] the task of Heddle.run's block, in a loop that Heddle.run has made
+      attr_accessor :root
+
+      def initialize(scheduler)
+        @scheduler = scheduler
+        @clock = Clock.new(scheduler)
+        @guests = {}.compare_by_identity
+        @strays = nil
+        @root = nil
+        scheduler.unstarted_report ||= method(:unstarted)
+      end
+
+      # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
+      def task
+        job = @scheduler.current
+        job.is_a?(Task) ? job : @guests[@scheduler.current_fiber]
+      end
+
+      # The same, but a fiber that is no task becomes one for as long as it has a scope open.
+      def task!
+        task || begin
+          fiber = @scheduler.current_fiber or raise NoLoopError, Concurrency.no_loop("a scope")
+          @guests[fiber] = Guest.new(self, @scheduler, fiber)
+        end
+      end
+
+      def farewell(guest)
+        @guests.delete(guest.fiber)
+      end
+
+      # Where a task belongs that is started here.
+      def scope
+        current = task
+        return current.innermost if current
+
+        @root && !@root.ended? ? @root : strays
+      end
+
+      # The tasks that no scope owns: started from plain fibers after, or without, a Heddle.run.
+      def strays
+        @strays ||= Strays.new(@scheduler)
+      end
+
+      # There was no stack for its fiber: a task fails of it as of anything else.
+      def unstarted(job, error)
+        job.is_a?(Task) ? job.not_started(error) : raise(error)
+      end
+
+      # Scheduled fibers that belong to the users: all but this layer's own.
+      def each_fiber
+        @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@clock) }
+      end
+
+      # The task that stands for this fiber, if it has a scope open.
+      def guest(fiber) = @guests[fiber]
+    end
+  end
+end
+
+require "heddle/concurrency/guest"
+require "heddle/concurrency/strays"

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+require "heddle/concurrency/timeout_error"
+
+module Heddle
+  module Concurrency
+    # The scope of {Heddle.timeout}: it is cancelled when its time is over.
+    class Deadline < Scope
+      # @param seconds [Numeric]
+      def initialize(task, seconds)
+        super(task)
+        @seconds = seconds
+        @expired = false
+      end
+
+      def run
+        clock = Context.of(task.scheduler).clock
+        alarm = clock.add(@seconds, self, :expire) if @seconds.positive? && @seconds.finite?
+        super do |scope|
+          expire unless @seconds.positive?
+          yield scope
+        end
+      ensure
+        clock.remove(alarm) if alarm
+      end
+
+      # Called by the clock.
+      def expire
+        @expired = cancel
+      end
+
+      def to_s = "the time limit of #{@seconds} s in #{task}"
+
+      private
+
+      def raise_outcome
+        super
+        raise TimeoutError, "not done within #{@seconds} s" if @expired && @surfaced
+      end
+
+      def cancel_message = "the time limit of #{@seconds} s is over"
+    end
+  end
+end

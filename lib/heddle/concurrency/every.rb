@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Concurrency
+    # The ticks of {Heddle.every}: multiples of the interval since the start, so that they don't drift. One that came
+    # while the block still ran is skipped.
+    class Every
+      def initialize(interval)
+        unless interval.is_a?(Numeric) && interval.positive? && interval.finite?
+          raise ArgumentError, "the interval is #{interval.inspect}, but must be a positive number of seconds"
+        end
+
+        @interval = interval
+        @start = now
+        @tick = 0
+      end
+
+      def each
+        while true # not loop: that would swallow the block's StopIteration
+          @tick = [@tick + 1, ((now - @start) / @interval).ceil].max
+          rest = @start + (@tick * @interval) - now
+          sleep(rest) if rest.positive?
+          yield @tick
+        end
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

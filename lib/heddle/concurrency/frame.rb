@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "heddle/scheduler"
+require "heddle/concurrency"
+
+module Heddle
+  module Concurrency
+    # A stretch of one task's code that is cancelled as a whole: the task itself, or a block inside it (a scope, a time
+    # limit). The frames of a task form a stack; the task is the outermost one.
+    #
+    # Cancelling a frame strikes it and every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
+    # wait. From then on its `ensure` and `rescue` may wait: a second strike from further out has to wait until the
+    # struck frame has been left, and only after `cancel_grace` seconds Cancelled is raised again.
+    class Frame
+      # Seconds that the clean-up of a cancelled frame may take before it is interrupted again.
+      DEFAULT_GRACE = 5.0
+
+      # @return [Frame, nil] the frame around this one in the same task
+      attr_reader :outer
+
+      # @return [Frame, nil] the frame whose cancelling struck this one; nil while nothing has
+      attr_reader :origin
+
+      # @return [Boolean] has this been cancelled, itself or with something around it?
+      def cancelled? = !@origin.nil?
+
+      # Cancels this and everything inside it. Returns at once; the clean-up goes on in the tasks concerned.
+      #
+      # @return [Boolean] false when it was cancelled before or has ended
+      # @raise [ThreadError] when called from another thread than the loop's
+      def cancel
+        return false if @origin || ended?
+
+        owner = task
+        owner.check_thread("cancelled")
+        unwinding = struck_inside(owner.innermost)
+        strike_from(unwinding ? unwinding.outer : owner.innermost)
+        deliver unless unwinding
+        true
+      end
+
+      # Seconds of grace: its own, or that of what is around it.
+      def grace = @grace || (@outer ? @outer.grace : DEFAULT_GRACE)
+
+      # Called by the clock when the grace is over: raises Cancelled again.
+      def interrupt
+        owner = task
+        scheduler = owner.scheduler
+        return unless scheduler.interrupt(owner.fiber, Cancelled.new(cancel_message))
+
+        clock = Context.of(scheduler).clock
+        clock.remove(@sent) if @sent
+        @sent = clock.add(grace, self, :interrupt)
+      end
+
+      protected
+
+      # Marks this frame as struck by the cancelling of `origin`.
+      def strike(origin)
+        @origin = origin
+      end
+
+      # Raises Cancelled in the body: once, and not if the body is over (then only children are left, and they were
+      # told).
+      def deliver
+        interrupt unless @over || @sent
+      end
+
+      # Takes this frame off the task's stack.
+      #
+      # @param surfaced [Boolean] has the Cancelled that was raised for this frame arrived here?
+      def leave(surfaced)
+        owner = task
+        owner.innermost = @outer
+        @over = :ended
+        return unless @origin.equal?(self)
+
+        withdraw(owner, surfaced) if @sent
+        waiting = @outer.origin
+        waiting&.deliver
+      end
+
+      private
+
+      # The outermost frame inside this one that is struck already: it is being unwound, and must not be disturbed.
+      def struck_inside(frame)
+        found = nil
+        until frame.equal?(self)
+          found = frame if frame.origin
+          frame = frame.outer
+        end
+        found
+      end
+
+      def strike_from(frame)
+        loop do
+          frame.strike(self)
+          break if frame.equal?(self)
+
+          frame = frame.outer
+        end
+      end
+
+      # The body ended without a wait at which Cancelled could strike: it must not strike later, outside.
+      def withdraw(owner, surfaced)
+        Context.of(owner.scheduler).clock.remove(@sent)
+        @sent = nil
+        return if surfaced
+
+        scheduler = owner.scheduler
+        pending = scheduler.uninterrupt(owner.fiber)
+        scheduler.interrupt(owner.fiber, pending) unless pending.nil? || pending.is_a?(Cancelled)
+      end
+    end
+  end
+end

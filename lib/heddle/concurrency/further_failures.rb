@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Added to an error that ended a scope in which other tasks failed too, before they could be cancelled or while they
+  # cleaned up: no failure is lost.
+  module FurtherFailures
+    # @api private
+    def self.attach(error, others)
+      return if error.frozen?
+
+      error.extend(self) unless error.is_a?(self)
+      error.further_failures |= others
+    end
+
+    # @return [Array<Exception>] what the other tasks failed with, the earliest first
+    def further_failures = @further_failures || []
+
+    # @api private
+    attr_writer :further_failures
+
+    # The message as Ruby prints it for an error that nobody rescued.
+    def detailed_message(...)
+      further_failures.reduce(super) do |text, error|
+        place = error.backtrace&.first
+        "#{text}\n  and another task failed: #{error.message} (#{error.class})#{" at #{place}" if place}"
+      end
+    end
+  end
+end

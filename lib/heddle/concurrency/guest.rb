@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+
+module Heddle
+  module Concurrency
+    # Stands for a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a
+    # time limit open, so that these work there too.
+    class Guest < Task
+      def initialize(context, scheduler, fiber)
+        super(nil, scheduler, nil, nil)
+        @context = context
+        @fiber = fiber
+        @state = :running
+      end
+
+      # The last frame was left: the fiber is a plain one again.
+      def innermost=(frame)
+        super
+        @context.farewell(self) if frame.equal?(self)
+      end
+
+      def name = "fiber #{@fiber.object_id}"
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/semaphore"
+
+module Heddle
+  module Concurrency
+    # The work of {Heddle.map}: a task an item, at most `limit` at a time, results in the order of the items.
+    class Map
+      def initialize(scope, limit)
+        @scope = scope
+        @semaphore = Semaphore.new(limit) if limit
+        @results = []
+      end
+
+      def each_of(items, &block)
+        index = 0
+        items.each do |item|
+          @semaphore&.acquire
+          start(index, item, block)
+          index += 1
+        end
+        @results
+      end
+
+      private
+
+      def start(index, item, block)
+        @results[index] = nil
+        @scope.async(name: "#{Concurrency.place(block)}[#{index}]") do
+          @results[index] = block.call(item)
+        ensure
+          @semaphore&.release
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency"
+
+module Heddle
+  module Concurrency
+    # A fiber that is listed somewhere while it waits.
+    class Parked
+      # @param what [String] what needs a loop, for the error outside of one
+      def initialize(what)
+        @scheduler = Concurrency.scheduler!(what)
+        @fiber = Fiber.current
+      end
+
+      # Waits to be woken. Whoever listed it takes it off the lists, whatever the outcome.
+      #
+      # @param timeout [Numeric, nil] seconds
+      def wait(timeout = nil)
+        @scheduler.park(timeout)
+      end
+
+      def wake
+        @scheduler.unpark(@fiber)
+      end
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/timeout_error"
+
+module Heddle
+  # A value that will be known later. Any thread may settle it, once, and any number of tasks and threads may wait for
+  # it, with or without a loop.
+  #
+  #     answer = Heddle::Promise.new
+  #     Thread.new { answer.resolve(compute) }
+  #     answer.value
+  class Promise
+    # It was settled before.
+    class AlreadySettled < ThreadError; end
+
+    def initialize
+      @lock = Thread::Mutex.new
+      @settled = Thread::Queue.new # never holds anything: closing it wakes whoever waits, in any thread
+      @value = @error = nil
+    end
+
+    # @return [self]
+    # @raise [AlreadySettled]
+    def resolve(value = nil)
+      settle { @value = value }
+    end
+
+    # @param error [Exception, Class, String] as for `raise`; it is raised in those who ask for the value
+    # @return [self]
+    # @raise [AlreadySettled]
+    def reject(error)
+      error = RuntimeError.new(error) if error.is_a?(String)
+      error = error.exception
+      settle { @error = error }
+    end
+
+    # Settles it with what the block returns or raises.
+    #
+    # @return [self]
+    def fulfil
+      value = yield
+    rescue StandardError => e
+      reject(e)
+    else
+      resolve(value)
+    end
+
+    # @return [Boolean]
+    def settled? = @settled.closed?
+
+    # Waits until it is settled.
+    #
+    # @param timeout [Numeric, nil] seconds to wait at most
+    # @return [self, nil] nil when the time is over
+    def wait(timeout = nil)
+      @settled.pop(timeout: timeout) unless settled?
+      settled? ? self : nil
+    end
+
+    # Waits for the value.
+    #
+    # @param timeout [Numeric, nil] seconds to wait at most
+    # @raise the error that it was rejected with
+    # @raise [TimeoutError] when the time is over
+    def value(timeout = nil)
+      raise TimeoutError, "the promise was not settled within #{timeout} s" unless wait(timeout)
+      raise @error, cause: @error.cause if @error
+
+      @value
+    end
+
+    private
+
+    def settle
+      @lock.synchronize do
+        raise AlreadySettled, "the promise was settled before, with #{(@error || @value).inspect}" if settled?
+
+        yield
+        @settled.close
+      end
+      self
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/further_failures"
+require "heddle/concurrency"
+
+module Heddle
+  module Concurrency
+    # The work of {Heddle.race}: a task a contender; the first that ends decides, and the others are cancelled.
+    class Race
+      def initialize(scope, skip)
+        @scope = scope
+        @skip = skip
+        @running = 0
+        @decided = false
+        @skipped = []
+      end
+
+      # Starts them all.
+      def between(contenders, block)
+        contenders = contenders.to_a
+        raise ArgumentError, "a race needs somebody who runs: the list is empty" if contenders.empty?
+
+        @running = contenders.size
+        contenders.each_with_index do |contender, index|
+          @scope.async(name: "#{Concurrency.place(block)}[#{index}]") { run(contender, block) }
+        end
+      end
+
+      # @return what the winner's block returned
+      attr_reader :winner
+
+      private
+
+      def run(contender, block)
+        value = block ? block.call(contender) : contender.call
+        return if @decided
+
+        @decided = true
+        @winner = value
+        @scope.cancel
+      rescue *@skip => e
+        @skipped << e
+        drop_out
+      end
+
+      # One that failed in a way that is to be skipped; the last one's error is everybody's.
+      def drop_out
+        @running -= 1
+        return if @decided || @running.positive?
+
+        error, *others = @skipped
+        FurtherFailures.attach(error, others) unless others.empty?
+        raise error, cause: error.cause
+      end
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+require "heddle/concurrency/deadlock_report"
+
+module Heddle
+  module Concurrency
+    # The task of {Heddle.run}'s block, and with it the loop: it starts the one and runs the other.
+    class Root < Task
+      # Makes a loop for this thread, runs the block in it until every fiber has ended, and leaves nothing behind.
+      #
+      # @return what the block returns
+      def self.run(scheduler, name, grace, block)
+        scheduler.deadlock_report ||= ->(stuck) { Deadlock.new(DeadlockReport.new(Context.of(stuck)).to_s) }
+        Fiber.set_scheduler(scheduler)
+        begin
+          new(scheduler, name, grace, block).run_loop
+        ensure
+          Fiber.set_scheduler(nil)
+        end
+      end
+
+      def initialize(scheduler, name, grace, block)
+        super(nil, scheduler, name || "root", block)
+        @grace = grace
+      end
+
+      # Runs the loop until this task and every other fiber have ended.
+      def run_loop
+        Context.of(scheduler).root = self
+        start
+        begin
+          scheduler.run
+        rescue Exception => e
+          FurtherFailures.attach(e, [failure]) if failed? && !failure.equal?(e)
+          raise
+        end
+        raise_failure if failed?
+        @value
+      end
+    end
+  end
+end

@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/errors"
+require "heddle/concurrency/frame"
+require "heddle/concurrency/further_failures"
+
+module Heddle
+  # A stretch of code that doesn't end before the tasks that were started in it. The first one that fails cancels the
+  # others and the block, and its error is raised where the scope ends.
+  #
+  # Made by {Heddle.scope}; every {Task} is one, too, for its own children.
+  class Scope < Concurrency::Frame
+    # @return [Task] the task whose code this is
+    attr_reader :task
+
+    # @api private
+    def initialize(task, grace = nil)
+      super()
+      @task = task
+      @outer = task.innermost
+      @grace = grace
+    end
+
+    # Starts a task that ends before this scope does. It begins in a later turn of the loop, not at once.
+    #
+    # @param name [String, nil] what the task tree calls it; default: where its block stands
+    # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended
+    # @return [Task]
+    # @raise [ScopeEnded] when the scope has ended
+    def async(name: nil, background: false, &block)
+      raise ArgumentError, "async needs a block: what the task is to do" unless block
+      raise ScopeEnded, "#{self} has ended: no task can be started in it any more" if ended?
+
+      child = Task.new(self, task.scheduler, name, block)
+      (@children ||= {}.compare_by_identity)[child] = background
+      @foreground = (@foreground || 0) + 1 unless background
+      child.strike(child) if @origin
+      child.start
+    end
+
+    # @return [Array<Task>] the tasks of this scope that have not ended
+    def children = @children ? @children.keys : []
+
+    # @return [Boolean] has it ended, all its tasks included?
+    def ended? = @over == :ended
+
+    # Runs the block in this scope; returns its value when every task in it has ended.
+    #
+    # @api private
+    def run
+      task.innermost = self
+      begin
+        yield self
+      rescue Exception => e # every exit is looked at, and raised again in finish
+        @over = true
+        absorb(e)
+        nil
+      ensure
+        finish
+      end
+    end
+
+    # Called by a child as the last thing it does.
+    #
+    # @api private
+    def child_ended(child)
+      background = @children.delete(child)
+      @foreground -= 1 unless background
+      failed(child.failure) if child.failed? && !forgiven?(child)
+      return unless @joiner && (@foreground.nil? || @foreground.zero?)
+
+      task.scheduler.unpark(@joiner)
+    end
+
+    # @api private
+    def background?(child) = @children&.[](child) || false
+
+    def to_s = "the scope of #{task}"
+
+    protected
+
+    def strike(origin)
+      super
+      @surfaced = true if @over && origin.equal?(self)
+      cancel_children
+    end
+
+    private
+
+    # What came out of the body, or struck while waiting for the children.
+    def absorb(error)
+      if !error.is_a?(Cancelled)
+        failed(error)
+      elsif @origin.equal?(self)
+        @surfaced = true
+      else
+        @passing = error
+        cancel_children
+      end
+    end
+
+    def failed(error)
+      (@failures ||= []) << error unless @failures&.include?(error)
+      cancel
+    end
+
+    # A supervisor forgives its children's failures.
+    def forgiven?(_child) = false
+
+    def cancel_children
+      @children&.each_key(&:cancel)
+    end
+
+    def finish
+      @over ||= true
+      join if @children
+      leave(@surfaced)
+      raise_outcome
+    end
+
+    # Waits for all children. What strikes meanwhile cancels them, but the wait goes on: they have their own grace.
+    def join
+      until @children.empty?
+        cancel_children if @foreground.nil? || @foreground.zero?
+        begin
+          @joiner = Fiber.current
+          task.scheduler.park
+        rescue Exception => e
+          absorb(e)
+        ensure
+          @joiner = nil
+        end
+      end
+    end
+
+    def raise_outcome
+      raise_failure if @failures
+      raise @passing, cause: @passing.cause if @passing
+    end
+
+    def raise_failure
+      error = failure
+      raise error, cause: error.cause
+    end
+
+    # The first failure; those that came after it are attached.
+    def failure
+      FurtherFailures.attach(@failures.first, @failures.drop(1)) if @failures.size > 1
+      @failures.first
+    end
+
+    def cancel_message = "cancelled: #{@failures ? "a task of this scope failed" : self}"
+  end
+end

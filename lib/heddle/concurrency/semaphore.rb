@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/wait_list"
+
+module Heddle
+  # Lets at most so many tasks of one loop do something at the same time, first come first served.
+  #
+  #     limit = Heddle::Semaphore.new(10)
+  #     limit.acquire { Net::HTTP.get(uri) }
+  class Semaphore
+    # @return [Integer] how many may hold it at once
+    attr_reader :limit
+
+    def initialize(limit)
+      raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more" unless limit.is_a?(Integer) && limit >= 1
+
+      @limit = limit
+      @free = limit
+      @waiting = Concurrency::WaitList.new
+    end
+
+    # @return [Integer] how many could acquire it without waiting
+    attr_reader :free
+
+    # @return [Integer] how many tasks wait for it
+    def waiting = @waiting.size
+
+    # Waits for its turn. With a block: calls it, releases, and returns what the block returned.
+    #
+    # @param timeout [Numeric, nil] seconds to wait at most
+    # @return [true, nil, Object] without a block true, or nil when the time is over; with a block its value, or nil
+    #   without calling it when the time is over
+    def acquire(timeout: nil)
+      if @free.positive? # then nobody waits: release gives to them first
+        @free -= 1
+      else
+        return unless @waiting.wait(timeout) { release }
+      end
+      return true unless block_given?
+
+      begin
+        yield
+      ensure
+        release
+      end
+    end
+
+    # @return [Boolean] did we get it, without waiting?
+    def try_acquire
+      return false unless @free.positive?
+
+      @free -= 1
+      true
+    end
+
+    # Gives it back: to the one that has waited longest, if any.
+    #
+    # @raise [ThreadError] when nobody had acquired it
+    def release
+      raise ThreadError, "a semaphore was released more often than acquired" if @free >= @limit
+
+      @free += 1 unless @waiting.wake
+      nil
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+
+module Heddle
+  module Concurrency
+    # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. They have no scope
+    # in which their failure could be raised, so it leaves the fiber and meets what any fiber's error meets: the loop.
+    class Strays < Scope
+      attr_reader :scheduler
+
+      def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- there is no task around it
+        @scheduler = scheduler
+        @children = {}.compare_by_identity
+      end
+
+      def task = self
+
+      def ended? = false
+
+      def grace = DEFAULT_GRACE
+
+      def child_ended(child)
+        @children.delete(child)
+        raise child.failure, cause: child.failure.cause if child.failed?
+      end
+
+      def to_s = "the loop"
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+
+module Heddle
+  module Concurrency
+    # The scope of {Heddle.supervise}: a task that fails in it takes nobody with it. What is no StandardError (exit, a
+    # signal, no memory) ends it all the same.
+    class Supervisor < Scope
+      # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
+      #   that of a thread, unless a task waits for the one that failed
+      def initialize(task, on_failure, grace = nil)
+        super(task, grace)
+        @on_failure = on_failure
+      end
+
+      private
+
+      def forgiven?(child)
+        error = child.failure
+        return false unless error.is_a?(StandardError)
+
+        if @on_failure then @on_failure.call(child, error)
+        elsif !child.awaited? then report(child, error)
+        end
+        true
+      end
+
+      def report(child, error)
+        warn("#{child} failed, and nobody waits for it:\n#{error.full_message(highlight: false)}")
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency"
+
+module Heddle
+  # The tasks of one loop as text: names, states, and where each of them waits. See {Heddle.task_tree}.
+  class TaskTree
+    # @param context [Concurrency::Context]
+    # @param lines [Integer, nil] lines of backtrace a task at most; nil: all
+    def initialize(context, lines: nil)
+      @context = context
+      @lines = lines
+    end
+
+    # @return [String]
+    def to_s
+      out = +""
+      root = @context.root
+      add_task(out, root, 0) if root && !root.ended?
+      @context.strays.children.each { |task| add_task(out, task, 0) }
+      each_plain_fiber { |fiber, state| add_plain_fiber(out, fiber, state) }
+      out.empty? ? "no tasks\n" : out
+    end
+
+    private
+
+    def add_task(out, task, depth)
+      notes = [task.state]
+      notes << "background" if task.background?
+      notes << "cancelled" if task.cancelled?
+      add(out, depth, task.name, notes, task.backtrace)
+      task.children.each { |child| add_task(out, child, depth + 1) }
+    end
+
+    def add_plain_fiber(out, fiber, state)
+      add(out, 0, "fiber #{fiber.object_id}", [state, "not a task"], fiber.alive? ? fiber.backtrace || [] : [])
+      @context.guest(fiber)&.children&.each { |child| add_task(out, child, 1) }
+    end
+
+    def each_plain_fiber
+      @context.each_fiber { |fiber, job, state| yield fiber, state unless job.is_a?(Task) }
+    end
+
+    def add(out, depth, name, notes, backtrace)
+      indent = "  " * depth
+      out << indent << name << " (" << notes.join(", ") << ")\n"
+      own = backtrace.reject { |line| Concurrency.own_line?(line) }
+      own = own.first(@lines) if @lines
+      own.each { |line| out << indent << "    " << line << "\n" }
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task_tree"
+
+module Heddle
+  module Concurrency
+    # Prints the task tree when the user asks for it with a key: Ctrl-T where the system has SIGINFO, else Ctrl-\
+    # (SIGQUIT). Only while a loop runs on the main thread of a program in a terminal, and only if nobody else has taken
+    # the signal; afterwards everything is as it was.
+    module TreeSignal
+      NAME = Signal.list.key?("INFO") ? "INFO" : "QUIT"
+
+      class << self
+        def during(scheduler)
+          return yield unless wanted?
+
+          before = trap(NAME) { print_tree(scheduler) }
+          return with(before) { yield } if before == "DEFAULT" # rubocop:disable Style/ExplicitBlockArgument
+
+          trap(NAME, before)
+          yield
+        end
+
+        private
+
+        def wanted?
+          Thread.current.equal?(Thread.main) && $stderr.tty? && $stdin.tty?
+        end
+
+        def with(before)
+          yield
+        ensure
+          trap(NAME, before)
+        end
+
+        # In a trap, maybe amid a task: Fiber.blocking keeps the write from waiting in the loop.
+        def print_tree(scheduler)
+          text = TaskTree.new(Context.of(scheduler)).to_s
+          Fiber.blocking { $stderr.syswrite(text) }
+        end
+      end
+    end
+  end
+end

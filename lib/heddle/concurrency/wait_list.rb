@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency"
+
+module Heddle
+  module Concurrency
+    # Fibers of one loop that wait to be woken, first come first served. What semaphores, channels and the others are
+    # made of. The order of events that makes it safe: whoever wakes takes the fiber off the list, so a fiber that
+    # stops waiting for any other reason can tell by the list whether it had been woken.
+    class WaitList
+      def initialize
+        @scheduler = nil
+        @waiting = {}.compare_by_identity
+      end
+
+      def empty? = @waiting.empty?
+
+      def size = @waiting.size
+
+      # Waits to be woken.
+      #
+      # @param timeout [Numeric, nil] seconds
+      # @return [Boolean] false: the time is over and nobody woke us
+      # @yield when an exception strikes after we were woken: hand on what the waking stood for
+      def wait(timeout = nil)
+        scheduler = enter
+        fiber = Fiber.current
+        @waiting[fiber] = true
+        begin
+          scheduler.park(timeout)
+        rescue Exception
+          yield if !@waiting.delete(fiber) && block_given?
+          raise
+        end
+        !@waiting.delete(fiber)
+      end
+
+      # Wakes the one that has waited longest.
+      #
+      # @return [Boolean] false when nobody waits
+      def wake
+        fiber, = @waiting.shift
+        return false unless fiber
+
+        @scheduler.unpark(fiber)
+        true
+      end
+
+      # @return [Integer] how many were woken
+      def wake_all
+        count = 0
+        count += 1 while wake
+        count
+      end
+
+      private
+
+      def enter
+        scheduler = Concurrency.scheduler!("wait here")
+        if @waiting.empty?
+          @scheduler = scheduler
+        elsif !@scheduler.equal?(scheduler)
+          raise ThreadError, "tasks of another thread's loop wait here already: " \
+                             "use a Heddle::Promise or a Thread::Queue between threads"
+        end
+        scheduler
+      end
+    end
+  end
+end
