@@ -51,6 +51,9 @@ module Heddle
       # @return [Integer, nil] the status that was sent; nil when the application took the connection over
       def status = @refused || @response.status
 
+      # @return [Boolean] whether the client got an error of the server's in place of the application's answer
+      def refused? = !@refused.nil?
+
       # @return [Boolean] whether the application took the connection over
       def hijacked? = !@hijack.nil? && @hijack.hijacked?
 

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    # What the commands that serve have in common: flags, sockets, the line that says where, mistakes in one message.
+    class Serve
+      # @param arguments [Array<String>] what follows the command's name
+      # @param output [IO]
+      def initialize(arguments, output)
+        @flags = Flags.new(arguments)
+        @output = output
+      end
+
+      # @return [Integer] the exit status
+      # @raise [UsageError]
+      def run
+        if @flags.help?
+          @output.puts(Help.for(command))
+          return DONE
+        end
+        check_rest(@flags.rest)
+        configuration = Server::Configuration.load(flags: @flags.values)
+        serve(configuration)
+      rescue Server::ConfigurationError => e
+        raise UsageError, e.message
+      rescue Server::BootError => e
+        warn "heddle: #{e.message}"
+        FAILED
+      end
+
+      private
+
+      # The sockets first: that a port is taken should not take a minute of loading to find out.
+      def serve(configuration)
+        @output.sync = true
+        server = Server.new(configuration, log: Server::Log.new(output: @output, access: configuration.access_log))
+        server.open
+        application = load
+        answered = server.run(application, signals: true) { announce(server) }
+        answered ? DONE : FAILED
+      end
+
+      def announce(server)
+        @output.puts("Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves #{what} " \
+                     "on #{server.urls.join(" and ")}", "Ctrl-C stops it.")
+      end
+
+      def check_rest(rest)
+        return if rest.size <= most_arguments
+
+        raise UsageError, "#{command} takes #{most_arguments == 0 ? "no" : "one"} file, but got #{rest.join(", ")}"
+      end
+    end
+  end
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    # `heddle serve [config.ru]`: serves an application.
+    class ServeCommand < Serve
+      DEFAULT = "config.ru"
+      private_constant :DEFAULT
+
+      private
+
+      def command = "serve"
+
+      def most_arguments = 1
+
+      def what = loader.path
+
+      def load = loader.load
+
+      def loader = @loader ||= Server::AppLoader.new(@flags.rest.first || DEFAULT)
+    end
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "heddle"
+require "heddle/http"
+require "heddle/rack"
+
+module Heddle
+  # Serves a Rack application over HTTP/1.1, in one process and one loop, each request in a fiber of its own.
+  #
+  #     Heddle::Server.new.run(->(env) { [200, {}, ["hello"]] })
+  class Server
+    autoload :AccessLine, "heddle/server/access_line"
+    autoload :AppLoader, "heddle/server/app_loader"
+    autoload :Bind, "heddle/server/bind"
+    autoload :BootError, "heddle/server/boot_error"
+    autoload :Configuration, "heddle/server/configuration"
+    autoload :ConfigurationError, "heddle/server/configuration_error"
+    autoload :Listener, "heddle/server/listener"
+    autoload :Log, "heddle/server/log"
+    autoload :Option, "heddle/server/option"
+    autoload :Options, "heddle/server/options"
+    autoload :Service, "heddle/server/service"
+    autoload :Signals, "heddle/server/signals"
+    autoload :TCPBind, "heddle/server/tcp_bind"
+    autoload :UnixBind, "heddle/server/unix_bind"
+
+    # @return [Configuration]
+    attr_reader :configuration
+
+    # @param configuration [Configuration]
+    # @param log [Log]
+    def initialize(configuration = Configuration.new, log: Log.new(access: configuration.access_log))
+      @configuration = configuration
+      @log = log
+      @listeners = []
+      @stopping = false
+      @main = @scheduler = nil
+    end
+
+    # Opens the sockets, so that a port that is taken is known before the application is loaded.
+    # @return [Array<String>] where the server is reached
+    # @raise [BootError]
+    def open
+      check_selector
+      @configuration.binds.each { |bind| @listeners.concat(bind.open(@configuration.backlog)) }
+      urls
+    rescue BootError
+      close_listeners
+      raise
+    end
+
+    # @return [Array<String>] where the server is reached, for a person
+    def urls = @listeners.map(&:url).uniq
+
+    # Serves until {#stop}, or a signal where `signals` says so, and until the requests that run then are answered.
+    #
+    # @param app [#call] a Rack 3 application
+    # @param signals [Boolean] whether INT and TERM stop the server: the first one in order, a second INT at once
+    # @yield once, when requests are accepted
+    # @return [Boolean] whether every request was answered
+    # @raise [BootError]
+    def run(app, signals: false, &ready)
+      open if @listeners.empty?
+      Heddle.run(selector: @configuration.selector, name: "server") { serve(app, signals, &ready) }
+    ensure
+      close_listeners
+    end
+
+    # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
+    # @param now [Boolean] whether to cancel running requests at once
+    # @return [void]
+    def stop(now: false)
+      @stopping = now || @stopping == :now ? :now : :drain
+      main = @main
+      @scheduler.unpark(main) if main
+    end
+
+    private
+
+    def serve(app, signals)
+      @scheduler = scheduler = Fiber.scheduler
+      @main = Fiber.current
+      service = Service.new(app, @configuration, @log, port: @listeners.filter_map(&:port).first)
+      sockets = open_sockets(scheduler, service)
+      service.on_idle = -> { scheduler.unpark(@main) if @stopping }
+      watch = Signals.new(self, @log).watch if signals
+      yield if block_given?
+      scheduler.park until @stopping
+      drain(scheduler, sockets, service)
+    ensure
+      @main = nil
+      watch&.cancel
+      sockets&.close
+    end
+
+    def open_sockets(scheduler, service)
+      limit = @configuration.max_connections
+      limit = [Process.getrlimit(Process::RLIMIT_NOFILE).first - 64, 16].max if limit == 0
+      sockets = Net::Sockets.new(scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
+                                            max_connections: limit) { |connection| service.call(connection) }
+      @listeners.each { |listener| sockets.listen(listener.io) }
+      sockets
+    end
+
+    def drain(scheduler, sockets, service)
+      service.drain
+      sockets.stop_listening
+      close_listeners
+      sockets.shutdown_idle
+      deadline = now + @configuration.stop_timeout
+      until service.running == 0 || @stopping == :now || (left = deadline - now) <= 0
+        scheduler.park(left)
+      end
+      return true if service.running == 0
+
+      @log.notice("stopping with #{service.running} requests unanswered" \
+                  "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
+      service.cancel
+      false
+    end
+
+    def check_selector
+      Selector.find(@configuration.selector, "--selector") if @configuration.selector
+    rescue ArgumentError => e
+      raise BootError, e.message
+    end
+
+    def close_listeners
+      @listeners.each(&:close)
+      @listeners = []
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Loads an application from its `config.ru`, through Rack::Builder.
+    class AppLoader
+      # Lines of the application's backtrace that are shown when it can't be loaded.
+      LINES = 8
+      OWN = "#{File.expand_path("../..", __dir__)}/heddle".freeze
+      private_constant :LINES, :OWN
+
+      # @param path [String] of the file, or of the folder that has a `config.ru`
+      def initialize(path)
+        @path = File.directory?(path) ? File.join(path, "config.ru") : path
+      end
+
+      # @return [String] the file, as the user named it
+      attr_reader :path
+
+      # @return [#call] the application
+      # @raise [BootError] saying what is wrong with the file
+      def load
+        check_file
+        require_rack
+        build
+      rescue BootError, SystemExit, SignalException
+        raise
+      rescue SyntaxError => e
+        raise BootError, "#{path} can't be loaded, it has a syntax error:\n#{indent(e.message)}"
+      rescue Exception => e
+        raise BootError, failure(e)
+      end
+
+      private
+
+      def check_file
+        if !File.exist?(path)
+          raise BootError, "there is no file #{path} in #{Dir.pwd}. Run the command where the application's config.ru is, " \
+                           "or name the file: heddle serve path/to/config.ru"
+        elsif !File.file?(path)
+          raise BootError, "#{path} is no file. Name the application's config.ru: heddle serve path/to/config.ru"
+        elsif !File.readable?(path)
+          raise BootError, "#{path} can't be read by this user: its permissions are " \
+                           "#{format("%04o", File.stat(path).mode & 0o7777)}"
+        end
+      end
+
+      def require_rack
+        require "rack"
+        require "rack/builder"
+      rescue LoadError
+        raise BootError, "the gem rack is not installed, or is not in the application's Gemfile: gem install rack"
+      end
+
+      def build
+        full = File.expand_path(path)
+        options = ::Rack::Builder.method(:parse_file).parameters.any? { |kind, _| kind == :keyrest } ? { isolation: :fiber } : {}
+        app, = ::Rack::Builder.parse_file(full, **options)
+        return app if app.respond_to?(:call)
+
+        raise BootError, "#{path} gives a #{app.class} that does not respond to call: `run` an application in it"
+      end
+
+      def failure(error)
+        if error.is_a?(RuntimeError) && error.message == "missing run or map statement"
+          return "#{path} has neither `run` nor `map`: it must say which application to run"
+        end
+
+        lines = application_lines(error)
+        message = error.message.empty? ? error.class.name : "#{error.class}: #{error.message}"
+        "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
+      end
+
+      # Where in the application it happened; what is ours and Rack's says nothing about it.
+      def application_lines(error)
+        lines = (error.backtrace || []).reject do |line|
+          line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")
+        end
+        lines.first(LINES).map { |line| "  from #{line.delete_prefix("#{Dir.pwd}/")}" }
+      end
+
+      def indent(text) = text.lines.map { |line| "  #{line}" }.join
+    end
+  end
+end

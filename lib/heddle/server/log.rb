@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # What the server tells: a line for each request on one stream, what went wrong on the other.
+    class Log
+      # Lines of an application's backtrace.
+      LINES = 30
+      # Below this line of a backtrace is only the server.
+      BOTTOM = "#{File.expand_path("../rack", __dir__)}/exchange.rb:".freeze
+      private_constant :LINES, :BOTTOM
+
+      # @return [Integer] clients that left before they had their answer
+      attr_reader :gone
+      # @return [#puts, #write, #flush] where errors go; `rack.errors` of every request
+      attr_reader :errors
+
+      # @param output [#write] for requests and notices
+      # @param errors [#write]
+      # @param access [Boolean] whether requests are logged
+      def initialize(output: $stdout, errors: $stderr, access: true)
+        @output = output
+        @errors = errors
+        @access = access
+        @gone = 0
+        @second = @time = nil
+      end
+
+      # @return [Boolean] whether requests are logged
+      def access? = @access
+
+      # A request was answered, or given up.
+      # @param exchange [Rack::Exchange]
+      # @param seconds [Float]
+      def request(exchange, seconds) = write(@output, AccessLine.of(time, exchange, seconds))
+
+      # A client sent what is no request.
+      # @param connection [Object]
+      # @param refusal [HTTP::H1::Refusal]
+      def refused(connection, refusal)
+        return unless @access
+
+        write(@output, "#{time} #{refusal.status} refused: #{refusal.reason}, for #{connection.remote_address}\n")
+      end
+
+      # The application raised.
+      # @param exchange [Rack::Exchange]
+      # @param error [Exception]
+      def failure(exchange, error)
+        lines = (error.backtrace || []).take_while { |line| !line.start_with?(BOTTOM) }
+        lines = lines.take(LINES).map { |line| "    from #{line}\n" }
+        cause = error.cause
+        lines << "    caused by #{cause.class}: #{cause.message} (#{cause.backtrace&.first})\n" if cause
+        write(@errors, "#{time} error in #{request_line(exchange)}: #{error.class}: #{error.message}\n#{lines.join}")
+      end
+
+      # The application promised something about its answer and did not keep it.
+      # @param exchange [Rack::Exchange]
+      # @param text [String]
+      def complaint(exchange, text) = write(@errors, "#{time} error in #{request_line(exchange)}: #{text}\n")
+
+      # Clients leave; that is theirs to do, and no error.
+      # @param _exchange [Rack::Exchange]
+      # @param _error [ClientGone]
+      def client_gone(_exchange, _error) = @gone += 1
+
+      # Something about the server itself.
+      # @param text [String]
+      def notice(text) = write(@output, "#{time} #{text}\n")
+
+      private
+
+      def request_line(exchange) = "#{exchange.head.method} #{exchange.head.target.byteslice(0, 200)}"
+
+      # A log that nobody reads any more must not stop the server.
+      def write(stream, text)
+        stream.write(text)
+      rescue SystemCallError, IOError
+        nil
+      end
+
+      def time
+        second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
+        return @time if second == @second
+
+        @second = second
+        @time = Time.at(second).strftime("%H:%M:%S")
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "tmpdir"
+
+class BindTest < Minitest::Test
+  Server = Heddle::Server
+
+  def setup
+    @listeners = []
+  end
+
+  def teardown
+    @listeners.each(&:close)
+  end
+
+  def listen(bind) = bind.open(16).tap { |opened| @listeners.concat(opened) }
+
+  def refused(bind) = assert_raises(Server::BootError) { listen(bind) }.message
+
+  def test_the_kernel_chooses_port_0
+    listener, = listen(Server::TCPBind.new("127.0.0.1", 0))
+    assert_operator listener.port, :>, 0
+    assert_equal "http://127.0.0.1:#{listener.port}", listener.url
+    TCPSocket.new("127.0.0.1", listener.port).close
+  end
+
+  def test_localhost_is_every_address_of_it_with_one_port_and_one_url
+    listeners = listen(Server::TCPBind.new("localhost", 0))
+    assert_equal 1, listeners.map(&:url).uniq.size
+    assert_equal "http://localhost:#{listeners.first.port}", listeners.first.url
+    assert_includes listeners.map { |one| one.io.local_address.ip_address }, "127.0.0.1"
+  end
+
+  def test_the_address_that_means_every_one_is_shown_as_one_that_a_browser_takes
+    listener, = listen(Server::TCPBind.new("0.0.0.0", 0))
+    assert_equal "http://localhost:#{listener.port}", listener.url
+  end
+
+  def test_a_taken_port_is_said_with_what_to_do
+    port = listen(Server::TCPBind.new("127.0.0.1", 0)).first.port
+    assert_equal "can't listen on 127.0.0.1:#{port}: the port is taken by another program. Stop that one, or choose another " \
+                 "port with -p.", refused(Server::TCPBind.new("127.0.0.1", port))
+    assert_match(/taken by another program/, refused(Server::TCPBind.new("localhost", port)))
+  end
+
+  def test_an_address_that_the_machine_does_not_have
+    assert_match(/this machine has no such address/, refused(Server::TCPBind.new("192.0.2.1", 0)))
+  end
+
+  def test_a_host_that_does_not_exist
+    assert_match(/there is no host of that name/, refused(Server::TCPBind.new("no-such-host.invalid", 0)))
+  end
+
+  def test_a_stale_socket_file_is_replaced_and_a_live_one_is_not
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "a.sock")
+      UNIXServer.new(path).close
+      assert_path_exists path
+      listener, = listen(Server::UnixBind.new(path, 0o600))
+      assert_equal 0o600, File.stat(path).mode & 0o777
+      assert_match(/another program has that socket/, refused(Server::UnixBind.new(path, nil)))
+      listener.close
+      refute_path_exists path
+    end
+  end
+
+  def test_a_file_is_never_replaced_by_a_socket
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "notes.txt")
+      File.write(path, "mine")
+      assert_match(/the path is a file/, refused(Server::UnixBind.new(path, nil)))
+      assert_equal "mine", File.read(path)
+    end
+  end
+
+  def test_a_folder_that_is_missing_and_a_path_that_is_too_long
+    assert_match(%r{the folder /nonexistent does not exist}, refused(Server::UnixBind.new("/nonexistent/a.sock", nil)))
+    assert_match(/may have 107 bytes/, refused(Server::UnixBind.new("/tmp/#{"a" * 200}", nil)))
+  end
+end
