@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module Bench
+  # CPU time and memory of a process, as exact as the system tells.
+  module ProcessUsage
+    module_function
+
+    # @return [Float] CPU seconds of this process, all its threads
+    def cpu_seconds = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+
+    # @param pid [Integer] another process
+    # @return [Float, nil] CPU seconds that it used so far, with threads that have ended and the kernel's workers for
+    #   it; nil where the system does not tell. It counts in hundredths of a second.
+    def cpu_seconds_of(pid)
+      # The second field is the program's name and may contain anything, closing brackets too.
+      fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
+      (fields[11].to_i + fields[12].to_i).fdiv(Etc.sysconf(Etc::SC_CLK_TCK))
+    rescue Errno::ENOENT, Errno::ESRCH
+      nil
+    end
+
+    # @return [Float, nil] resident memory at its highest, in MB
+    def peak_megabytes = status_megabytes("VmHWM")
+
+    # @return [Float, nil] resident memory now, in MB
+    def megabytes = status_megabytes("VmRSS")
+
+    def status_megabytes(field)
+      line = File.foreach("/proc/self/status").find { |text| text.start_with?(field) }
+      line && (line[/\d+/].to_i / 1024.0)
+    rescue Errno::ENOENT
+      nil
+    end
+    private_class_method :status_megabytes
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "fileutils"
+
+module Bench
+  # Where the results of a run go.
+  class Publication
+    FIGURES = /(?<=<!-- figures -->\n).*(?=<!-- end of figures -->)/m
+
+    # @param suite_name [String]
+    # @param result [Hash] what Runner#run gave
+    # @param root [String] the project's folder
+    def initialize(suite_name, result, root: ROOT)
+      @name = suite_name
+      @result = result
+      @root = root
+      @report = Report.new(result)
+    end
+
+    # Writes result, table and chart to benchmark/results, which is not kept under version control.
+    #
+    # @return [String] the folder, as seen from the project's
+    def save
+      folder = File.join("benchmark", "results")
+      FileUtils.mkdir_p(File.join(@root, folder))
+      { "json" => JSON.pretty_generate(@result), "txt" => @report.to_text, "md" => @report.to_markdown, "svg" => chart }
+        .each { |ending, content| File.write(File.join(@root, folder, "#{@name}.#{ending}"), content) }
+      folder
+    end
+
+    # Puts the figures into the page docs/benchmarks/NAME.md, between its two marks, and the chart beside it.
+    #
+    # @return [String] the page, as seen from the project's folder
+    # @raise [RuntimeError] for a smoke run, whose figures mean nothing, and for a page without the marks
+    def publish
+      raise "a --quick run is not published" if @result[:quick]
+
+      page = File.join("docs", "benchmarks", "#{@name}.md")
+      path = File.join(@root, page)
+      content = File.read(path)
+      raise "#{page} has no <!-- figures --> … <!-- end of figures -->" unless content.match?(FIGURES)
+
+      File.write(path, content.sub(FIGURES) { "\n#{@report.to_markdown}\n" })
+      File.write(File.join(@root, "docs", "benchmarks", "#{@name}.svg"), chart)
+      page
+    end
+
+    private
+
+    def chart
+      environment = @result.fetch(:environment).transform_keys(&:to_s)
+      subtitle = "Ruby #{environment["Ruby"]} · #{environment["kernel"]} · #{environment["cores"]} cores · " \
+                 "medians of #{@result.fetch(:rounds)} interleaved rounds"
+      Chart.new(@report, subtitle:).to_svg
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+module Bench
+  # A finished run as text for the terminal and as Markdown for the documentation: the circumstances, one table of
+  # medians, and the details of every row.
+  class Report
+    DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
+                     socket_errors: "socket errors", created_s: "created after s", joined_s: "joined after s" }.freeze
+
+    attr_reader :rows, :contestants
+
+    # @param result [Hash] what Runner#run gave, or the same read from a file
+    def initialize(result)
+      @result = result
+      @contestants = result.fetch(:contestants)
+      @rows = result.fetch(:rows).map { |row| RowResult.new(row, @contestants) }
+    end
+
+    # @return [String]
+    def title = @result.fetch(:title)
+
+    # @return [String] for a terminal
+    def to_text
+      [heading, circumstances.map { |name, value| "#{name}: #{value}" }.join("\n"),
+       versions.map { |label, version| "  #{label}: #{version}" }.join("\n"),
+       overview(text: true).to_text, *rows.map do |row|
+                                       "#{row.title} (#{row.unit})\n#{details(row).to_text}"
+                                     end].join("\n\n")
+    end
+
+    # @return [String] for a page
+    def to_markdown
+      [overview(text: false).to_markdown, legend, list(circumstances), "### Contestants", list(versions),
+       "### Details", *rows.map { |row| "#### #{row.title}\n\n#{details(row).to_markdown}" }].join("\n\n")
+    end
+
+    private
+
+    def heading = quick? ? "#{title}: a smoke run, its figures mean nothing" : title
+
+    def quick? = @result[:quick]
+
+    def legend
+      "Medians of #{@result.fetch(:rounds)} interleaved rounds. The last column is how many times as good as the " \
+        "best peer Heddle is, with the better of its selectors; above 1 is ahead. “–”: does not take part; " \
+        "“failed”: see the details."
+    end
+
+    def circumstances
+      @result.fetch(:environment).transform_keys(&:to_s).merge("rounds" => @result.fetch(:rounds).to_s)
+    end
+
+    def versions
+      contestants.to_h { |one| [one[:label], one[:version] || "not run: #{one[:missing]}"] }
+    end
+
+    def list(pairs) = pairs.map { |name, value| "- #{name}: #{value}" }.join("\n")
+
+    # Terminals are narrow: there the rows have their short names and the columns wrap nothing.
+    def overview(text:)
+      present = contestants.select { |contestant| contestant[:version] }
+      lines = rows.map do |row|
+        name = text ? row.key : row.title
+        ["#{name}, #{row.unit}", *present.map { |one| row.cell(row.set(one[:key])) }, standing(row)]
+      end
+      Table.new(["", *present.map { |one| one[:label] }, "Heddle / best peer"], lines)
+    end
+
+    def standing(row)
+      ours = row.best_heddle
+      ratio = row.advantage(ours)
+      return "–" unless ratio
+
+      "#{Figure.times(ratio)} #{row.label(row.best_peer)}"
+    end
+
+    def details(row)
+      names = row.details.map { |detail| DETAIL_NAMES.fetch(detail) }
+      lines = row.sets.map do |set|
+        [row.label(set), row.cell(set), spread(set), Figure.times(row.advantage(set)),
+         *row.details.map { |detail| Figure.format(set.median(detail)) }, remark(set)]
+      end
+      Table.new(["", "median, #{row.unit}", "min–max", "to the best peer", *names, "remark"], lines)
+    end
+
+    def spread(set) = set.complete? ? "#{Figure.format(set.min)}–#{Figure.format(set.max)}" : "–"
+
+    def remark(set) = [set.failure, *set.notes].compact.join("; ")
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+module Bench
+  # One row of a finished run: who was how fast, and how Heddle compares with the best of the others.
+  class RowResult
+    attr_reader :key, :title, :unit, :better, :details
+
+    # @param row [Hash] what Runner made of it
+    # @param contestants [Array<Hash>] key, label and role of each
+    def initialize(row, contestants)
+      @key, @title, @unit = row.values_at(:key, :title, :unit)
+      @better = row.fetch(:better).to_sym
+      @details = row.fetch(:details).map(&:to_sym)
+      @contestants = contestants.to_h { |contestant| [contestant[:key], contestant] }
+      @sets = row.fetch(:sets).to_h do |set|
+        [set[:contestant], SampleSet.new(set[:contestant], **set.slice(:samples, :failure, :exclusion))]
+      end
+    end
+
+    # @return [Array<SampleSet>] of all that took part, in the order of the columns
+    def sets = @sets.values.reject(&:exclusion)
+
+    # @return [SampleSet, nil]
+    def set(contestant_key) = @sets[contestant_key]
+
+    # @return [String]
+    def label(set) = @contestants.fetch(set.contestant).fetch(:label)
+
+    # @return [Symbol]
+    def role(set) = @contestants.fetch(set.contestant).fetch(:role).to_sym
+
+    # @return [SampleSet, nil] nil when no peer finished
+    def best_peer = best(:peer)
+
+    # @return [SampleSet, nil]
+    def best_heddle = best(:heddle)
+
+    # @return [Float, nil] how many times as good as the best peer; above 1 is ahead
+    def advantage(set)
+      return unless set&.complete? && best_peer
+
+      Statistics.advantage(set.median, best_peer.median, better:)
+    end
+
+    # @return [String] the median, or in one word why there is none
+    def cell(set)
+      return "–" if set.nil? || set.exclusion
+
+      set.complete? ? Figure.format(set.median) : "failed"
+    end
+
+    private
+
+    def best(role)
+      finished = sets.select { |set| set.complete? && role(set) == role }
+      better == :lower ? finished.min_by(&:median) : finished.max_by(&:median)
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Bench
+  # Runs the rows that were asked for, and collects the samples.
+  class Runner
+    # @param suite [Suite]
+    # @param options [Options]
+    # @param output [IO] for a line of progress a sample
+    def initialize(suite, options, output: $stderr)
+      @suite = suite
+      @options = options
+      @output = output
+      @flags = yjit? ? ["--yjit"] : []
+    end
+
+    # @return [Boolean] whether the children run with YJIT
+    def yjit? = @options.yjit? && Environment.yjit?
+
+    # @return [Hash] see Report
+    def run
+      environment = Environment.new(yjit: yjit?).to_h
+      probed = contestants.to_h { |contestant| [contestant, probe(contestant)] }
+      present = probed.select { |_, answer| answer[:version] }.keys
+      { suite: @suite.name, title: @suite.title, rounds: @options.rounds, quick: @options.quick?, environment:,
+        contestants: probed.map { |contestant, answer| describe(contestant, answer) },
+        rows: rows.map { |row| run_row(row, present) } }
+    end
+
+    private
+
+    def rows = @options.only ? @options.only.map { |key| @suite.row(key) } : @suite.rows
+
+    def contestants
+      @options.contestants ? @options.contestants.map { |key| @suite.contestant(key) } : @suite.contestants
+    end
+
+    def describe(contestant, answer)
+      { key: contestant.key, label: contestant.label, role: contestant.role, version: answer[:version],
+        missing: answer[:failure] }
+    end
+
+    # @return [Hash] :version, or :failure with the reason why it is not here
+    def probe(contestant)
+      child = start("probe", contestant, {}, time_limit: 20)
+      child.message.tap { |answer| say("#{contestant.key}: #{answer[:version] || "not here: #{answer[:failure]}"}") }
+    rescue Child::Failed => e
+      say("#{contestant.key}: not here: #{e.message}")
+      { failure: e.message }
+    ensure
+      child&.close
+    end
+
+    def run_row(row, present)
+      sets = present.to_h { |contestant| [contestant, SampleSet.new(contestant.key, failure: nil)] }
+      excluded, taking_part = present.partition { |contestant| row.excludes(contestant) }
+      excluded.each { |contestant| sets[contestant].exclude(row.excludes(contestant)) }
+      measure(row, taking_part, sets)
+      { key: row.key, title: row.title, unit: row.unit, better: row.better, details: row.details,
+        sets: sets.values.map(&:to_h) }
+    end
+
+    def measure(row, taking_part, sets)
+      row.around(@options.quick?) do |extra|
+        size = row.sizes(quick: @options.quick?).merge(extra)
+        Interleaving.each(taking_part, @options.rounds) do |round, contestant|
+          sample(row, contestant, size, round, sets[contestant])
+        end
+      end
+    rescue Child::Failed => e
+      taking_part.each { |contestant| sets[contestant].fail(e.message) }
+      say("#{row.key}: #{e.message}")
+    end
+
+    # @return [Symbol] :drop when there is no use in another round
+    def sample(row, contestant, size, round, set)
+      child = start(row.key, contestant, size, time_limit: row.time_limit, core: row.core)
+      sample = row.drive(child, size)
+      set.add(sample)
+      say("#{row.key} #{round}/#{@options.rounds} #{contestant.key}: #{Figure.format(sample[:value])} #{row.unit}")
+      :keep
+    rescue Child::Failed => e
+      set.fail(e.message)
+      say("#{row.key} #{round}/#{@options.rounds} #{contestant.key}: failed: #{e.message}")
+      :drop
+    ensure
+      child&.close
+    end
+
+    def start(row_key, contestant, size, time_limit:, core: nil)
+      Child.new([@suite.name, row_key, contestant.key, JSON.generate(size)],
+                environment: contestant.environment, ruby_flags: @flags, core:, time_limit:)
+    end
+
+    def say(text) = @output.puts(text)
+  end
+end

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/finished_run"
+
+class ChartTest < Minitest::Test
+  def test_every_row_has_a_panel_with_the_best_first_and_the_failed_last
+    labels = svg.scan(%r{<text[^>]*>([^<]*)</text>}).flatten
+    fibers = labels[labels.index("s, shorter is better")..labels.index("req/s, longer is better")]
+
+    assert_equal ["Heddle epoll", "0.500", "quick one", "0.750", "slow one", "failed"], fibers[1..6]
+  end
+
+  def test_a_bar_is_as_long_as_its_value
+    widths = svg.scan(/<rect class="(?:peer|heddle|baseline)"[^>]* width="([\d.]+)"/).flatten.map(&:to_f)
+
+    # fibers: 0.5 and 0.75 of 0.75, then none; server: 90, 40, 30, 20 of 90.
+    assert_equal [100.0, 150.0, 0.0, 150.0, 66.7, 50.0, 33.3], widths
+  end
+
+  def test_what_it_is_told_can_not_break_the_drawing
+    drawn = Bench::Chart.new(Bench::Report.new(FinishedRun::RESULT), subtitle: "<script> & co").to_svg
+
+    assert_includes drawn, "&lt;script&gt; &amp; co"
+  end
+
+  private
+
+  def svg = Bench::Chart.new(Bench::Report.new(FinishedRun::RESULT), subtitle: "two cores").to_svg
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require_relative "../../benchmark/support/bench"
+
+class ChildTest < Minitest::Test
+  def test_it_hands_over_what_the_child_says_line_by_line
+    child('puts %({"port":1}); puts %({"value":2.5,"note":"x"})') do |child|
+      assert_equal({ port: 1 }, child.message)
+      assert_equal({ value: 2.5, note: "x" }, child.result)
+    end
+  end
+
+  def test_a_failure_is_told_in_the_child_s_words
+    child('puts %({"failure":"FiberError: no more"})') do |child|
+      assert_equal "FiberError: no more", assert_raises(Bench::Child::Failed) { child.result }.message
+    end
+  end
+
+  def test_a_child_that_ends_without_a_result_is_a_failure_without_a_path_of_this_machine
+    child('raise "error in #{__FILE__}"') do |child|
+      message = assert_raises(Bench::Child::Failed) { child.result }.message
+
+      assert_match(/\Aended without a result \(status 1\): .*error in child\.rb/, message)
+      refute_includes message, Dir.tmpdir
+    end
+  end
+
+  def test_a_child_that_was_killed_says_so
+    child("Process.kill(:KILL, Process.pid)") do |child|
+      assert_match(/signal KILL/, assert_raises(Bench::Child::Failed) { child.result }.message)
+    end
+  end
+
+  def test_a_child_that_does_not_answer_is_ended
+    pid = nil
+    child("sleep", time_limit: 0.2) do |child|
+      pid = child.pid
+
+      assert_match(/no answer within 0.2 s/, assert_raises(Bench::Child::Failed) { child.result }.message)
+    end
+    assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
+  end
+
+  def test_what_went_wrong_outside_is_explained_by_the_child_if_it_can
+    outside = Bench::Child::Failed.new("connection refused")
+    child('puts %({"failure":"TypeError"})') { |child| assert_equal "TypeError", child.explain(outside).message }
+  end
+
+  private
+
+  def child(program, time_limit: 20)
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "child.rb")
+      File.write(path, "$stdout.sync = true\n#{program}\n")
+      child = Bench::Child.new([], program: path, time_limit:)
+      begin
+        yield child
+      ensure
+        child.close
+      end
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/finished_run"
+
+class ReportTest < Minitest::Test
+  def test_heddle_is_compared_with_the_best_peer_that_finished
+    fibers, server = report.rows
+
+    assert_equal "quick", fibers.best_peer.contestant
+    assert_in_delta 1.5, fibers.advantage(fibers.best_heddle)
+    assert_equal "slow", server.best_peer.contestant
+    assert_in_delta 0.75, server.advantage(server.best_heddle)
+  end
+
+  def test_the_table_has_a_line_a_row_and_a_column_a_contestant_that_was_run
+    lines = report.to_text.lines(chomp: true)
+    heading = lines.find { |line| line.include?("Heddle / best peer") }
+
+    assert_equal ["Heddle epoll", "quick one", "slow one", "blocking", "Heddle / best peer"], heading.strip.split(/ {2,}/)
+    assert_includes lines.map { |line| line.split(/ {2,}/) },
+                    ["fibers, s", "0.500", "0.750", "failed", "–", "1.50 × quick one"]
+  end
+
+  def test_spread_failures_and_what_was_not_run_are_told
+    [report.to_text, report.to_markdown].each do |output|
+      assert_includes output, "0.400–0.600"
+      assert_includes output, "no answer within 30 s"
+      assert_includes output, "gone: not run: not for this Ruby"
+      assert_includes output, "rounds: 3"
+    end
+  end
+
+  def test_a_smoke_run_says_that_its_figures_mean_nothing
+    assert_match(/mean nothing/, Bench::Report.new(FinishedRun::RESULT.merge(quick: true)).to_text)
+    refute_match(/mean nothing/, report.to_text)
+  end
+
+  def test_it_reads_what_was_written
+    again = JSON.parse(JSON.generate(FinishedRun::RESULT), symbolize_names: true)
+
+    assert_equal report.to_text, Bench::Report.new(again).to_text
+  end
+
+  private
+
+  def report = Bench::Report.new(FinishedRun::RESULT)
+end

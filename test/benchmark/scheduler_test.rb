@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require_relative "../../benchmark/support/bench"
+
+# The benchmark itself, as far as it runs without the peers' gems.
+class SchedulerBenchmarkTest < Minitest::Test
+  def setup
+    @suite = Bench::Suite.load("scheduler")
+  end
+
+  def test_rows_and_contestants_have_names_of_their_own
+    [@suite.rows, @suite.contestants].each do |things|
+      assert_equal things.map(&:key), things.map(&:key).uniq
+    end
+  end
+
+  def test_an_unknown_name_is_answered_with_the_known_ones
+    assert_match(/no row is called nonsense; there are: fibers, /, assert_raises(ArgumentError) { @suite.row("nonsense") }.message)
+  end
+
+  def test_threads_and_blocking_run_a_quick_row
+    result = run_quick("--only", "thread-queue,queue", "--contestants", "threads,blocking", "--rounds", "2")
+    row = Bench::Report.new(result).rows.first
+    threads = row.set("threads")
+
+    assert_predicate threads, :complete?, threads.failure
+    assert_equal 2, threads.samples.size
+    assert_operator threads.median, :>, 0
+    assert_equal "would wait for itself", row.set("blocking").exclusion
+  end
+
+  def test_a_contestant_that_does_not_work_here_is_left_out_with_the_reason
+    suite = @suite
+    nobody = Class.new(Bench::Contestant) do
+      def key = "nobody"
+
+      def label = "nobody"
+    end.new
+    suite.define_singleton_method(:contestants) { [nobody] }
+    result = Bench::Runner.new(suite, Bench::Options.new(["--quick", "--only", "fibers"]), output: StringIO.new).run
+
+    assert_match(/no contestant is called nobody/, result[:contestants].first[:missing])
+    assert_empty result[:rows].first[:sets]
+  end
+
+  private
+
+  def run_quick(*arguments)
+    Bench::Runner.new(@suite, Bench::Options.new(["--quick", *arguments]), output: StringIO.new).run
+  end
+end
