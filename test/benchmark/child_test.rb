@@ -19,7 +19,7 @@ class ChildTest < Minitest::Test
   end
 
   def test_a_child_that_ends_without_a_result_is_a_failure_without_a_path_of_this_machine
-    child('raise "error in #{__FILE__}"') do |child|
+    child('raise("error in " + __FILE__)') do |child|
       message = assert_raises(Bench::Child::Failed) { child.result }.message
 
       assert_match(/\Aended without a result \(status 1\): .*error in child\.rb/, message)
@@ -45,6 +45,7 @@ class ChildTest < Minitest::Test
 
   def test_what_went_wrong_outside_is_explained_by_the_child_if_it_can
     outside = Bench::Child::Failed.new("connection refused")
+
     child('puts %({"failure":"TypeError"})') { |child| assert_equal "TypeError", child.explain(outside).message }
   end
 

@@ -17,7 +17,8 @@ class ReportTest < Minitest::Test
     lines = report.to_text.lines(chomp: true)
     heading = lines.find { |line| line.include?("Heddle / best peer") }
 
-    assert_equal ["Heddle epoll", "quick one", "slow one", "blocking", "Heddle / best peer"], heading.strip.split(/ {2,}/)
+    assert_equal ["Heddle epoll", "quick one", "slow one", "blocking", "Heddle / best peer"],
+                 heading.strip.split(/ {2,}/)
     assert_includes lines.map { |line| line.split(/ {2,}/) },
                     ["fibers, s", "0.500", "0.750", "failed", "–", "1.50 × quick one"]
   end

@@ -5,7 +5,8 @@ require_relative "../../../benchmark/support/bench"
 # What a run of two rows and five contestants has given.
 module FinishedRun
   RESULT = {
-    suite: "scheduler", title: "Schedulers", rounds: 3, quick: false, environment: { "Ruby" => "3.4.11", "cores" => "2" },
+    suite: "scheduler", title: "Schedulers", rounds: 3, quick: false,
+    environment: { "Ruby" => "3.4.11", "cores" => "2" },
     contestants: [
       { key: "ours", label: "Heddle epoll", role: "heddle", version: "0.1.0" },
       { key: "quick", label: "quick one", role: "peer", version: "2" },
