@@ -18,36 +18,9 @@ OptionParser.new do |options|
   options.separator "HEDDLE_RUBY=ruby3.4 bin/test: on that Ruby only."
 end.parse!
 
-PROBE = <<~RUBY
-  require "bundler"
-  puts Bundler::VERSION
-  begin
-    require "heddle/scheduler"
-    best = Heddle::Selector.best.to_s
-    puts [best, *(Heddle::Selector.available.map(&:to_s) - [best])].join(" ")
-  rescue LoadError, NameError => e
-    warn "bin/test: the selectors are not known: \#{e.message}"
-  end
-RUBY
+rubies = TestInterpreter.list(rubies_file)
 
-rubies = File.readlines(rubies_file, chomp: true).map do |line|
-  _, _, version, abi, path = line.split("\t")
-  bundler, selectors_here = IO.popen([path, "-Ilib", "-e", PROBE], chdir: TestRunner::ROOT, &:read).lines(chomp: true)
-  gems = File.join(TestRunner::ROOT, "vendor/bundle/ruby", abi)
-  # BUNDLER_VERSION: an example's lock file must not make Bundler fetch the version that wrote it.
-  environment = { "GEM_HOME" => gems, "GEM_PATH" => gems, "BUNDLER_VERSION" => bundler }
-  TestRunner::Interpreter.new(version:, abi:, path:, selectors: selectors_here.to_s.split, environment:)
-end
-
-files = (ARGV.empty? ? ["test"] : ARGV).flat_map do |argument|
-  path = File.expand_path(argument).delete_prefix("#{TestRunner::ROOT}/")
-  next path if path.end_with?(".rb", ".c") && File.file?(File.join(TestRunner::ROOT, path))
-
-  found = Dir.glob("#{path}/**/*_test.rb", base: TestRunner::ROOT).sort
-  abort "bin/test: #{argument} is neither a test file nor a folder with some" if found.empty? && path != "test/c"
-  found
-end.uniq
-in_c, files = files.partition { |file| file.end_with?(".c") }
+in_c, files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV).partition { |file| file.end_with?(".c") }
 
 # The C tests know no Ruby: they run once, under sanitizers.
 commands = {}

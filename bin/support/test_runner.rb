@@ -5,6 +5,7 @@
 require "etc"
 require "optparse"
 require "tmpdir"
+require_relative "test_interpreter"
 require_relative "test_process"
 require_relative "test_report"
 
@@ -12,13 +13,23 @@ require_relative "test_report"
 class TestRunner
   ROOT = File.expand_path("../..", __dir__)
 
-  # A Ruby that bin/setup made ready.
-  Interpreter = Data.define(:version, :abi, :path, :selectors, :environment)
-
   # Folders whose tests depend on the selector: they run with each.
   EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
 
-  # @param rubies [Array<Interpreter>]
+  # @param arguments [Array<String>] test files and folders with some
+  # @return [Array<String>] the files, relative to the root
+  def self.files(arguments)
+    arguments.flat_map do |argument|
+      path = File.expand_path(argument).delete_prefix("#{ROOT}/")
+      next path if path.end_with?(".rb", ".c") && File.file?(File.join(ROOT, path))
+
+      found = Dir.glob("#{path}/**/*_test.rb", base: ROOT).sort
+      abort "#{argument} is neither a test file nor a folder with some" if found.empty? && path != "test/c"
+      found
+    end.uniq
+  end
+
+  # @param rubies [Array<TestInterpreter>]
   # @param root [String] the folder that holds test/
   # @param jobs [Integer] processes at a time
   # @param arguments [Array<String>] handed on to minitest
@@ -60,6 +71,17 @@ class TestRunner
     end
   end
 
+  # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
+  # `# test: once` (not with each selector), `# test: sanitize` and `# test: not sanitized` (see bin/sanitize).
+  def marked?(file, word)
+    return false unless file
+
+    @marks ||= Hash.new do |marks, path|
+      marks[path] = File.foreach(File.join(@root, path)).first(12).join.scan(/^# test: (.+)$/).flatten.map(&:strip)
+    end
+    @marks[file].include?(word)
+  end
+
   private
 
   # `nil` is the default selector, which is the best one: it is not run a second time by its name.
@@ -69,17 +91,6 @@ class TestRunner
     return [nil] if marked?(file, "once")
 
     [nil, *ruby.selectors.drop(1)]
-  end
-
-  # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
-  # `# test: once` (not with each selector).
-  def marked?(file, word)
-    return false unless file
-
-    @marks ||= Hash.new do |marks, path|
-      marks[path] = File.foreach(File.join(@root, path)).first(12).join.scan(/^# test: (.+)$/).flatten.map(&:strip)
-    end
-    @marks[file].include?(word)
   end
 
   def run_all(processes, folder, jobs)

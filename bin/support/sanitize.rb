@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# bin/sanitize's command line. The first argument names the file in which bin/setup lists the Ruby that is ready.
+# Chosen are the tests in test/selector and test/scheduler, and those that say `# test: sanitize`; not those that say
+# `# test: not sanitized` (a hundred thousand fibers, say, which ASan has no memory for).
+
+require_relative "test_runner"
+
+rubies_file = ARGV.shift
+arguments = []
+c_tests = true
+OptionParser.new do |options|
+  options.banner = "Usage: bin/sanitize [options] [test files or folders]"
+  options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
+  options.on("--no-c", "without the C tests, which bin/test runs under the sanitizers as well") { c_tests = false }
+end.parse!
+
+ruby = TestInterpreter.list(rubies_file).first
+compiler = ENV["CC"] || RbConfig::CONFIG["CC"].split.first
+library = IO.popen([compiler, "-print-file-name=libasan.so"], &:read).strip
+abort "bin/sanitize: #{compiler} has no libasan.so; use gcc and its sanitizers" unless File.exist?(library)
+
+sanitized = {
+  "HEDDLE_NATIVE" => "sanitize", "HEDDLE_SANITIZED" => "1", "LD_PRELOAD" => File.realpath(library),
+  # Ruby itself keeps what it allocated until the end, and its fibers' stacks are no secret to its collector.
+  "ASAN_OPTIONS" => "detect_leaks=0:detect_stack_use_after_return=0:use_sigaltstack=0:print_legend=0",
+  "UBSAN_OPTIONS" => "print_stacktrace=1"
+}
+ruby = ruby.with(environment: ruby.environment.merge(sanitized))
+runner = TestRunner.new(rubies: [ruby], arguments:, limit: 600)
+files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV)
+if ARGV.empty?
+  files.select! { |file| file.start_with?(*TestRunner::EACH_SELECTOR) || runner.marked?(file, "sanitize") }
+end
+files.reject! { |file| runner.marked?(file, "not sanitized") }
+commands = c_tests && ARGV.empty? && arguments.empty? ? { "C tests" => [ruby.path, "test/c/run"] } : {}
+
+runner.run(files, commands:)
+exit runner.report.close(ci: false)
