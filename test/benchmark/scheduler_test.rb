@@ -17,9 +17,9 @@ class SchedulerBenchmarkTest < Minitest::Test
   end
 
   def test_an_unknown_name_is_answered_with_the_known_ones
-    assert_match(/no row is called nonsense; there are: fibers, /, assert_raises(ArgumentError) do
-      @suite.row("nonsense")
-    end.message)
+    error = assert_raises(ArgumentError) { @suite.row("nonsense") }
+
+    assert_match(/no row is called nonsense; there are: fibers, /, error.message)
   end
 
   def test_threads_and_blocking_run_a_quick_row
