@@ -29,9 +29,8 @@ sanitized = {
 ruby = ruby.with(environment: ruby.environment.merge(sanitized))
 runner = TestRunner.new(rubies: [ruby], arguments:, limit: 600)
 files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV)
-if ARGV.empty?
-  files.select! { |file| file.start_with?(*TestRunner::EACH_SELECTOR) || runner.marked?(file, "sanitize") }
-end
+chosen = ->(file) { file.start_with?(*TestRunner::EACH_SELECTOR) || runner.marked?(file, "sanitize") }
+files.select!(&chosen) if ARGV.empty?
 files.reject! { |file| runner.marked?(file, "not sanitized") }
 commands = c_tests && ARGV.empty? && arguments.empty? ? { "C tests" => [ruby.path, "test/c/run"] } : {}
 

@@ -8,8 +8,8 @@ TestInterpreter = Data.define(:version, :abi, :path, :selectors, :environment) d
     File.readlines(file, chomp: true).map do |line|
       _, _, version, abi, path = line.split("\t")
       root = File.expand_path("../..", __dir__)
-      bundler, selectors = IO.popen([{ "HEDDLE_SELECTOR" => nil }, path, "-Ilib", "-e", TestInterpreter::PROBE], chdir: root, &:read)
-                           .lines(chomp: true)
+      answer = IO.popen([{ "HEDDLE_SELECTOR" => nil }, path, "-Ilib", "-e", self::PROBE], chdir: root, &:read)
+      bundler, selectors = answer.lines(chomp: true)
       gems = File.join(root, "vendor/bundle/ruby", abi)
       # BUNDLER_VERSION: an example's lock file must not make Bundler fetch the version that wrote it.
       environment = { "GEM_HOME" => gems, "GEM_PATH" => gems, "BUNDLER_VERSION" => bundler }

@@ -115,7 +115,7 @@ class TestRunnerTest < Minitest::Test
   def runner(**options)
     environment = ENV.to_h.slice("GEM_HOME", "GEM_PATH")
     ruby = TestInterpreter.new(version: "9.9", abi: "9.9.0", path: RbConfig.ruby,
-                                       selectors: %w[io_uring epoll], environment:)
+                               selectors: %w[io_uring epoll], environment:)
     TestRunner.new(rubies: [ruby], root: @root, jobs: 2, out: @out, **options)
   end
 
