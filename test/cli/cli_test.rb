@@ -13,6 +13,7 @@ class CLITest < Minitest::Test
 
   def assert_misused(message, *arguments)
     status, output, errors = run_cli(*arguments)
+
     assert_equal [2, ""], [status, output]
     assert_match message, errors
     assert_equal 1, errors.lines.size
@@ -29,6 +30,7 @@ class CLITest < Minitest::Test
     require "heddle/server"
     [%w[help serve], %w[serve --help], %w[demo -h]].each do |arguments|
       status, output, = run_cli(*arguments)
+
       assert_equal 0, status
       Heddle::Server::Options::ALL.each { |option| assert_includes output, option.flag.delete_prefix("--") }
       assert_operator output.lines.map(&:size).max, :<=, 110
@@ -52,7 +54,8 @@ class CLITest < Minitest::Test
   def test_values_that_are_missing_too_many_or_wrong
     assert_misused(/the flag -p needs a value/, "serve", "-p")
     # Ruby 3.3's own option parser does not know the flag at all when it has a value.
-    assert_misused(/the flag --no-access-log takes no value|there is no flag --no-access-log=1/, "serve", "--no-access-log=1")
+    assert_misused(/the flag --no-access-log takes no value|there is no flag --no-access-log=1/, "serve",
+                   "--no-access-log=1")
     assert_misused(/--port must be a whole number, but is "x"/, "serve", "-p", "x")
     assert_misused(/serve takes one file, but got a.ru, b.ru/, "serve", "a.ru", "b.ru")
     assert_misused(/demo takes no file, but got a.ru/, "demo", "a.ru")

@@ -20,6 +20,7 @@ class MistakesTest < Minitest::Test
 
   def assert_fails(message, *arguments, config: "run ->(env) { [200, {}, []] }")
     status, output, errors = heddle(*arguments, config:)
+
     assert_equal [1, ""], [status, output], errors
     assert_operator errors, :start_with?, "heddle: "
     assert_match message, errors
@@ -29,7 +30,9 @@ class MistakesTest < Minitest::Test
   def test_a_port_that_is_taken
     taken = TCPServer.new("127.0.0.1", 0)
     port = taken.local_address.ip_port.to_s
-    assert_fails(/can't listen on 127\.0\.0\.1:#{port}: the port is taken by another program/, "serve", "-b", "127.0.0.1", "-p", port)
+
+    assert_fails(/can't listen on 127\.0\.0\.1:#{port}: the port is taken by another program/, "serve", "-b",
+                 "127.0.0.1", "-p", port)
     assert_fails(/taken by another program/, "demo", "-p", port)
   ensure
     taken.close
@@ -41,11 +44,13 @@ class MistakesTest < Minitest::Test
   end
 
   def test_a_syntax_error
-    assert_fails(/config\.ru can't be loaded, it has a syntax error:.*config\.ru:2/m, "serve", "-p", "0", config: "run do\n [}\nend")
+    assert_fails(/config\.ru can't be loaded, it has a syntax error:.*config\.ru:2/m, "serve", "-p", "0",
+                 config: "run do\n [}\nend")
   end
 
   def test_an_error_in_the_file
-    assert_fails(/config\.ru can't be loaded:\n  RuntimeError: no database\n    from config\.ru:1/, "config.ru", "-p", "0",
+    assert_fails(/config\.ru can't be loaded:\n  RuntimeError: no database\n    from config\.ru:1/,
+                 "config.ru", "-p", "0",
                  config: "raise 'no database'")
   end
 

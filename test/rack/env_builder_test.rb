@@ -8,6 +8,7 @@ class EnvBuilderTest < Minitest::Test
 
   def test_the_env_of_a_plain_request
     env = env_of("GET /a%20b?c=d&e HTTP/1.1\r\nHost: example.org:81\r\nUser-Agent: x\r\nX-One-Two: y\r\n\r\n")
+
     { "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => "/a%20b", "QUERY_STRING" => "c=d&e",
       "REQUEST_URI" => "/a%20b?c=d&e", "SERVER_NAME" => "example.org", "SERVER_PORT" => "81",
       "SERVER_PROTOCOL" => "HTTP/1.1", "REMOTE_ADDR" => "192.0.2.1", "HTTP_HOST" => "example.org:81",
@@ -19,6 +20,7 @@ class EnvBuilderTest < Minitest::Test
 
   def test_the_server_names_itself_where_the_client_does_not
     env = env_of("GET / HTTP/1.0\r\n\r\n")
+
     assert_equal ["localhost", "9292", "HTTP/1.0"], env.values_at("SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL")
     refute env.key?("HTTP_HOST")
     refute env.key?("rack.early_hints")
@@ -26,31 +28,39 @@ class EnvBuilderTest < Minitest::Test
   end
 
   def test_content_headers_have_no_prefix
-    env = env_of("POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx")
+    env = env_of("POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/x\r\n" \
+                 "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx")
+
     assert_equal ["text/x", "1"], env.values_at("CONTENT_TYPE", "CONTENT_LENGTH")
     refute env.key?("HTTP_CONTENT_TYPE")
     refute env.key?("HTTP_CONTENT_LENGTH")
   end
 
   def test_repeated_headers_are_one_list
-    env = env_of("GET / HTTP/1.1\r\nHost: a\r\nAccept: a\r\nX: 1\r\naccept: b\r\nCookie: c=1\r\nCookie: d=2\r\nX: 2\r\n\r\n")
+    env = env_of("GET / HTTP/1.1\r\nHost: a\r\nAccept: a\r\nX: 1\r\naccept: b\r\nCookie: c=1\r\n" \
+                 "Cookie: d=2\r\nX: 2\r\n\r\n")
+
     assert_equal ["a, b", "c=1; d=2", "1, 2"], env.values_at("HTTP_ACCEPT", "HTTP_COOKIE", "HTTP_X")
   end
 
   def test_a_client_can_not_forge_a_header_with_an_underscore
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nX_Forwarded_For: 1\r\nX-Forwarded_For: 2\r\n\r\n")
+
     refute env.key?("HTTP_X_FORWARDED_FOR")
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\nX_A: 2\r\n\r\n", underscore_headers: true)
+
     assert_equal "1, 2", env["HTTP_X_A"]
   end
 
   def test_a_header_can_not_reach_keys_without_the_prefix
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nRemote-Addr: 1\r\nServer-Name: x\r\nRack.Errors: y\r\n\r\n")
+
     assert_equal ["192.0.2.1", "a", "1"], env.values_at("REMOTE_ADDR", "SERVER_NAME", "HTTP_REMOTE_ADDR")
   end
 
   def test_an_absolute_target_wins_over_the_host_header
     env = env_of("GET http://b:8/c?d HTTP/1.1\r\nHost: a\r\n\r\n")
+
     assert_equal ["b:8", "b", "8", "/c", "d"],
                  env.values_at("HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "PATH_INFO", "QUERY_STRING")
   end
@@ -64,17 +74,20 @@ class EnvBuilderTest < Minitest::Test
 
   def test_bytes_beyond_ascii_are_binary
     value = env_of("GET / HTTP/1.1\r\nHost: a\r\nX: \xC3\xA4\r\n\r\n")["HTTP_X"]
+
     assert_equal ["ä".b, Encoding::BINARY], [value, value.encoding]
   end
 
   def test_an_upgrade_is_offered_as_protocols
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket, x\r\nConnection: Upgrade\r\n\r\n")
+
     assert_equal %w[websocket x], env["rack.protocol"]
   end
 
   def test_each_request_has_an_env_of_its_own
     envs = []
     serve(->(env) { (envs << env) && [204, {}, []] }, GET + GET)
+
     refute_same envs[0], envs[1]
     refute_same envs[0]["rack.response_finished"], envs[1]["rack.response_finished"]
   end

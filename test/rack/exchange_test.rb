@@ -6,10 +6,12 @@ require_relative "rack_helpers"
 class ExchangeTest < Minitest::Test
   include RackHelpers
 
-  def test_an_application_that_raises_is_answered_with_500_and_logged
-    [RuntimeError.new("no"), NotImplementedError.new("no"), SystemStackError.new("deep"), LoadError.new("no")].each do |error|
+  def test_an_application_that_raises_is_answered_with_an_error_and_logged
+    [RuntimeError.new("no"), NotImplementedError.new("no"), SystemStackError.new("deep"),
+     LoadError.new("no")].each do |error|
       output = serve(->(_env) { raise error }, GET + GET)
       status, headers, content = parts(output)
+
       assert_equal ["HTTP/1.1 500 Internal Server Error", "close"], [status, headers["connection"]]
       assert_match(/the application failed to answer/, content)
       refute_match(/deep|RuntimeError/, content)
@@ -20,14 +22,17 @@ class ExchangeTest < Minitest::Test
 
   def test_head_gets_an_error_without_content
     output = serve(->(_env) { raise "no" }, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+
     assert_operator output, :end_with?, "\r\n\r\n"
   end
 
-  def test_what_is_no_answer_is_500
-    [nil, [], [200, {}], "x", [200, nil, []], [200, {}, nil], [200, {}, 5], [200, {}, [nil]], [200, {}, [1]], ["x", {}, []],
+  def test_what_is_no_answer_is_an_error
+    [nil, [], [200, {}], "x", [200, nil, []], [200, {}, nil], [200, {}, 5], [200, {}, [nil]], [200, {}, [1]],
+     ["x", {}, []],
      [200, { "a" => "b\nc" }, []], [200, { "a b" => "c" }, []], [99, {}, []], [200, { "content-length" => "x" }, []],
      [101, {}, 5]].each do |returned|
       output = serve(->(_env) { returned }, lint: false)
+
       assert_operator output, :start_with?, "HTTP/1.1 500 ", returned.inspect
       assert_equal [Heddle::HTTP::H1::InvalidResponse], log.failures.map(&:class), returned.inspect
     end
@@ -35,6 +40,7 @@ class ExchangeTest < Minitest::Test
 
   def test_nothing_of_an_invalid_header_reaches_the_wire
     output = serve(answer(200, { "x" => "a\r\nset-cookie: evil=1" }, ["b"]), lint: false)
+
     refute_includes output, "evil"
     assert_operator output, :start_with?, "HTTP/1.1 500 "
   end
@@ -48,15 +54,18 @@ class ExchangeTest < Minitest::Test
     end
     [[200, {}], [200, { "x" => "\n" }], [204, {}]].each do |status, headers|
       serve(answer(status, headers, one = body.new), lint: false)
+
       assert one.closed
     end
     serve(answer(200, {}, one = body.new), "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", lint: false)
+
     assert one.closed
   end
 
   def test_a_close_that_raises_is_logged_and_the_answer_stands
     body = Class.new(Array) { def close = raise("late") }.new(["x"])
     output = serve(answer(200, {}, body), lint: false)
+
     assert_equal "x", parts(output)[2]
     assert_equal ["late"], log.failures.map(&:message)
   end
@@ -64,12 +73,18 @@ class ExchangeTest < Minitest::Test
   def test_response_finished_is_called_in_reverse_order_after_the_answer
     calls = []
     app = lambda do |env|
-      2.times { |number| env["rack.response_finished"] << ->(*args) { calls << [number, connection.output.dup, *args] } }
+      2.times do |number|
+        env["rack.response_finished"] << lambda { |*args|
+          calls << [number, connection.output.dup, *args]
+        }
+      end
       [200, { "x" => "y" }, ["body"]]
     end
     serve(app)
+
     assert_equal [1, 0], calls.map(&:first)
     _, output, env, status, headers, error = calls.first
+
     assert_operator output, :end_with?, "body"
     assert_equal ["GET", 200, "y", nil], [env["REQUEST_METHOD"], status, headers["x"], error]
   end
@@ -82,6 +97,7 @@ class ExchangeTest < Minitest::Test
       raise "app"
     end
     serve(app)
+
     assert_equal ["app"], errors.map(&:message)
     assert_equal %w[app callback], log.failures.map(&:message)
   end
@@ -94,6 +110,7 @@ class ExchangeTest < Minitest::Test
       [200, {}, ["x"]]
     end
     serve(app)
+
     assert_equal [Heddle::ClientGone], errors.map(&:class)
     assert_equal [1, 0], [log.gone.size, log.failures.size]
   end
@@ -110,16 +127,20 @@ class ExchangeTest < Minitest::Test
       [200, {}, ["x"]]
     end
     output = serve(app)
-    assert_operator output, :start_with?, "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\n"
+
+    assert_operator output, :start_with?,
+                    "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\n"
   end
 
   def test_errors_are_the_servers
     serve(->(env) { env["rack.errors"].puts("hello") || [204, {}, []] })
+
     assert_equal "hello\n", errors.string
   end
 
   def test_the_connection_serves_the_next_request_after_an_unread_body
     output = serve(answer(200, {}, ["x"]), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345#{GET}")
+
     assert_equal 2, output.scan("HTTP/1.1 200").size
   end
 end

@@ -18,12 +18,14 @@ class InputTest < Minitest::Test
 
   def test_reads_everything_then_nothing
     one = input("ab", "c")
+
     assert_equal ["abc", "", nil, ""], [one.read, one.read, one.read(1), one.read(0)]
     assert_equal Encoding::BINARY, input("ä").read.encoding
   end
 
   def test_reads_as_many_bytes_as_asked_for_however_they_come
     one = input("a", "bcd", "e")
+
     assert_equal ["", "ab", "cd", "e", nil], [one.read(0), one.read(2), one.read(2), one.read(2), one.read(2)]
     assert_raises(ArgumentError) { one.read(-1) }
   end
@@ -31,6 +33,7 @@ class InputTest < Minitest::Test
   def test_reads_into_a_buffer
     buffer = +"old"
     one = input("abc")
+
     assert_same buffer, one.read(2, buffer)
     assert_equal "ab", buffer
     assert_same buffer, one.read(nil, buffer)
@@ -42,15 +45,18 @@ class InputTest < Minitest::Test
 
   def test_reads_what_there_is
     one = input("abc", "d")
-    assert_equal ["ab", "c", "d"], [one.readpartial(2), one.readpartial(10), one.readpartial(10)]
+
+    assert_equal %w[ab c d], [one.readpartial(2), one.readpartial(10), one.readpartial(10)]
     assert_raises(EOFError) { one.readpartial(1) }
   end
 
   def test_reads_lines
     one = input("a\nb", "c", "\n\nd")
+
     assert_equal ["a\n", "bc\n", "\n", "d", nil], Array.new(5) { one.gets }
     lines = []
-    assert_kind_of Heddle::Rack::Input, input("a\nb").each { |line| lines << line }
+
+    assert_kind_of(Heddle::Rack::Input, input("a\nb").each { |line| lines << line })
     assert_equal %W[a\n b], lines
   end
 
@@ -63,14 +69,17 @@ class InputTest < Minitest::Test
   def test_a_closed_input_is_not_read
     one = input("a")
     one.close
+
     assert_predicate one, :closed?
     assert_raises(IOError) { one.read }
   end
 
   def test_requests_without_a_body_have_an_empty_input
     none = Heddle::Rack::NoInput::INSTANCE
+
     assert_equal ["", nil, "", nil], [none.read, none.read(1), none.read(0), none.gets]
     buffer = +"x"
+
     assert_same buffer, none.read(nil, buffer)
     assert_equal "", buffer
     assert_nil none.read(1, +"x")
@@ -82,25 +91,31 @@ class InputTest < Minitest::Test
   def test_applications_read_bodies_of_every_framing
     app = ->(env) { [200, {}, [env["rack.input"].read]] }
     large = "x" * 100_000
-    ["Content-Length: 100000\r\n\r\n#{large}", "Transfer-Encoding: chunked\r\n\r\n#{"3e8\r\n#{"x" * 1_000}\r\n" * 100}0\r\n\r\n"]
+    ["Content-Length: 100000\r\n\r\n#{large}",
+     "Transfer-Encoding: chunked\r\n\r\n#{"3e8\r\n#{"x" * 1_000}\r\n" * 100}0\r\n\r\n"]
       .each do |rest|
       output = serve(app, "POST / HTTP/1.1\r\nHost: a\r\n#{rest}")
+
       assert_equal large, parts(output)[2]
       output = serve(app, *"POST / HTTP/1.1\r\nHost: a\r\n#{rest}".scan(/.{1,999}/m))
+
       assert_equal large, parts(output)[2]
     end
   end
 
-  def test_a_large_body_that_ends_too_early_is_400_where_the_application_does_not_care
+  def test_a_large_body_that_ends_too_early_is_a_bad_request_where_the_application_does_not_care
     app = ->(env) { [200, {}, [env["rack.input"].read]] }
     output = serve(app, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nabc", open: false)
+
     assert_operator output, :start_with?, "HTTP/1.1 400 "
     assert_equal [1, 0], [log.gone.size, log.failures.size]
   end
 
-  def test_a_malformed_large_body_is_400_where_the_application_does_not_care
+  def test_a_malformed_large_body_is_a_bad_request_where_the_application_does_not_care
     app = ->(env) { [200, {}, [env["rack.input"].read]] }
-    output = serve(app, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n#{"x" * 70_000}\r\nz\r\n")
+    output = serve(app,
+                   "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n#{"x" * 70_000}\r\nz\r\n")
+
     assert_operator output, :start_with?, "HTTP/1.1 400 "
     assert_predicate connection, :closed?
   end

@@ -49,6 +49,7 @@ module RackHelpers
   def env_of(*pieces, **)
     seen = nil
     serve(->(env) { (seen = env) && [204, {}, []] }, *pieces, **)
+
     assert_empty log.failures.map(&:message)
     seen
   end
@@ -69,6 +70,7 @@ module RackHelpers
     decoder = Heddle::HTTP::H1::ChunkedDecoder.new(Heddle::HTTP::Configuration.new)
     output = "".b
     rest = decoder.decode(content.b, 0, output)
+
     assert_predicate decoder, :done?, "the last chunk is missing: #{content.inspect}"
     [output, content.byteslice(rest, content.bytesize)]
   end

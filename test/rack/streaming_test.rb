@@ -13,12 +13,14 @@ class StreamingTest < Minitest::Test
     app = streaming do |stream|
       stream << "a" << "b"
       writes << connection.output.dup
+
       assert_equal 3, stream.write("cd", "e")
       assert_equal 0, stream.write("")
       stream.flush
       stream.close
     end
     _, headers, content = parts(serve(app))
+
     assert_equal ["chunked", ["abcde", ""]], [headers["transfer-encoding"], unchunk(content)]
     assert_operator writes.first, :end_with?, "1\r\nb\r\n"
     assert_predicate connection, :idle?
@@ -28,11 +30,13 @@ class StreamingTest < Minitest::Test
   def test_the_head_leaves_before_the_first_write
     app = streaming { |stream| connection.output.include?("200 OK") ? stream.close : flunk }
     serve(app)
+
     assert_empty log.failures
   end
 
   def test_a_stream_that_is_left_open_ends_with_the_body
     output = serve(streaming { |stream| stream.write("x") }, GET + GET)
+
     assert_equal 2, output.scan("1\r\nx\r\n0\r\n\r\n").size
   end
 
@@ -44,17 +48,19 @@ class StreamingTest < Minitest::Test
         stream.write(stream.readpartial(10))
         connection.push("2\r\ncd\r\n", "0\r\n\r\n")
         stream.write(stream.read)
+
         assert_nil stream.read(1)
         env["rack.input"].close
         stream.close
       }]
     end
     output = serve(app, request, :timeout, lint: false)
+
     assert_equal "abcd", unchunk(parts(output)[2])[0]
     assert_empty log.failures
   end
 
-  def test_a_stream_with_a_length_and_one_to_http_1_0
+  def test_a_stream_with_a_length_and_one_to_http_one_zero
     assert_equal "abc", parts(serve(streaming(200, { "content-length" => "3" }) { |stream| stream.write("abc") }))[2]
     assert_equal "abc", parts(serve(streaming { |stream| stream.write("abc") }, "GET / HTTP/1.0\r\n\r\n"))[2]
     assert_predicate connection, :closed?
@@ -73,6 +79,7 @@ class StreamingTest < Minitest::Test
       stream.close
     end
     serve(app, lint: false)
+
     assert_equal [false, false, true], states
     assert_empty log.failures
     assert_predicate connection, :idle?
@@ -80,6 +87,7 @@ class StreamingTest < Minitest::Test
 
   def test_a_streaming_body_that_raises_closes_without_the_last_chunk
     output = serve(streaming { |stream| stream.write("a") && raise("no") })
+
     assert_operator output, :end_with?, "1\r\na\r\n"
     assert_predicate connection, :closed?
     assert_equal ["no"], log.failures.map(&:message)
@@ -95,6 +103,7 @@ class StreamingTest < Minitest::Test
       raise
     end
     serve(app)
+
     assert_kind_of Heddle::ClientGone, seen
     assert_empty log.failures
   end
@@ -109,8 +118,10 @@ class StreamingTest < Minitest::Test
         stream.close
       }]
     end
-    output = serve(app, "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\nab", "cd", "e", open: false)
+    output = serve(app, "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\nab", "cd", "e",
+                   open: false)
     head, content = output.split("\r\n\r\n", 2)
+
     assert_operator head, :start_with?, "HTTP/1.1 101 Switching Protocols\r\n"
     assert_includes head, "upgrade: echo"
     assert_equal "ABCDE", content
@@ -127,6 +138,7 @@ class StreamingTest < Minitest::Test
       [200, { "x" => "ignored" }, ["ignored"]]
     end
     serve(app, "GET / HTTP/1.1\r\nHost: a\r\n\r\nahead")
+
     assert_equal "raw ahead", connection.client.read
     assert_equal ["", :detach], [connection.output, connection.calls.last]
     assert_empty log.failures
@@ -134,6 +146,7 @@ class StreamingTest < Minitest::Test
 
   def test_a_hijacked_connection_is_the_applications_even_when_it_raises
     serve(->(env) { env["rack.hijack"].call && raise("no") })
+
     assert_equal ["", ["no"]], [connection.output, log.failures.map(&:message)]
     refute_predicate connection, :closed?
   end
@@ -141,6 +154,7 @@ class StreamingTest < Minitest::Test
   def test_no_full_hijack_after_the_answer_has_begun
     app = ->(env) { [200, {}, ->(_stream) { assert_raises(IOError) { env["rack.hijack"].call } }] }
     serve(app, lint: false)
+
     assert_empty log.failures
   end
 
@@ -148,12 +162,15 @@ class StreamingTest < Minitest::Test
     callback = nil
     app = ->(_env) { [200, { "content-type" => "text/x", "rack.hijack" => ->(socket) { callback = socket } }, []] }
     _, headers, = parts(serve(app, lint: false))
+
     assert_equal ["close", nil, "text/x"], headers.values_at("connection", "transfer-encoding", "content-type")
     callback.write("later")
     callback.close
+
     assert_equal "later", connection.client.read
     app = ->(_env) { [200, { "rack.hijack" => ->(stream) { stream.write("x") && stream.close } }, []] }
     serve(app)
+
     assert_equal "x", connection.client.read
     assert_empty log.failures
   end
@@ -163,6 +180,7 @@ class StreamingTest < Minitest::Test
       [200, { "rack.hijack" => ->(stream) { stream.write(stream.read(70_000).bytesize.to_s) && stream.close } }, []]
     end
     output = serve(app, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n", "x" * 70_000)
+
     assert_equal "70000", unchunk(parts(output)[2])[0]
     assert_empty log.failures
   end

@@ -24,6 +24,7 @@ class AppLoaderTest < Minitest::Test
   def test_a_folder_means_its_config_ru
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "config.ru"), "run ->(env) { [204, {}, []] }")
+
       assert_respond_to Heddle::Server::AppLoader.new(folder).load, :call
     end
   end
@@ -35,12 +36,15 @@ class AppLoaderTest < Minitest::Test
   def test_a_file_that_may_not_be_read
     # Root may read everything, so the answer is made up.
     File.stub(:readable?, false) do
-      assert_match(/can't be read by this user: its permissions are 0600/, refused("run nil") { |path| File.chmod(0o600, path) })
+      assert_match(/can't be read by this user: its permissions are 0600/, refused("run nil") do |path|
+        File.chmod(0o600, path)
+      end)
     end
   end
 
   def test_a_syntax_error_names_its_line
     message = refused("run do |env|\n  [200, {}, [}\nend\n")
+
     assert_match(/config.ru can't be loaded, it has a syntax error:/, message)
     assert_match(/config\.ru:2/, message)
     refute_match(%r{lib/heddle}, message)
@@ -48,6 +52,7 @@ class AppLoaderTest < Minitest::Test
 
   def test_an_error_while_loading_shows_the_applications_lines_only
     message = refused("def boot = Nonsense.new\n\nboot\n")
+
     assert_match(/can't be loaded:\n  NameError: uninitialized constant .*Nonsense/, message)
     assert_match(/config\.ru:1/, message)
     assert_match(/config\.ru:3/, message)

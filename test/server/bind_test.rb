@@ -19,8 +19,9 @@ class BindTest < Minitest::Test
 
   def refused(bind) = assert_raises(Server::BootError) { listen(bind) }.message
 
-  def test_the_kernel_chooses_port_0
+  def test_the_kernel_chooses_port_zero
     listener, = listen(Server::TCPBind.new("127.0.0.1", 0))
+
     assert_operator listener.port, :>, 0
     assert_equal "http://127.0.0.1:#{listener.port}", listener.url
     TCPSocket.new("127.0.0.1", listener.port).close
@@ -28,6 +29,7 @@ class BindTest < Minitest::Test
 
   def test_localhost_is_every_address_of_it_with_one_port_and_one_url
     listeners = listen(Server::TCPBind.new("localhost", 0))
+
     assert_equal 1, listeners.map(&:url).uniq.size
     assert_equal "http://localhost:#{listeners.first.port}", listeners.first.url
     assert_includes listeners.map { |one| one.io.local_address.ip_address }, "127.0.0.1"
@@ -35,13 +37,15 @@ class BindTest < Minitest::Test
 
   def test_the_address_that_means_every_one_is_shown_as_one_that_a_browser_takes
     listener, = listen(Server::TCPBind.new("0.0.0.0", 0))
+
     assert_equal "http://localhost:#{listener.port}", listener.url
   end
 
   def test_a_taken_port_is_said_with_what_to_do
     port = listen(Server::TCPBind.new("127.0.0.1", 0)).first.port
-    assert_equal "can't listen on 127.0.0.1:#{port}: the port is taken by another program. Stop that one, or choose another " \
-                 "port with -p.", refused(Server::TCPBind.new("127.0.0.1", port))
+
+    assert_equal "can't listen on 127.0.0.1:#{port}: the port is taken by another program. Stop that one, " \
+                 "or choose another port with -p.", refused(Server::TCPBind.new("127.0.0.1", port))
     assert_match(/taken by another program/, refused(Server::TCPBind.new("localhost", port)))
   end
 
@@ -57,11 +61,14 @@ class BindTest < Minitest::Test
     Dir.mktmpdir do |folder|
       path = File.join(folder, "a.sock")
       UNIXServer.new(path).close
+
       assert_path_exists path
       listener, = listen(Server::UnixBind.new(path, 0o600))
+
       assert_equal 0o600, File.stat(path).mode & 0o777
       assert_match(/another program has that socket/, refused(Server::UnixBind.new(path, nil)))
       listener.close
+
       refute_path_exists path
     end
   end
@@ -70,6 +77,7 @@ class BindTest < Minitest::Test
     Dir.mktmpdir do |folder|
       path = File.join(folder, "notes.txt")
       File.write(path, "mine")
+
       assert_match(/the path is a file/, refused(Server::UnixBind.new(path, nil)))
       assert_equal "mine", File.read(path)
     end

@@ -29,6 +29,7 @@ class ConfigurationTest < Minitest::Test
 
   def test_every_option_is_in_the_table_of_the_documentation
     table = Options.markdown
+
     Options::ALL.each { |option| assert_includes table, "`#{option.flag}`" }
     assert_includes table, "| `--head-timeout` | `HEDDLE_HEAD_TIMEOUT` | 10 s |"
     assert_includes table, "| `--header-limit` | `HEDDLE_HEADER_LIMIT` | 32 KiB |"
@@ -37,16 +38,23 @@ class ConfigurationTest < Minitest::Test
   def test_every_limit_of_http_is_an_option
     configuration = load({ head_timeout: "2.5", header_limit: "64k", body_limit: "2g", underscore_headers: true },
                          { "HEDDLE_BODY_RATE" => "1k" })
-    assert_equal [2.5, 65_536, 2_147_483_648, true, 1_024],
-                 %i[head_timeout header_limit body_limit underscore_headers body_rate].map { |name| configuration.http.public_send(name) }
+
+    assert_equal([2.5, 65_536, 2_147_483_648, true, 1_024],
+                 %i[head_timeout header_limit body_limit underscore_headers body_rate].map do |name|
+                   configuration.http.public_send(name)
+                 end)
     assert_predicate configuration, :frozen?
   end
 
   def test_a_wrong_value_is_refused_where_it_was_written
-    { { port: "x" } => "--port must be a whole number, but is \"x\"", { port: "70000" } => "--port must be from 0 to 65535, but is 70000",
-      { port: "-1" } => "--port must be a whole number", { header_limit: "12q" } => "--header-limit must be a number of bytes",
-      { header_limit: "1" } => "--header-limit must be at least 1024", { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
-      { workers: "2" } => "--workers can only be 1 for now", { access_log: "perhaps" } => "--access-log must be on or off" }
+    { { port: "x" } => "--port must be a whole number, but is \"x\"",
+      { port: "70000" } => "--port must be from 0 to 65535, but is 70000",
+      { port: "-1" } => "--port must be a whole number",
+      { header_limit: "12q" } => "--header-limit must be a number of bytes",
+      { header_limit: "1" } => "--header-limit must be at least 1024",
+      { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
+      { workers: "2" } => "--workers can only be 1 for now",
+      { access_log: "perhaps" } => "--access-log must be on or off" }
       .each do |flags, message|
         error = assert_raises(Wrong, flags.inspect) { load(flags) }
         assert_operator error.message, :start_with?, message
@@ -58,17 +66,21 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_switches_in_the_environment
-    assert_equal [true, false, false], %w[on 0 no].map { |text| load({}, { "HEDDLE_ACCESS_LOG" => text }).access_log }
+    assert_equal([true, false, false], %w[on 0 no].map { |text| load({}, { "HEDDLE_ACCESS_LOG" => text }).access_log })
   end
 
   def test_addresses
-    { "localhost" => ["localhost", 9_292], "0.0.0.0:80" => ["0.0.0.0", 80], ":80" => ["0.0.0.0", 80], "[::1]:80" => ["::1", 80],
+    { "localhost" => ["localhost", 9_292], "0.0.0.0:80" => ["0.0.0.0", 80], ":80" => ["0.0.0.0", 80],
+      "[::1]:80" => ["::1", 80],
       "[::]" => ["::", 9_292], "tcp://example.org:1" => ["example.org", 1], "tcp:a:1" => ["a", 1], "a:0" => ["a", 0] }
       .each do |text, expected|
         bind = load({ bind: [text] }).binds.first
+
         assert_equal expected, [bind.host, bind.port], text
       end
-    assert_equal %w[/x/y /x/y /z], %w[unix:/x/y unix:///x/y unix:/z?mode=660].map { |text| load({ bind: [text] }).binds.first.path }
+    assert_equal(%w[/x/y /x/y /z], %w[unix:/x/y unix:///x/y unix:/z?mode=660].map do |text|
+      load({ bind: [text] }).binds.first.path
+    end)
     assert_equal 2, load({ bind: ["a:1", "b:2"] }).binds.size
     assert_equal 2, load({}, { "HEDDLE_BIND" => "a:1, b:2" }).binds.size
     ["a:b", "::1", "a:70000", "[::1", "a:1:2", "unix:", "unix:/x?mode=999", ""].each do |text|

@@ -51,7 +51,9 @@ module Heddle
         if option.unit == :switch
           parser.on("--[no-]#{option.flag.delete_prefix("--")}") { |value| @values[option.name] = value }
         elsif option.unit == :list
-          parser.on(*[option.short].compact, "#{option.flag} VALUE", String) { |value| (@values[option.name] ||= []) << value }
+          parser.on(*[option.short].compact, "#{option.flag} VALUE", String) do |value|
+            (@values[option.name] ||= []) << value
+          end
         else
           parser.on(*[option.short].compact, "#{option.flag} VALUE", String) { |value| @values[option.name] = value }
         end

@@ -38,8 +38,9 @@ module Heddle
         def rows(options) = options.map { |option| row(option) }.join("\n")
 
         def row(option)
-          flag = option.unit == :switch ? "--[no-]#{option.flag.delete_prefix("--")}" : "#{option.flag} #{option.argument}"
-          left = "  #{(option.short ? "#{option.short}, " : "    ")}#{flag}"
+          flag = "#{option.flag} #{option.argument}"
+          flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
+          left = "  #{option.short ? "#{option.short}, " : "    "}#{flag}"
           default = option.default.nil? ? "" : " (#{option.default_text})"
           lines = wrap("#{option.text}#{default}", WIDTH - COLUMN)
           first = left.length < COLUMN ? left.ljust(COLUMN) + lines.shift : left

@@ -65,17 +65,19 @@ module Heddle
       def file(body, status, headers)
         return unless body.respond_to?(:to_path) && (path = body.to_path)
 
-        File.open(path, "rb") do |file|
-          stat = file.stat
-          return unless stat.file? && fits?(headers, stat.size)
-
-          @response.start(status, headers, length: stat.size)
-          @response.write_file(file, stat.size) unless @response.bodiless?
-        end
-        @response.finish
+        File.open(path, "rb") { |file| send_file(file, status, headers) }
       rescue Errno::ENOENT, Errno::EACCES
         # Then the body itself knows what it wants to say.
         nil
+      end
+
+      def send_file(file, status, headers)
+        stat = file.stat
+        return unless stat.file? && fits?(headers, stat.size)
+
+        @response.start(status, headers, length: stat.size)
+        @response.write_file(file, stat.size) unless @response.bodiless?
+        @response.finish
       end
 
       # A body may be a part of its file only in its own words.

@@ -20,8 +20,8 @@ module Heddle
           target = head.target
           target = "#{target.byteslice(0, TARGET)}..." if target.bytesize > TARGET
           response = exchange.response
-          "#{time} #{exchange.status || "---"} #{head.method} #{target} #{size(response.sent)} in #{duration(seconds)} " \
-            "for #{exchange.remote_address}#{remark(exchange, response)}\n"
+          "#{time} #{exchange.status || "---"} #{head.method} #{target} #{size(response.sent)} " \
+            "in #{duration(seconds)} for #{exchange.remote_address}#{remark(exchange, response)}\n"
         end
 
         private

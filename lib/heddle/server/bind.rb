@@ -4,7 +4,7 @@ module Heddle
   class Server
     # Where to listen, as a person writes it.
     module Bind
-      HOST_AND_PORT = /\A(?:tcp:(?:\/\/)?)?(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z/
+      HOST_AND_PORT = %r{\A(?:tcp:(?://)?)?(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z}
       UNIX = %r{\Aunix:(?://)?([^?]+)(?:\?mode=([0-7]{3,4}))?\z}
       private_constant :HOST_AND_PORT, :UNIX
 

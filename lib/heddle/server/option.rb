@@ -85,7 +85,8 @@ module Heddle
       def parse_size(text, source)
         match = /\A(\d+)([kmg]?)\z/i.match(text)
         unless match
-          raise ConfigurationError, "#{source} must be a number of bytes such as 65536, 64k or 1g, but is #{text.inspect}"
+          raise ConfigurationError,
+                "#{source} must be a number of bytes such as 65536, 64k or 1g, but is #{text.inspect}"
         end
 
         match[1].to_i << { "" => 0, "k" => 10, "m" => 20, "g" => 30 }.fetch(match[2].downcase)

@@ -21,7 +21,7 @@ module Heddle
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
                    text: "how many connections the system keeps until they are accepted"),
         Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
-                   text: "how many connections there may be at once; with 0 as many as descriptors, less 64 for the application")
+                   text: "how many connections at once; with 0 as many as descriptors, less 64 for the application")
       ].freeze
 
       ALL = (OWN + HTTP::Configuration::LIMITS.map { |limit| Option.of_limit(limit) }).freeze

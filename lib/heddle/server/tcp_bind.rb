@@ -79,7 +79,8 @@ module Heddle
       def reason(error)
         case error
         when Errno::EADDRINUSE
-          "can't listen on #{shown}: the port is taken by another program. Stop that one, or choose another port with -p."
+          "can't listen on #{shown}: the port is taken by another program. Stop that one, " \
+          "or choose another port with -p."
         when Errno::EACCES
           "can't listen on #{shown}: ports below 1024 need a privileged user. Choose another port with -p."
         when Errno::EADDRNOTAVAIL

@@ -26,7 +26,8 @@ module Heddle
         server.listen(backlog)
         [Listener.new(server, "unix:#{path}", nil, path)]
       rescue ArgumentError
-        raise BootError, "can't listen on unix:#{path}: a socket's path may have 107 bytes, this one has #{path.bytesize}"
+        raise BootError,
+              "can't listen on unix:#{path}: a socket's path may have 107 bytes, this one has #{path.bytesize}"
       rescue SystemCallError => e
         raise BootError, reason(e)
       end
@@ -49,7 +50,8 @@ module Heddle
           "can't listen on unix:#{path}: another program has that socket, or the path is a file. " \
           "Stop that program, or choose another path with -b."
         when Errno::ENOENT
-          "can't listen on unix:#{path}: the folder #{File.dirname(path)} does not exist. Make it, or choose another path."
+          "can't listen on unix:#{path}: the folder #{File.dirname(path)} does not exist. Make it, " \
+          "or choose another path."
         when Errno::EACCES
           "can't listen on unix:#{path}: this user may not write to #{File.dirname(path)}."
         else

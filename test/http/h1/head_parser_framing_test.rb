@@ -14,14 +14,14 @@ class HeadParserFramingTest < Minitest::Test
     assert_equal [0, false], [head.content_length, head.body?]
   end
 
-  def test_a_content_length_that_is_not_digits_or_repeated_with_another_value_is_400
+  def test_a_content_length_that_is_not_digits_or_repeated_with_another_value_is_a_bad_request
     ["", "-1", "+1", "0x5", "5 5", "5,5", "5, 6", "1e3", "5;", "five", "\xB2", "1_000", "5."].each do |value|
       assert_refused 400, request("Content-Length: #{value}"), /Content-Length/
     end
     assert_refused 400, request("Content-Length: 5", "Content-Length: 6"), /two different/
   end
 
-  def test_a_body_above_the_limit_is_413
+  def test_a_body_above_the_limit_is_too_large
     assert_refused 413, request("Content-Length: 11"), body_limit: 10
     assert_accepted request("Content-Length: 10"), body_limit: 10
     assert_refused 413, request("Content-Length: #{"9" * 400}")
@@ -33,8 +33,9 @@ class HeadParserFramingTest < Minitest::Test
     end
   end
 
-  def test_chunked_that_is_not_last_or_malformed_is_400
-    ["", ",", "chunked, chunked", "chunked, gzip", "chunked;a=b", "\"chunked\"", "chunked chunked", "chu\xFFnked"].each do |value|
+  def test_chunked_that_is_not_last_or_malformed_is_a_bad_request
+    ["", ",", "chunked, chunked", "chunked, gzip", "chunked;a=b", "\"chunked\"", "chunked chunked",
+     "chu\xFFnked"].each do |value|
       assert_refused 400, request("Transfer-Encoding: #{value}"), /coding/
     end
     assert_refused 400, request("Transfer-Encoding: chunked", "Transfer-Encoding: chunked")
@@ -42,13 +43,13 @@ class HeadParserFramingTest < Minitest::Test
     assert_refused 400, request("Transfer-Encoding: \vchunked")
   end
 
-  def test_a_coding_that_is_not_known_is_501
+  def test_a_coding_that_is_not_known_is_not_implemented
     ["gzip", "gzip, chunked", "identity", "xchunked", "chunked1", "br, gzip"].each do |value|
       assert_refused 501, request("Transfer-Encoding: #{value}")
     end
   end
 
-  def test_transfer_encoding_with_a_length_or_on_http_1_0_is_400
+  def test_transfer_encoding_with_a_length_or_on_http_one_zero_is_a_bad_request
     assert_refused 400, request("Transfer-Encoding: chunked", "Content-Length: 5")
     assert_refused 400, request("Content-Length: 5", "Transfer-Encoding: chunked")
     assert_refused 400, request("Content-Length: 0", "Transfer-Encoding: chunked")
@@ -76,7 +77,8 @@ class HeadParserFramingTest < Minitest::Test
   end
 
   def test_an_upgrade_counts_only_when_the_connection_header_names_it
-    assert_equal ["websocket"], assert_accepted(request("Upgrade: websocket", "Connection: keep-alive, Upgrade")).upgrade
+    assert_equal ["websocket"],
+                 assert_accepted(request("Upgrade: websocket", "Connection: keep-alive, Upgrade")).upgrade
     assert_equal %w[a/1 b], assert_accepted(request("Upgrade: a/1, b", "Connection: upgrade")).upgrade
     assert_nil assert_accepted(request("Upgrade: websocket")).upgrade
     assert_nil assert_accepted(request("Connection: upgrade")).upgrade

@@ -6,8 +6,9 @@ require_relative "parsing_helpers"
 class HeadParserLimitsTest < Minitest::Test
   include ParsingHelpers
 
-  def test_a_request_line_up_to_the_limit_is_read_and_a_longer_one_is_414
+  def test_a_request_line_up_to_the_limit_is_read_and_a_longer_one_is_too_long
     fits = "GET /#{"a" * (8_192 - 14)} HTTP/1.1"
+
     assert_equal 8_192, fits.bytesize
     assert_accepted request(line: fits), request_line_limit: 8_192
     assert_refused 414, request(line: fits.sub("/", "/a")), request_line_limit: 8_192
@@ -16,20 +17,22 @@ class HeadParserLimitsTest < Minitest::Test
 
   def test_an_endless_request_line_is_refused_when_it_passes_the_limit
     long = "GET /#{"a" * 8_188}".b
+
     assert_nil parser(request_line_limit: 8_192).parse(long)
     assert_equal 414, parser(request_line_limit: 8_192).parse("#{long}a".b).status
     assert_equal 414, parser(request_line_limit: 8_192).parse("#{long}#{"a" * 90_000}".b).status
   end
 
-  def test_an_endless_method_is_501_and_endless_rubbish_400
+  def test_an_endless_method_is_not_implemented_and_endless_rubbish_bad
     assert_equal 501, parser.parse("A" * 20_000).status
     assert_equal 400, parser.parse("A(" * 20_000).status
   end
 
-  def test_a_header_section_up_to_the_limit_is_read_and_a_larger_one_is_431
+  def test_a_header_section_up_to_the_limit_is_read_and_a_larger_one_is_too_much
     filler = "A: #{"b" * (1_024 - 16)}"
     bytes = request(filler)
     section = bytes.bytesize - "GET / HTTP/1.1\r\n".bytesize
+
     assert_equal 1_024, section
     assert_accepted bytes, header_limit: 1_024
     assert_refused 431, request("#{filler}b"), header_limit: 1_024
@@ -42,8 +45,9 @@ class HeadParserLimitsTest < Minitest::Test
     assert_nil parser(header_limit: 1_024).parse("GET / HTTP/1.1\r\n#{"a" * 1_024}".b)
   end
 
-  def test_a_hundred_header_lines_are_read_and_one_more_is_431
+  def test_a_hundred_header_lines_are_read_and_one_more_is_too_much
     lines = (1..99).map { |number| "a#{number}: b" }
+
     assert_equal 200, assert_accepted(request(*lines)).fields.size
     assert_refused 431, request(*lines, "b: c")
     assert_refused 431, request(*lines, "b_c: d"), /100 header lines/
@@ -56,7 +60,7 @@ class HeadParserLimitsTest < Minitest::Test
     assert_raises(ArgumentError) { Configuration.new(head_timeout: "10") }
     assert_raises(ArgumentError) { Configuration.new(underscore_headers: 1) }
     assert_predicate Configuration.new, :frozen?
-    assert_equal [8_192, 4_096], Configuration.new(request_line_limit: 8_192, header_limit: 4_096)
-                                              .then { |one| [one.request_line_limit, one.header_limit] }
+    assert_equal([8_192, 4_096], Configuration.new(request_line_limit: 8_192, header_limit: 4_096)
+                                              .then { |one| [one.request_line_limit, one.header_limit] })
   end
 end

@@ -8,7 +8,8 @@ class HeadParserTest < Minitest::Test
 
   def test_a_request_line_and_header_lines_are_read
     head = assert_accepted("POST /a/b?c=d?e HTTP/1.1\r\nHost: example.org:81\r\nX-One:1\r\nx-two: \t 2 \t\r\n\r\nrest")
-    assert_equal ["POST", "/a/b?c=d?e", "/a/b", "c=d?e", 1], [head.method, head.target, head.path, head.query, head.minor]
+    assert_equal ["POST", "/a/b?c=d?e", "/a/b", "c=d?e", 1],
+                 [head.method, head.target, head.path, head.query, head.minor]
     assert_equal ["host", "example.org:81", "x-one", "1", "x-two", "2"], head.fields
     assert_equal ["example.org:81", "example.org", "81"], [head.authority, head.host, head.port]
     assert_equal 73, head.ending
@@ -19,6 +20,7 @@ class HeadParserTest < Minitest::Test
   def test_a_head_is_read_from_the_middle_of_a_buffer
     bytes = request.b
     head = parser.parse("xxxx".b + bytes + bytes, 4)
+
     assert_equal 4 + bytes.bytesize, head.ending
   end
 
@@ -48,7 +50,7 @@ class HeadParserTest < Minitest::Test
     "CONNECT http://a/ HTTP/1.1" => /host:port/, "\x16\x03\x01\x02\x00\x01\x00" => nil
   }.freeze
 
-  def test_malformed_request_lines_are_400
+  def test_malformed_request_lines_are_bad_requests
     REFUSED_LINES.each { |line, word| assert_refused 400, request(line:), word }
   end
 
@@ -60,12 +62,12 @@ class HeadParserTest < Minitest::Test
     assert_refused 505, "GET / HTTP/2.0\r\n"
   end
 
-  def test_another_major_version_is_505
+  def test_another_major_version_is_not_supported
     %w[HTTP/0.9 HTTP/2.0 HTTP/3.0 HTTP/9.1].each { |version| assert_refused 505, request(line: "GET / #{version}") }
     assert_refused 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
   end
 
-  def test_a_later_minor_version_counts_as_1_1
+  def test_a_later_minor_version_counts_as_one_one
     assert_equal 1, assert_accepted(request(line: "GET / HTTP/1.2")).minor
     assert_equal 0, assert_accepted(request(line: "GET / HTTP/1.0")).minor
   end
@@ -80,7 +82,8 @@ class HeadParserTest < Minitest::Test
     { "GET /" => ["/", "", "a"], "GET //x/../y" => ["//x/../y", "", "a"], "GET /?" => ["/", "", "a"],
       "GET /a%20b?c=%00&d" => ["/a%20b", "c=%00&d", "a"], "GET /{\"|^`\\<>}" => ["/{\"|^`\\<>}", "", "a"],
       "GET http://b:8/c?d" => ["/c", "d", "b:8"], "GET HTTP://b" => ["/", "", "b"], "GET http://b?d" => ["/", "d", "b"],
-      "GET https://[::1]:8/" => ["/", "", "[::1]:8"], "OPTIONS *" => ["*", "", "a"], "OPTIONS http://b" => ["*", "", "b"],
+      "GET https://[::1]:8/" => ["/", "", "[::1]:8"], "OPTIONS *" => ["*", "", "a"],
+      "OPTIONS http://b" => ["*", "", "b"],
       "OPTIONS /x" => ["/x", "", "a"], "CONNECT b:443" => ["b:443", "", "b:443"],
       "CONNECT [::1]:443" => ["[::1]:443", "", "[::1]:443"] }.each do |line, expected|
       head = assert_accepted(request(line: "#{line} HTTP/1.1"))
@@ -101,7 +104,7 @@ class HeadParserTest < Minitest::Test
     "A@: b" => /not allowed/, "\"A\": b" => /not allowed/, "A;: b" => /not allowed/, "A[]: b" => /not allowed/
   }.freeze
 
-  def test_malformed_header_lines_are_400
+  def test_malformed_header_lines_are_bad_requests
     REFUSED_FIELDS.each do |line, word|
       assert_refused 400, request(line), word
       assert_refused 400, request(line, "C: d"), word
@@ -109,11 +112,12 @@ class HeadParserTest < Minitest::Test
     end
   end
 
-  def test_a_bare_line_feed_is_400_wherever_it_stands
+  def test_a_bare_line_feed_is_a_bad_request_wherever_it_stands
     bytes = request("A: b", "C: d")
     bytes.scan("\r\n").size.times do |index|
       count = -1
       broken = bytes.gsub("\r\n") { (count += 1) == index ? "\n" : "\r\n" }
+
       assert_refused 400, broken
     end
   end
@@ -126,13 +130,14 @@ class HeadParserTest < Minitest::Test
 
   def test_names_with_an_underscore_are_dropped_unless_kept_by_configuration
     bytes = request("X_Forwarded_For: 1", "Content_Length: 5", "A: b")
+
     assert_equal %w[host a a b], assert_accepted(bytes).fields
     kept = assert_accepted(bytes, underscore_headers: true)
     assert_equal %w[host a x_forwarded_for 1 content_length 5 a b], kept.fields
     assert_nil kept.content_length
   end
 
-  def test_a_missing_second_or_malformed_host_is_400
+  def test_a_missing_second_or_malformed_host_is_a_bad_request
     assert_refused 400, request(host: ""), /no Host/
     assert_refused 400, request("Host: a"), /two Host/
     assert_refused 400, request("host: b"), /two Host/
@@ -143,7 +148,8 @@ class HeadParserTest < Minitest::Test
 
   def test_hosts_of_every_kind_are_accepted
     { "a" => ["a", ""], "A.b-c_d~.e:80" => ["A.b-c_d~.e", "80"], "127.0.0.1:1" => ["127.0.0.1", "1"], "a:" => ["a", ""],
-      "[::1]" => ["[::1]", ""], "[::1]:8080" => ["[::1]", "8080"], "[fe80:0:0:0:1:2:3:4]" => ["[fe80:0:0:0:1:2:3:4]", ""],
+      "[::1]" => ["[::1]", ""], "[::1]:8080" => ["[::1]", "8080"],
+      "[fe80:0:0:0:1:2:3:4]" => ["[fe80:0:0:0:1:2:3:4]", ""],
       "[::ffff:1.2.3.4]:5" => ["[::ffff:1.2.3.4]", "5"], "[1::]" => ["[1::]", ""], "[v1.a:b]" => ["[v1.a:b]", ""],
       "x%41y" => ["x%41y", ""], "" => ["", ""] }.each do |host, expected|
       head = assert_accepted(request(host: "Host: #{host}\r\n"))
@@ -151,7 +157,7 @@ class HeadParserTest < Minitest::Test
     end
   end
 
-  def test_http_1_0_needs_no_host
+  def test_http_one_zero_needs_no_host
     head = assert_accepted("GET / HTTP/1.0\r\n\r\n")
     assert_nil head.host
     assert_refused 400, "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"

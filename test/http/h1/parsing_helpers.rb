@@ -12,6 +12,7 @@ module ParsingHelpers
   def parse(bytes, **limits)
     bytes = bytes.b
     whole = parser(**limits).parse(bytes)
+
     assert_same_by_bytes(whole, bytes, limits)
     assert_same_by_halves(whole, bytes, limits) if bytes.bytesize < 2_000
     whole
@@ -24,6 +25,7 @@ module ParsingHelpers
 
   def assert_refused(status, bytes, word = nil, **limits)
     result = parse(bytes, **limits)
+
     assert_kind_of H1::Refusal, result, "accepted: #{bytes.inspect}"
     assert_equal status, result.status, "#{bytes.inspect}: #{result.reason}"
     assert_match word, result.reason if word
@@ -32,6 +34,7 @@ module ParsingHelpers
 
   def assert_accepted(bytes, **limits)
     result = parse(bytes, **limits)
+
     assert_kind_of H1::RequestHead, result, "#{bytes.inspect}: #{result.inspect}"
     result
   end
@@ -49,6 +52,7 @@ module ParsingHelpers
 
       seen = buffer.bytesize
     end
+
     assert_same_result(whole, result, bytes)
   end
 
@@ -57,6 +61,7 @@ module ParsingHelpers
       one = parser(**limits)
       first = bytes.byteslice(0, cut)
       result = one.parse(first, 0, 0) || one.parse(bytes, 0, cut)
+
       assert_same_result(whole, result, bytes)
     end
   end

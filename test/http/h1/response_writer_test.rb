@@ -23,6 +23,7 @@ class ResponseWriterTest < Minitest::Test
 
   def test_an_answer_of_known_length
     answer = head(200, { "content-type" => "text/plain", "set-cookie" => %w[a=b c=d] }, length: 5)
+
     assert_equal "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nset-cookie: a=b\r\nset-cookie: c=d\r\n#{DATE}" \
                  "content-length: 5\r\n\r\n", answer.bytes
     assert_equal [:length, 5, true], [answer.framing, answer.length, answer.keep_alive]
@@ -31,18 +32,21 @@ class ResponseWriterTest < Minitest::Test
 
   def test_an_answer_of_unknown_length_is_chunked
     answer = head(200, {})
+
     assert_equal "HTTP/1.1 200 OK\r\n#{DATE}transfer-encoding: chunked\r\n\r\n", answer.bytes
     assert_equal [:chunked, nil, true], [answer.framing, answer.length, answer.keep_alive]
   end
 
-  def test_an_answer_of_unknown_length_to_http_1_0_ends_with_the_connection
+  def test_an_answer_of_unknown_length_to_http_one_zero_ends_with_the_connection
     answer = head(200, {}, line: "GET / HTTP/1.0", lines: ["Connection: keep-alive"])
+
     assert_equal "HTTP/1.1 200 OK\r\n#{DATE}connection: close\r\n\r\n", answer.bytes
     assert_equal [:close, false], [answer.framing, answer.keep_alive]
   end
 
-  def test_http_1_0_is_told_that_the_connection_goes_on
+  def test_http_one_zero_is_told_that_the_connection_goes_on
     answer = head(200, {}, line: "GET / HTTP/1.0", lines: ["Connection: keep-alive"], length: 1)
+
     assert_includes answer.bytes, "connection: keep-alive\r\n"
     assert answer.keep_alive
     refute head(200, {}, line: "GET / HTTP/1.0", length: 1).keep_alive
@@ -61,6 +65,7 @@ class ResponseWriterTest < Minitest::Test
       [200, "HEAD"] => "content-length: 7\r\n", [404, "HEAD"] => "content-length: 7\r\n",
       [205, "GET"] => "content-length: 0\r\n" }.each do |(status, method), framing|
       answer = head(status, { "content-length" => "7" }, line: "#{method} / HTTP/1.1")
+
       assert_equal "#{Status.line(status)}#{DATE}#{framing}\r\n", answer.bytes
       assert_equal [:none, 0, true], [answer.framing, answer.length, answer.keep_alive]
     end
@@ -79,6 +84,7 @@ class ResponseWriterTest < Minitest::Test
   def test_the_applications_framing_headers_do_not_reach_the_wire
     answer = head(200, { "transfer-encoding" => "chunked", "content-length" => "5", "keep-alive" => "timeout=5",
                          "connection" => "keep-alive", "rack.hijack" => proc {}, "status" => "200" })
+
     assert_equal "HTTP/1.1 200 OK\r\n#{DATE}transfer-encoding: chunked\r\n\r\n", answer.bytes
     assert answer.precoded
     assert_raises(H1::InvalidResponse) { head(200, { "transfer-encoding" => "gzip, chunked" }) }
@@ -116,20 +122,25 @@ class ResponseWriterTest < Minitest::Test
 
   def test_an_upgrade_leaves_the_connection_to_the_stream
     answer = head(200, {}, protocol: "websocket", lines: ["Upgrade: websocket", "Connection: upgrade"])
-    assert_equal "HTTP/1.1 101 Switching Protocols\r\n#{DATE}upgrade: websocket\r\nconnection: upgrade\r\n\r\n", answer.bytes
+
+    assert_equal "HTTP/1.1 101 Switching Protocols\r\n#{DATE}upgrade: websocket\r\nconnection: upgrade\r\n\r\n",
+                 answer.bytes
     assert_equal [:raw, false], [answer.framing, answer.keep_alive]
     own = head(101, { "upgrade" => "x", "connection" => "Upgrade" })
+
     assert_equal "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n#{DATE}connection: upgrade\r\n\r\n", own.bytes
   end
 
   def test_a_connect_that_succeeds_has_no_framing
     answer = head(200, {}, line: "CONNECT a:1 HTTP/1.1")
+
     assert_equal ["HTTP/1.1 200 OK\r\n#{DATE}\r\n", :raw], [answer.bytes, answer.framing]
     assert_equal :chunked, head(404, {}, line: "CONNECT a:1 HTTP/1.1").framing
   end
 
   def test_early_hints
-    assert_equal "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\nlink: </b>\r\n\r\n", @writer.early_hints({ "link" => %w[</a> </b>] })
+    assert_equal "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\nlink: </b>\r\n\r\n",
+                 @writer.early_hints({ "link" => %w[</a> </b>] })
     assert_raises(H1::InvalidResponse) { @writer.early_hints({ "link" => "a\nb" }) }
   end
 
@@ -140,6 +151,7 @@ class ResponseWriterTest < Minitest::Test
 
   def test_the_date_is_made_once_a_second
     line = Heddle::HTTP::DateLine.new
+
     assert_equal "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", line.line(784_111_777)
     assert_same line.line(784_111_777), line.line(784_111_777)
     assert_equal "date: Sun, 06 Nov 1994 08:49:38 GMT\r\n", line.line(784_111_778)
@@ -148,8 +160,10 @@ class ResponseWriterTest < Minitest::Test
   def test_an_error_answer_can_be_read_by_a_person
     refusal = H1::Refusal.new(413, "the body is larger than 10 bytes")
     text = "413 Content Too Large: the body is larger than 10 bytes.\n"
+
     assert_equal "HTTP/1.1 413 Content Too Large\r\n#{DATE}content-type: text/plain; charset=utf-8\r\n" \
-                 "content-length: #{text.bytesize}\r\nconnection: close\r\n\r\n#{text}", H1::ErrorAnswer.bytes(refusal, NoTime.new)
+                 "content-length: #{text.bytesize}\r\nconnection: close\r\n\r\n#{text}",
+                 H1::ErrorAnswer.bytes(refusal, NoTime.new)
     assert_operator H1::ErrorAnswer.bytes(refusal, NoTime.new, content: false), :end_with?, "\r\n\r\n"
   end
 end

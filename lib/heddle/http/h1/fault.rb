@@ -47,7 +47,9 @@ module Heddle
           private
 
           def in_target(target)
-            return Refusal.new(400, "the request target has a fragment (#): a client keeps that") if target.include?("#")
+            if target.include?("#")
+              return Refusal.new(400, "the request target has a fragment (#): a client keeps that")
+            end
 
             Refusal.new(400, "the request target has characters that must be percent-encoded")
           end
@@ -61,7 +63,9 @@ module Heddle
           end
 
           def field_reason(line)
-            return "a header line starts with white space (obs-fold): put the header on one line" if line.match?(/\A[ \t]/n)
+            if line.match?(/\A[ \t]/n)
+              return "a header line starts with white space (obs-fold): put the header on one line"
+            end
             return stray_reason(line[STRAY]) if line.match?(STRAY)
             return "a header line has no colon" unless line.include?(":")
             return "a header line has no name" if line.start_with?(":")

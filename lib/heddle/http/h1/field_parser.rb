@@ -8,8 +8,7 @@ module Heddle
         LINE = /([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^\x00-\x08\x0A-\x1F\x7F]*)\r\n/n
         LINE_END = /\r\n/n
         SPACE = 32
-        TAB = 9
-        private_constant :LINE, :LINE_END, :SPACE, :TAB
+        private_constant :LINE, :LINE_END, :SPACE
 
         # Names as common clients spell them, to the one frozen string for each.
         NAMES = %w[
@@ -50,7 +49,8 @@ module Heddle
             name = scanner[1]
             value = scanner[2]
             last = value.getbyte(-1)
-            value.rstrip! if last == SPACE || last == TAB
+            # The only byte that is less than a space and gets here is a tab.
+            value.rstrip! if last && last <= SPACE
             known = NAMES[name]
             unless known
               next if !@keep_underscores && name.include?("_")

@@ -80,26 +80,37 @@ module Heddle
           return asked if asked.is_a?(Refusal)
 
           host, length, coding, connection, expect, upgrade = asked
-          return Refusal.new(400, "the request has no Host header") if host.nil? && minor == 1
-
-          name, port = host && authority(host)
-          return Refusal.new(400, "the Host header is not host[:port]") if host && name.nil?
+          name, port = check_host(host, minor)
+          return name if name.is_a?(Refusal)
 
           name, port = authority(own_authority) if own_authority
-          length &&= Framing.content_length(length, @body_limit)
+          length = body_length(length, coding, minor) if length || coding
           return length if length.is_a?(Refusal)
-
-          chunked = coding ? Framing.transfer_encoding(coding, minor) : false
-          return chunked if chunked.is_a?(Refusal)
-          return Refusal.new(400, "the request has Content-Length and Transfer-Encoding") if chunked && length
 
           expects = expect ? Framing.expects_continue(expect, minor) : false
           return expects if expects.is_a?(Refusal)
 
           RequestHead.new(method:, target:, path:, query:, minor:, fields:, authority: own_authority || host,
-                          host: name, port:, content_length: length, chunked:,
+                          host: name, port:, length:,
                           keep_alive: Framing.keep_alive?(connection, minor), expects_continue: expects,
                           upgrade: upgrade && Framing.upgrade(upgrade, connection, minor), ending:, field_bytes:)
+        end
+
+        # @return [Array(String, String), nil, Refusal] host and port; nil where there is none and need be none
+        def check_host(host, minor)
+          return minor == 0 ? nil : Refusal.new(400, "the request has no Host header") if host.nil?
+
+          authority(host) || Refusal.new(400, "the Host header is not host[:port]")
+        end
+
+        # @return [Integer, :chunked, Refusal]
+        def body_length(length, coding, minor)
+          return Framing.content_length(length, @body_limit) unless coding
+
+          refusal = Framing.transfer_encoding(coding, minor)
+          return refusal if refusal.is_a?(Refusal)
+
+          length ? Refusal.new(400, "the request has Content-Length and Transfer-Encoding") : :chunked
         end
 
         def split_target(method, target)

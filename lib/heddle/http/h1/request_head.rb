@@ -33,7 +33,7 @@ module Heddle
         attr_reader :field_bytes
 
         def initialize(method:, target:, path:, query:, minor:, fields:, authority:, host:, port:,
-                       content_length:, chunked:, keep_alive:, expects_continue:, upgrade:, ending:, field_bytes:)
+                       length:, keep_alive:, expects_continue:, upgrade:, ending:, field_bytes:)
           @method = method
           @target = target
           @path = path
@@ -43,8 +43,8 @@ module Heddle
           @authority = authority
           @host = host
           @port = port
-          @content_length = content_length
-          @chunked = chunked
+          @chunked = length == :chunked
+          @content_length = @chunked ? nil : length
           @keep_alive = keep_alive
           @expects_continue = expects_continue
           @upgrade = upgrade
