@@ -1,0 +1,288 @@
+#include "guard_pages.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Atomic(const char *) status = "not tried yet";
+static atomic_size_t guards;
+
+const char *heddle_guard_pages_status(void)
+{
+    return atomic_load(&status);
+}
+
+size_t heddle_guard_pages_count(void)
+{
+    return atomic_load_explicit(&guards, memory_order_relaxed);
+}
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+/* Linux 6.13; older headers lack them. */
+enum {
+    GUARD_INSTALL = 102,
+    GUARD_REMOVE = 103,
+};
+
+/*
+ * With larger pages other blocks that Ruby protects would be one page, too: 64 KiB is a page of its heap, protected
+ * during compaction, and 16 KiB one of YJIT's; a guard would throw away what is in them.
+ */
+enum { PAGE_SIZE_NEEDED = 4096 };
+
+#if defined(__x86_64__)
+enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOBAL_DATA = R_X86_64_GLOB_DAT };
+#else
+enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOBAL_DATA = R_AARCH64_GLOB_DAT };
+#endif
+
+typedef int mprotect_fn(void *address, size_t length, int protection);
+
+/* -- what Ruby calls instead ------------------------------------------------------------------------------------- */
+
+static mprotect_fn *next_mprotect; /* what the table held before: mprotect, or whoever else leads it elsewhere */
+static atomic_uintptr_t lowest = UINTPTR_MAX, highest;
+
+static void note_guard(uintptr_t page)
+{
+    uintptr_t low = atomic_load_explicit(&lowest, memory_order_relaxed);
+    while (page < low && !atomic_compare_exchange_weak(&lowest, &low, page))
+        continue;
+    uintptr_t high = atomic_load_explicit(&highest, memory_order_relaxed);
+    while (page > high && !atomic_compare_exchange_weak(&highest, &high, page))
+        continue;
+    atomic_fetch_add_explicit(&guards, 1, memory_order_relaxed);
+}
+
+static bool may_hold_guards(uintptr_t address, size_t length)
+{
+    return address <= atomic_load_explicit(&highest, memory_order_relaxed) &&
+           address + length > atomic_load_explicit(&lowest, memory_order_relaxed);
+}
+
+static int guarding_mprotect(void *address, size_t length, int protection)
+{
+    int saved = errno;
+    if (protection == PROT_NONE && length == PAGE_SIZE_NEEDED) {
+        if (madvise(address, length, GUARD_INSTALL) == 0) {
+            note_guard((uintptr_t)address);
+            return 0;
+        }
+        errno = saved; /* EINVAL for locked memory before Linux 6.15: the old way, then */
+    } else if (protection != PROT_NONE && may_hold_guards((uintptr_t)address, length)) {
+        /* mprotect alone would leave the guard in place. Where there is none, nothing happens. */
+        madvise(address, length, GUARD_REMOVE);
+        errno = saved;
+    }
+    return next_mprotect(address, length, protection);
+}
+
+/* -- does the kernel have it? ------------------------------------------------------------------------------------ */
+
+/* Emulators answer 0 to advice that they don't know, so the guard has to be felt: a system call can't read it. */
+static bool guards_work(void)
+{
+    char *page = mmap(NULL, PAGE_SIZE_NEEDED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    bool works = madvise(page, PAGE_SIZE_NEEDED, GUARD_INSTALL) == 0 && access(page, F_OK) != 0 && errno == EFAULT &&
+                 madvise(page, PAGE_SIZE_NEEDED, GUARD_REMOVE) == 0 && access(page, F_OK) != 0 && errno == ENOENT;
+    munmap(page, PAGE_SIZE_NEEDED);
+    return works;
+}
+
+/* -- where Ruby's call of mprotect is ---------------------------------------------------------------------------- */
+
+typedef struct {
+    uintptr_t inside; /* an address of Ruby's code */
+    uintptr_t base;
+    const ElfW(Dyn) *dynamic;
+    uintptr_t relro_start, relro_end;
+} ruby_object;
+
+static int find_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    ruby_object *ruby = data;
+    bool found = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        found |= part->p_type == PT_LOAD && ruby->inside >= start && ruby->inside < start + part->p_memsz;
+    }
+    if (!found)
+        return 0;
+    ruby->base = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_DYNAMIC)
+            ruby->dynamic = (const ElfW(Dyn) *)start;
+        if (part->p_type == PT_GNU_RELRO) {
+            /* As the dynamic linkers round it: only whole pages were made read-only. */
+            ruby->relro_start = start & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
+            ruby->relro_end = (start + part->p_memsz) & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
+        }
+    }
+    return 1;
+}
+
+/* glibc relocates these addresses when it loads an object, musl leaves them relative. */
+static const void *dynamic_address(const ruby_object *ruby, const ElfW(Dyn) *entry)
+{
+    uintptr_t value = entry->d_un.d_ptr;
+    return (const void *)(value < ruby->base ? value + ruby->base : value);
+}
+
+static bool replace(const ruby_object *ruby, uintptr_t slot)
+{
+    uintptr_t page = slot & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
+    bool read_only = page >= ruby->relro_start && page < ruby->relro_end;
+    if (read_only && mprotect((void *)page, PAGE_SIZE_NEEDED, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    atomic_store((_Atomic uintptr_t *)slot, (uintptr_t)guarding_mprotect);
+    if (read_only)
+        mprotect((void *)page, PAGE_SIZE_NEEDED, PROT_READ);
+    return true;
+}
+
+/* How many entries of these relocations are for mprotect and now lead to us; -1 when one could not be changed. */
+static int replace_all(const ruby_object *ruby, const ElfW(Rela) *relocations, size_t size, const ElfW(Sym) *symbols,
+                       const char *names)
+{
+    int replaced = 0;
+    for (size_t i = 0; relocations && i < size / sizeof(*relocations); i++) {
+        uint32_t type = (uint32_t)ELF64_R_TYPE(relocations[i].r_info);
+        const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(relocations[i].r_info)];
+        if ((type != JUMP_SLOT && type != GLOBAL_DATA) || strcmp(names + symbol->st_name, "mprotect") != 0)
+            continue;
+        if (!replace(ruby, ruby->base + relocations[i].r_offset))
+            return -1;
+        replaced++;
+    }
+    return replaced;
+}
+
+static const char *lead_ruby_to_us(void)
+{
+    void *function = dlsym(RTLD_DEFAULT, "rb_fiber_new");
+    ruby_object ruby = {.inside = (uintptr_t)function};
+    if (!function || !dl_iterate_phdr(find_object, &ruby) || !ruby.dynamic)
+        return "Ruby's own library was not found in this process";
+
+    const ElfW(Rela) *calls = NULL, *data = NULL;
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    size_t calls_size = 0, data_size = 0;
+    for (const ElfW(Dyn) *entry = ruby.dynamic; entry->d_tag != DT_NULL; entry++) {
+        switch (entry->d_tag) {
+        case DT_JMPREL: calls = dynamic_address(&ruby, entry); break;
+        case DT_PLTRELSZ: calls_size = entry->d_un.d_val; break;
+        case DT_RELA: data = dynamic_address(&ruby, entry); break;
+        case DT_RELASZ: data_size = entry->d_un.d_val; break;
+        case DT_SYMTAB: symbols = dynamic_address(&ruby, entry); break;
+        case DT_STRTAB: names = dynamic_address(&ruby, entry); break;
+        }
+    }
+    if (!symbols || !names)
+        return "Ruby's own library has no table of symbols";
+
+    /*
+     * Asked for by name, not read from the table: a lazily bound entry still leads to the dynamic linker, which
+     * would put mprotect itself in our place at the first call.
+     */
+    next_mprotect = (mprotect_fn *)dlsym(RTLD_DEFAULT, "mprotect");
+    if (!next_mprotect)
+        next_mprotect = mprotect;
+    int called = replace_all(&ruby, calls, calls_size, symbols, names);
+    int taken = called < 0 ? -1 : replace_all(&ruby, data, data_size, symbols, names);
+    if (called < 0 || taken < 0)
+        return "the system refuses to change Ruby's table of functions";
+    return called + taken > 0 ? NULL : "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int outcome;
+
+static void fail(int error, const char *reason)
+{
+    outcome = -error;
+    atomic_store(&status, reason);
+}
+
+static void install(void)
+{
+    const char *wanted = getenv("HEDDLE_GUARD_PAGES");
+    if (wanted && strcmp(wanted, "0") == 0) {
+        fail(ECANCELED, "switched off by HEDDLE_GUARD_PAGES=0");
+        return;
+    }
+    if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED) {
+        fail(ENOTSUP, "only for memory pages of 4 KiB; this kernel has larger ones");
+        return;
+    }
+    if (!guards_work()) {
+        fail(ENOSYS, "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have)");
+        return;
+    }
+    const char *reason = lead_ruby_to_us();
+    if (reason)
+        fail(ENOTSUP, reason);
+    else
+        atomic_store(&status, NULL);
+}
+
+int heddle_guard_pages_install(void)
+{
+    pthread_once(&once, install);
+    return outcome;
+}
+
+#else
+
+int heddle_guard_pages_install(void)
+{
+    atomic_store(&status, "only on Linux on x86-64 and ARM64");
+    return -ENOTSUP;
+}
+
+#endif
+
+const char *heddle_fiber_limit_message(char *buffer, size_t size)
+{
+#ifdef __linux__
+    long limit = 0;
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
+    if (file) {
+        if (fscanf(file, "%ld", &limit) != 1)
+            limit = 0;
+        fclose(file);
+    }
+    const char *reason = heddle_guard_pages_status();
+    if (reason && limit > 0) {
+        snprintf(buffer, size,
+                 "no memory for the stack of another fiber. Each needs two memory mappings and the kernel allows this "
+                 "process vm.max_map_count = %ld, which is about %ld fibers. Raise it (sysctl -w "
+                 "vm.max_map_count=1000000) or have fewer at once. Guard pages without mappings, which would lift "
+                 "this limit, are not in use: %s",
+                 limit, limit / 2 - 1000, reason);
+        return buffer;
+    }
+#endif
+    snprintf(buffer, size,
+             "no memory for the stack of another fiber. Each takes some 13 KiB of memory and 650 KiB of addresses "
+             "(RUBY_FIBER_VM_STACK_SIZE and RUBY_FIBER_MACHINE_STACK_SIZE make it less): look at the limits of memory "
+             "of this process (ulimit -v, its cgroup, vm.overcommit_memory) or have fewer at once");
+    return buffer;
+}

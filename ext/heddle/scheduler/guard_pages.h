@@ -1,0 +1,35 @@
+#ifndef HEDDLE_GUARD_PAGES_H
+#define HEDDLE_GUARD_PAGES_H
+
+/*
+ * Lets a process hold more fibers than vm.max_map_count / 2.
+ *
+ * Ruby protects the end of each fiber's stack by mprotect(page, PROT_NONE). That splits the mapping, so that a fiber
+ * costs two of the 65,530 mappings that Linux grants a process by default: at 31,744 fibers it is over. Since 6.13 a
+ * page can be guarded without a mapping of its own: madvise(page, MADV_GUARD_INSTALL). Ruby doesn't do that yet, so
+ * its own call of mprotect is led through a function of ours, by the entry for it in libruby's global offset table.
+ * Other libraries' calls, and all other uses of mprotect in Ruby, stay what they are.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * For the whole process, once; later calls say what the first one found. 0, or -errno: then nothing is changed and
+ * heddle_guard_pages_status() says why. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
+ */
+int heddle_guard_pages_install(void);
+
+/* NULL when guard pages are in use, else the reason why not. */
+const char *heddle_guard_pages_status(void);
+
+/* How many guard pages were made so. */
+size_t heddle_guard_pages_count(void);
+
+/*
+ * What to tell a user when Ruby could not make another fiber (its FiberErrors "can't set a guard page" and "can't
+ * alloc machine stack to fiber"): what the limit is and how to raise it. Returns `buffer`.
+ */
+const char *heddle_fiber_limit_message(char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,41 @@
+#include "guard_pages_ruby.h"
+
+#include "guard_pages.h"
+
+/*
+ * call-seq: Heddle::Scheduler.guard_pages -> :on or String
+ *
+ * Whether the guard pages of fiber stacks are made without a memory mapping each, so that a process can hold 100,000
+ * fibers and more under the default <tt>vm.max_map_count</tt> (Linux 6.13 and later, x86-64 and ARM64, pages of
+ * 4 KiB). Otherwise the reason why not; then a process holds about 31,000. The first Scheduler of a process switches
+ * it on, as this method does; <tt>HEDDLE_GUARD_PAGES=0</tt> in the environment keeps it off.
+ */
+static VALUE scheduler_guard_pages(VALUE class)
+{
+    heddle_guard_pages_install();
+    const char *reason = heddle_guard_pages_status();
+    return reason ? rb_utf8_str_new_cstr(reason) : ID2SYM(rb_intern("on"));
+}
+
+VALUE heddle_fiber_limit_error(VALUE exception)
+{
+    static const char *const BEGINNINGS[] = {"can't set a guard page", "can't alloc machine stack to fiber"};
+    char text[1024];
+
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_const_get(rb_cObject, rb_intern("FiberError")))))
+        return exception;
+    VALUE message = rb_obj_as_string(exception);
+    for (size_t i = 0; i < sizeof(BEGINNINGS) / sizeof(BEGINNINGS[0]); i++) {
+        size_t length = strlen(BEGINNINGS[i]);
+        if ((size_t)RSTRING_LEN(message) < length || memcmp(RSTRING_PTR(message), BEGINNINGS[i], length) != 0)
+            continue;
+        VALUE clear = rb_sprintf("%s (%"PRIsVALUE")", heddle_fiber_limit_message(text, sizeof(text)), message);
+        return rb_funcall(exception, rb_intern("exception"), 1, clear); /* the same, backtrace too, in other words */
+    }
+    return exception;
+}
+
+void Init_heddle_guard_pages(VALUE scheduler_class)
+{
+    rb_define_singleton_method(scheduler_class, "guard_pages", scheduler_guard_pages, 0);
+}
