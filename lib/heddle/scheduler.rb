@@ -148,6 +148,8 @@ module Heddle
 
     # Called from C when there was no stack for a fiber that had been queued.
     def report_unstarted(job, error)
+      return job.unstarted(error) if job.respond_to?(:unstarted)
+
       unstarted_report ? unstarted_report.call(job, error) : raise(error)
     end
 

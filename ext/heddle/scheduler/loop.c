@@ -94,6 +94,7 @@ static void forget_parent(heddle_loop *loop)
     empty_slots(loop);
     loop->parks = NULL;
     loop->park_count = 0;
+    loop->resting = 0;
     loop->foreign.park = NULL;
     loop->ready.head = loop->ready.tail = loop->spent.head = loop->spent.tail = 0;
     for (size_t i = 0; i < loop->timers.count; i++)
@@ -167,6 +168,27 @@ void heddle_loop_release(heddle_loop *loop)
     loop->io_waits_size = 0;
     loop->parks = NULL;
     loop->park_count = 0;
+    loop->resting = 0;
+}
+
+void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment)
+{
+    attachment->previous = NULL;
+    attachment->next = loop->attachments;
+    if (attachment->next)
+        attachment->next->previous = attachment;
+    loop->attachments = attachment;
+}
+
+void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment)
+{
+    if (attachment->previous)
+        attachment->previous->next = attachment->next;
+    else if (loop->attachments == attachment)
+        loop->attachments = attachment->next;
+    if (attachment->next)
+        attachment->next->previous = attachment->previous;
+    attachment->next = attachment->previous = NULL;
 }
 
 void heddle_loop_mark(heddle_loop *loop)
@@ -184,6 +206,8 @@ void heddle_loop_mark(heddle_loop *loop)
     /* Nobody else holds a nested fiber that waits; its own stack is scanned only if it is marked. */
     for (heddle_park *park = loop->parks; park; park = park->next)
         rb_gc_mark(park->fiber);
+    for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next)
+        rb_gc_mark(attachment->object);
 }
 
 void heddle_loop_compact(heddle_loop *loop)
@@ -371,13 +395,19 @@ static int64_t time_to_wait(heddle_loop *loop)
     return deadline > now ? deadline - now : 0;
 }
 
+/* Anybody but those who rest until they are called? */
+static bool anybody_lives(heddle_loop *loop)
+{
+    return loop->fiber_count > loop->resting || loop->park_count > loop->resting;
+}
+
 static void turn(heddle_loop *loop)
 {
     loop->turns++;
     run_ready(loop);
     heddle_inbox_open(&loop->inbox);
 
-    if (loop->fiber_count == 0 && loop->park_count == 0)
+    if (!anybody_lives(loop))
         return;
     int64_t timeout = anybody_ready(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
@@ -413,7 +443,7 @@ static VALUE run_turns(VALUE data)
 {
     loop_run *run = (loop_run *)data;
     heddle_loop *loop = run->loop;
-    while (run->until ? !run->until->woken : loop->fiber_count || loop->park_count)
+    while (run->until ? !run->until->woken : anybody_lives(loop))
         turn(loop);
     return Qnil;
 }

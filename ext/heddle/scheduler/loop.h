@@ -19,6 +19,7 @@ typedef struct heddle_loop heddle_loop;
 typedef struct heddle_fiber heddle_fiber;
 typedef struct heddle_park heddle_park;
 typedef struct heddle_timeout heddle_timeout;
+typedef struct heddle_attachment heddle_attachment;
 
 /*
  * One wait of one fiber. It lives on that fiber's own stack, so that waiting allocates nothing. Its token (slot and
@@ -33,6 +34,7 @@ struct heddle_park {
     bool woken;     /* somebody ended the wait */
     bool timed_out; /* … and it was the deadline */
     bool away;      /* switched away, not yet back */
+    bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
     bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
     heddle_timer timer;
     heddle_park *outer; /* the owner's park before this one */
@@ -60,6 +62,13 @@ struct heddle_timeout {
     VALUE message;
     VALUE raised;    /* what was raised for it, or Qundef */
     bool fired;
+};
+
+/* Something that lives in the loop and has more than fibers: it is kept alive, and told when the loop closes. */
+struct heddle_attachment {
+    VALUE object;
+    void (*closing)(heddle_attachment *attachment); /* the loop is still whole; detaches itself */
+    heddle_attachment *next, *previous;
 };
 
 typedef struct {
@@ -99,6 +108,8 @@ struct heddle_loop {
     heddle_fiber foreign;         /* stands for fibers that no scheduled fiber is responsible for */
     heddle_park *parks;
     size_t park_count;
+    size_t resting; /* parks, and so fibers, that don't keep the loop running */
+    heddle_attachment *attachments;
 
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
     heddle_park *arriving; /* what the loop switches to at this moment */
@@ -132,6 +143,8 @@ void heddle_loop_release(heddle_loop *loop);
 void heddle_loop_mark(heddle_loop *loop);
 void heddle_loop_compact(heddle_loop *loop);
 size_t heddle_loop_memory_size(const heddle_loop *loop);
+void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
+void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /* Counts forks of this process; set up once. */
 void heddle_fork_watch(void);
 
@@ -170,6 +183,8 @@ bool heddle_park_entered(const heddle_park *park);
 void heddle_park_arrive(heddle_park *park);
 /* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
 void heddle_park_until(heddle_park *park, int64_t deadline);
+/* From here until it is woken or left the loop may end without it. */
+void heddle_park_rest(heddle_park *park);
 /* Switches to the loop until woken. Raises interrupts and timeouts. Between enter and leave, under rb_ensure. */
 void heddle_park_wait(heddle_park *park);
 /* The same, but holds back what is to be raised: for a kernel that still owns memory of ours. */

@@ -95,6 +95,21 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
     owner->park = park;
 }
 
+static void end_rest(heddle_park *park)
+{
+    if (park->resting)
+        park->loop->resting--;
+    park->resting = false;
+}
+
+void heddle_park_rest(heddle_park *park)
+{
+    if (park->resting || park->woken)
+        return;
+    park->resting = true;
+    park->loop->resting++;
+}
+
 void heddle_fiber_reserve_entry(heddle_fiber *fiber)
 {
     fiber->entry = (heddle_park){.loop = fiber->loop, .owner = fiber};
@@ -126,6 +141,7 @@ void heddle_park_leave(heddle_park *park)
     bool entry = park == &park->owner->entry;
     if (park->away)
         heddle_park_arrive(park);
+    end_rest(park);
     void_slot(park);
     heddle_timer_heap_remove(&loop->timers, &park->timer);
     if (entry)
@@ -156,6 +172,7 @@ void heddle_park_until(heddle_park *park, int64_t deadline)
 void heddle_park_wake(heddle_park *park)
 {
     park->woken = true;
+    end_rest(park);
     if (!park->queued)
         enqueue(park, &park->loop->ready);
 }
@@ -163,6 +180,7 @@ void heddle_park_wake(heddle_park *park)
 void heddle_park_wake_spent(heddle_park *park)
 {
     park->woken = true;
+    end_rest(park);
     if (!park->queued)
         enqueue(park, &park->loop->spent);
 }

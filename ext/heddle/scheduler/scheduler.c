@@ -93,6 +93,8 @@ static VALUE scheduler_run_turns(VALUE self)
 static VALUE scheduler_release(VALUE self)
 {
     heddle_loop *loop = heddle_loop_of(self);
+    while (!loop->closed && loop->attachments)
+        loop->attachments->closing(loop->attachments);
     if (!loop->closed) {
         /* A timeout whose block is still on the stack must not find the freed heap. */
         for (size_t i = 0; i < loop->timers.count; i++)
