@@ -1,0 +1,120 @@
+#include "net/connection.h"
+
+#include "net/sockets.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* -- addresses --------------------------------------------------------------------------------------------------- */
+
+heddle_address heddle_address_of(const struct sockaddr *address)
+{
+    heddle_address result = {.family = (uint8_t)address->sa_family};
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *ip = (const struct sockaddr_in *)address;
+        memcpy(result.bytes, &ip->sin_addr, 4);
+        result.port = ntohs(ip->sin_port);
+    } else if (address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *ip = (const struct sockaddr_in6 *)address;
+        memcpy(result.bytes, &ip->sin6_addr, 16);
+        result.port = ntohs(ip->sin6_port);
+    }
+    return result;
+}
+
+/* -- what was read and not used ---------------------------------------------------------------------------------- */
+
+void heddle_connection_drop_input(heddle_connection *connection)
+{
+    free(connection->input);
+    connection->input = NULL;
+    connection->input_start = connection->input_end = 0;
+}
+
+char *heddle_connection_push_back(heddle_connection *connection, size_t size)
+{
+    if (size <= connection->input_start) {
+        connection->input_start -= (uint32_t)size;
+        return connection->input + connection->input_start;
+    }
+    size_t buffered = heddle_connection_buffered(connection);
+    if (size > UINT32_MAX - buffered)
+        rb_raise(rb_eArgError, "more than 4 GiB can't be pushed back");
+    char *input = malloc(size + buffered);
+    if (!input)
+        rb_memerror();
+    if (buffered)
+        memcpy(input + size, connection->input + connection->input_start, buffered);
+    free(connection->input);
+    connection->input = input;
+    connection->input_start = 0;
+    connection->input_end = (uint32_t)(size + buffered);
+    return input;
+}
+
+/* -- waiting ----------------------------------------------------------------------------------------------------- */
+
+static VALUE wait_in_park(VALUE data)
+{
+    heddle_connection_wait *wait = (heddle_connection_wait *)data;
+    heddle_connection *connection = wait->handle->connection;
+    heddle_park_until(&wait->park, wait->deadline);
+    wait->handle->waits[wait->direction] = wait;
+    connection->sockets->set.operations->want(&connection->sockets->set, connection, wait->direction);
+    heddle_park_wait(&wait->park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE data)
+{
+    heddle_connection_wait *wait = (heddle_connection_wait *)data;
+    if (wait->handle->waits[wait->direction] == wait)
+        wait->handle->waits[wait->direction] = NULL;
+    heddle_park_leave(&wait->park);
+    return Qnil;
+}
+
+bool heddle_connection_wait_for(heddle_handle *handle, heddle_direction direction, int64_t deadline)
+{
+    heddle_connection_wait wait = {.handle = handle, .direction = direction, .deadline = deadline};
+    if (handle->waits[direction])
+        rb_raise(rb_eIOError, "another fiber is %s this connection already: one may read it and one write it",
+                 direction == HEDDLE_READING ? "reading" : "writing");
+    heddle_park_enter(handle->connection->sockets->loop, &wait.park);
+    rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
+    if (wait.closed || !handle->connection)
+        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+    return !wait.park.timed_out;
+}
+
+void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
+{
+    static const uint8_t reasons[] = {
+        [HEDDLE_READING] = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN,
+        [HEDDLE_WRITING] = HEDDLE_HAS_ROOM | HEDDLE_HUNG_UP | HEDDLE_BROKEN,
+    };
+    for (int direction = 0; connection->handle && direction < 2; direction++) {
+        heddle_connection_wait *wait = connection->handle->waits[direction];
+        if (wait && (ready & reasons[direction]))
+            heddle_park_wake(&wait->park);
+    }
+}
+
+void heddle_connection_part(heddle_connection *connection)
+{
+    heddle_handle *handle = connection->handle;
+    if (!handle)
+        return;
+    connection->handle = NULL;
+    handle->connection = NULL;
+    for (int direction = 0; direction < 2; direction++) {
+        heddle_connection_wait *wait = handle->waits[direction];
+        handle->waits[direction] = NULL;
+        if (wait) {
+            wait->closed = true;
+            heddle_park_wake(&wait->park);
+        }
+    }
+}

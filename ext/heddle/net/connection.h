@@ -1,0 +1,90 @@
+#ifndef HEDDLE_CONNECTION_H
+#define HEDDLE_CONNECTION_H
+
+/*
+ * A connection: a transport, what was read and not used, and where it stands. A record from malloc that holds no
+ * Ruby object; while a runner serves it, it points to the handle (the C part of a Heddle::Net::Connection), which
+ * exists only as long.
+ */
+
+#include "net/idle_wheel.h"
+#include "net/transport.h"
+#include "scheduler/loop.h"
+
+#include <sys/socket.h>
+
+typedef struct heddle_connection heddle_connection;
+typedef struct heddle_handle heddle_handle;
+typedef struct heddle_sockets heddle_sockets;
+
+/* An address as the env of a request wants it; family 0: not known. */
+typedef struct {
+    uint8_t bytes[16];
+    uint16_t port;
+    uint8_t family; /* AF_INET, AF_INET6, AF_UNIX */
+} heddle_address;
+
+struct heddle_connection {
+    heddle_transport transport;
+    uint32_t slot; /* its place in the table of its Sockets */
+    bool queued;   /* on the ready list */
+    heddle_sockets *sockets;
+    heddle_connection *next, *previous; /* on the ready list */
+    heddle_idle_entry idle;
+    int64_t idle_since;
+    heddle_handle *handle; /* NULL while idle */
+    char *input;           /* from malloc: what was read and not used, from input_start on */
+    uint32_t input_start, input_end;
+    int error; /* what broke it, once the kernel has told; it does so only once */
+    heddle_address remote, local;
+    heddle_waiter waiters[]; /* a set without epoll: reading, writing */
+};
+
+typedef enum {
+    HEDDLE_READING,
+    HEDDLE_WRITING,
+} heddle_direction;
+
+/* One fiber that waits for its connection, on that fiber's stack. */
+typedef struct {
+    heddle_park park;
+    heddle_handle *handle;
+    heddle_direction direction;
+    int64_t deadline;
+    bool closed; /* the connection was closed, or given away, while it waited */
+} heddle_connection_wait;
+
+struct heddle_handle {
+    heddle_connection *connection; /* NULL: idle again, closed or detached */
+    heddle_connection_wait *waits[2];
+};
+
+/* Family and bytes of a socket's address. */
+heddle_address heddle_address_of(const struct sockaddr *address);
+
+static inline size_t heddle_connection_buffered(const heddle_connection *connection)
+{
+    return connection->input_end - connection->input_start;
+}
+
+/* Room before what is buffered, filled by the caller; raises NoMemoryError. */
+char *heddle_connection_push_back(heddle_connection *connection, size_t size);
+void heddle_connection_drop_input(heddle_connection *connection);
+
+/*
+ * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. False: the time is up.
+ * Raises interrupts, and IOError when the connection is closed meanwhile; then the record is gone.
+ */
+bool heddle_connection_wait_for(heddle_handle *handle, heddle_direction direction, int64_t deadline);
+/* The parked fibers that have to look again. */
+void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
+/* Takes handle and record apart; fibers that wait get IOError. */
+void heddle_connection_part(heddle_connection *connection);
+
+/* Heddle::Net::Connection. */
+void Init_heddle_connection(VALUE net);
+VALUE heddle_connection_handle(heddle_connection *connection);
+/* NULL when it is served no more. */
+heddle_connection *heddle_connection_of(VALUE handle);
+
+#endif

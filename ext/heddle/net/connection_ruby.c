@@ -1,0 +1,370 @@
+/* Heddle::Net::Connection: what the code that serves a connection sees of it. */
+
+#include "net/connection.h"
+#include "net/output.h"
+#include "net/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ruby/encoding.h>
+#include <ruby/io.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static VALUE connection_class;
+
+/* Only as long as it is served: marks nothing, the strings of a write are on the stack of the fiber that writes. */
+static void handle_free(void *data)
+{
+    heddle_handle *handle = data;
+    if (handle->connection)
+        handle->connection->handle = NULL;
+    xfree(handle);
+}
+
+static size_t handle_size(const void *handle)
+{
+    return sizeof(heddle_handle);
+}
+
+static const rb_data_type_t handle_type = {
+    .wrap_struct_name = "Heddle::Net::Connection",
+    .function = {.dfree = handle_free, .dsize = handle_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+VALUE heddle_connection_handle(heddle_connection *connection)
+{
+    heddle_handle *handle;
+    VALUE object = TypedData_Make_Struct(connection_class, heddle_handle, &handle_type, handle);
+    handle->connection = connection;
+    connection->handle = handle;
+    return object;
+}
+
+static heddle_handle *handle_of(VALUE self)
+{
+    heddle_handle *handle;
+    TypedData_Get_Struct(self, heddle_handle, &handle_type, handle);
+    return handle;
+}
+
+heddle_connection *heddle_connection_of(VALUE self)
+{
+    return handle_of(self)->connection;
+}
+
+static heddle_connection *open_connection(heddle_handle *handle)
+{
+    if (!handle->connection)
+        rb_raise(rb_eIOError, "this connection is closed, or has been given back");
+    return handle->connection;
+}
+
+static heddle_handle *open_handle(VALUE self)
+{
+    heddle_handle *handle = handle_of(self);
+    open_connection(handle);
+    return handle;
+}
+
+/* -- reading ----------------------------------------------------------------------------------------------------- */
+
+static VALUE take_buffered(heddle_connection *connection, size_t size)
+{
+    size_t buffered = heddle_connection_buffered(connection);
+    VALUE result = rb_str_new(connection->input + connection->input_start, (long)(size < buffered ? size : buffered));
+    connection->input_start += (uint32_t)RSTRING_LEN(result);
+    if (connection->input_start == connection->input_end)
+        heddle_connection_drop_input(connection);
+    return result;
+}
+
+/* Bytes, 0 at the end, -EAGAIN when there is nothing now; raises what has broken the connection. */
+static ssize_t receive(heddle_connection *connection, char *memory, size_t size)
+{
+    static const uint8_t news = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
+    heddle_transport *transport = &connection->transport;
+    if (!heddle_transport_has(transport, news) && !transport->operations->pending(transport))
+        return -EAGAIN;
+    /* Before the call: who notes what comes meanwhile must not be undone. */
+    heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
+    ssize_t result = transport->operations->recv(transport, memory, size);
+    if (result == (ssize_t)size) {
+        heddle_transport_note(transport, HEDDLE_HAS_INPUT);
+    } else if (result == 0) {
+        heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
+        if (connection->error)
+            rb_syserr_fail(connection->error, "reading from the connection"); /* told to who wrote; it is no end */
+    } else if (result == -EAGAIN) {
+        heddle_transport_forget(transport, news);
+    } else if (result < 0) {
+        connection->error = (int)-result;
+        heddle_transport_note(transport, HEDDLE_BROKEN);
+        rb_syserr_fail((int)-result, "reading from the connection");
+    }
+    return result;
+}
+
+/*
+ * call-seq: read_partial(max, timeout = nil) -> String or nil
+ *
+ * Reads what is there, at most +max+ bytes (and at most 64 KiB); waits only when nothing is. nil at the end of input.
+ * +timeout+ in seconds: IO::TimeoutError when nothing came. Raises Errno::ECONNRESET and the like when the peer is
+ * gone, IOError when the connection is closed meanwhile or another fiber reads it.
+ */
+static VALUE connection_read_partial(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 1, 2);
+    heddle_handle *handle = open_handle(self);
+    long max = NUM2LONG(argv[0]);
+    int64_t timeout = argc == 2 ? heddle_duration(argv[1]) : -1, deadline = -1;
+    if (max < 0)
+        rb_raise(rb_eArgError, "a negative length: %ld", max);
+    if (max == 0)
+        return rb_str_new(NULL, 0);
+    if (handle->waits[HEDDLE_READING])
+        rb_raise(rb_eIOError, "another fiber is reading this connection already");
+    size_t size = max < HEDDLE_SCRATCH ? (size_t)max : HEDDLE_SCRATCH;
+    for (;;) {
+        heddle_connection *connection = open_connection(handle);
+        if (heddle_connection_buffered(connection))
+            return take_buffered(connection, size);
+        char *scratch = heddle_sockets_scratch(connection->sockets);
+        ssize_t result = receive(connection, scratch, size);
+        if (result >= 0)
+            return result ? rb_str_new(scratch, result) : Qnil;
+        if (deadline < 0 && timeout >= 0)
+            deadline = heddle_deadline(timeout);
+        if (!heddle_connection_wait_for(handle, HEDDLE_READING, deadline))
+            rb_raise(rb_eIOTimeoutError, "the connection's peer sent nothing in time");
+    }
+}
+
+/*
+ * call-seq: unread(string) -> nil
+ *
+ * Pushes bytes back: the next read returns them first.
+ */
+static VALUE connection_unread(VALUE self, VALUE string)
+{
+    Check_Type(string, T_STRING);
+    heddle_connection *connection = open_handle(self)->connection;
+    size_t size = (size_t)RSTRING_LEN(string);
+    if (size)
+        memcpy(heddle_connection_push_back(connection, size), RSTRING_PTR(string), size);
+    return Qnil;
+}
+
+/* -- writing ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * call-seq: write(string_or_strings, timeout = nil) -> Integer
+ *
+ * Writes all of it, and returns how many bytes that were. Strings of an Array leave in one gathering call as far as
+ * the system allows. +timeout+ is how many seconds may pass without progress: then IO::TimeoutError. Raises
+ * Errno::EPIPE or ECONNRESET when the peer is gone.
+ */
+static VALUE connection_write(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 1, 2);
+    int64_t timeout = argc == 2 ? heddle_duration(argv[1]) : -1;
+    size_t written = heddle_output_write(open_handle(self), argv[0], timeout);
+    RB_GC_GUARD(self);
+    return SIZET2NUM(written);
+}
+
+/*
+ * call-seq: sendfile(io, offset, length, timeout = nil) -> Integer
+ *
+ * Writes +length+ bytes of a file from +offset+ on, without bringing them into the process where the system can. Its
+ * position stays. Raises EOFError when the file ends before; otherwise as #write.
+ */
+static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 3, 4);
+    int64_t timeout = argc == 4 ? heddle_duration(argv[3]) : -1;
+    Check_Type(argv[0], T_FILE);
+    off_t offset = NUM2OFFT(argv[1]), length = NUM2OFFT(argv[2]);
+    if (offset < 0 || length < 0)
+        rb_raise(rb_eArgError, "a negative offset or length");
+    heddle_output_sendfile(open_handle(self), argv[0], offset, (size_t)length, timeout);
+    RB_GC_GUARD(self);
+    return OFFT2NUM(length);
+}
+
+/*
+ * call-seq: shutdown_write -> nil
+ *
+ * Ends the output; the peer reads an end of file. Input goes on.
+ */
+static VALUE connection_shutdown_write(VALUE self)
+{
+    heddle_transport *transport = &open_handle(self)->connection->transport;
+    int result = transport->operations->shutdown(transport);
+    if (result < 0 && result != -ENOTCONN)
+        rb_syserr_fail(-result, "ending the output");
+    return Qnil;
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * call-seq: idle! -> nil
+ *
+ * Gives the connection back: it waits for its next input without a fiber. This object is of no use afterwards.
+ */
+static VALUE connection_idle(VALUE self)
+{
+    heddle_sockets_rest(open_handle(self)->connection);
+    return Qnil;
+}
+
+/*
+ * call-seq: close -> nil
+ *
+ * Idempotent. Fibers that wait for the connection get IOError.
+ */
+static VALUE connection_close(VALUE self)
+{
+    heddle_connection *connection = heddle_connection_of(self);
+    if (connection)
+        heddle_sockets_close_connection(connection);
+    return Qnil;
+}
+
+/*
+ * call-seq: closed? -> true or false
+ *
+ * Is this object of no use any more: closed, given back or detached?
+ */
+static VALUE connection_closed_p(VALUE self)
+{
+    return heddle_connection_of(self) ? Qfalse : Qtrue;
+}
+
+/*
+ * call-seq: detach -> TCPSocket, UNIXSocket or Socket
+ *
+ * Takes the connection over as an ordinary socket; what was read and not used is read from it first. Fibers that
+ * wait for the connection get IOError.
+ */
+static VALUE connection_detach(VALUE self)
+{
+    heddle_connection *connection = open_handle(self)->connection;
+    uint8_t family = connection->remote.family ? connection->remote.family : connection->local.family;
+    const char *name = family == AF_UNIX                            ? "UNIXSocket"
+                       : family == AF_INET || family == AF_INET6 ? "TCPSocket"
+                                                                    : "Socket";
+    rb_require("socket");
+    VALUE unread = Qnil;
+    if (heddle_connection_buffered(connection))
+        unread = take_buffered(connection, SIZE_MAX);
+    VALUE socket_class = rb_path2class(name);
+    int fd = heddle_sockets_detach(connection);
+    VALUE socket = rb_funcall(socket_class, rb_intern("for_fd"), 1, INT2NUM(fd));
+    if (!NIL_P(unread))
+        rb_io_ungetbyte(socket, unread);
+    return socket;
+}
+
+/* -- addresses --------------------------------------------------------------------------------------------------- */
+
+static VALUE interned(const char *text)
+{
+    return rb_enc_interned_str_cstr(text, rb_usascii_encoding());
+}
+
+static VALUE text_of(const heddle_address *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    if (address->family == AF_UNIX)
+        return interned("unix");
+    if (address->family == 0 || !inet_ntop(address->family, address->bytes, text, sizeof(text)))
+        return Qnil;
+    /* An IPv4 client of a socket for both is known by its own address. */
+    const char *plain = strncmp(text, "::ffff:", 7) == 0 && strchr(text, '.') ? text + 7 : text;
+    return interned(plain);
+}
+
+static bool is_any(const heddle_address *address)
+{
+    for (size_t i = 0; i < sizeof(address->bytes); i++) {
+        if (address->bytes[i])
+            return false;
+    }
+    return true;
+}
+
+/* A listener for every address does not say which one it is. */
+static const heddle_address *local_of(heddle_connection *connection)
+{
+    heddle_address *local = &connection->local;
+    if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
+        struct sockaddr_storage address;
+        socklen_t size = sizeof(address);
+        if (getsockname(connection->transport.fd, (struct sockaddr *)&address, &size) == 0)
+            *local = heddle_address_of((struct sockaddr *)&address);
+    }
+    return local;
+}
+
+static VALUE port_of(const heddle_address *address)
+{
+    return address->family == AF_INET || address->family == AF_INET6 ? INT2FIX(address->port) : Qnil;
+}
+
+/*
+ * call-seq: remote_address -> String
+ *
+ * The peer's IP address, or "unix".
+ */
+static VALUE connection_remote_address(VALUE self)
+{
+    return text_of(&open_handle(self)->connection->remote);
+}
+
+/*
+ * call-seq: remote_port -> Integer or nil
+ */
+static VALUE connection_remote_port(VALUE self)
+{
+    return port_of(&open_handle(self)->connection->remote);
+}
+
+/*
+ * call-seq: local_address -> String
+ *
+ * The IP address that the peer has connected to, or "unix".
+ */
+static VALUE connection_local_address(VALUE self)
+{
+    return text_of(local_of(open_handle(self)->connection));
+}
+
+/*
+ * call-seq: local_port -> Integer or nil
+ */
+static VALUE connection_local_port(VALUE self)
+{
+    return port_of(&open_handle(self)->connection->local);
+}
+
+void Init_heddle_connection(VALUE net)
+{
+    connection_class = rb_define_class_under(net, "Connection", rb_cObject);
+    rb_undef_alloc_func(connection_class);
+    rb_define_method(connection_class, "read_partial", connection_read_partial, -1);
+    rb_define_method(connection_class, "unread", connection_unread, 1);
+    rb_define_method(connection_class, "write", connection_write, -1);
+    rb_define_method(connection_class, "sendfile", connection_sendfile, -1);
+    rb_define_method(connection_class, "shutdown_write", connection_shutdown_write, 0);
+    rb_define_method(connection_class, "idle!", connection_idle, 0);
+    rb_define_method(connection_class, "close", connection_close, 0);
+    rb_define_method(connection_class, "closed?", connection_closed_p, 0);
+    rb_define_method(connection_class, "detach", connection_detach, 0);
+    rb_define_method(connection_class, "remote_address", connection_remote_address, 0);
+    rb_define_method(connection_class, "remote_port", connection_remote_port, 0);
+    rb_define_method(connection_class, "local_address", connection_local_address, 0);
+    rb_define_method(connection_class, "local_port", connection_local_port, 0);
+}

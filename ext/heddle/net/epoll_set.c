@@ -1,0 +1,202 @@
+#include "net/socket_set.h"
+
+#ifdef HAVE_SYS_EPOLL_H
+
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/*
+ * Connections are added once, edge-triggered, and never armed in the loop's selector: that watches the set's own
+ * descriptor. Whoever has the set can harvest it, so that a stuck loop does not keep what came.
+ */
+
+#ifndef EPOLLEXCLUSIVE
+#define EPOLLEXCLUSIVE (1u << 28)
+#endif
+
+enum {
+    EVENTS_A_WAIT = 256,
+    WAITS_A_TURN = 4,
+};
+
+static uint8_t from_epoll(uint32_t mask)
+{
+    uint8_t ready = 0;
+    if (mask & EPOLLIN)
+        ready |= HEDDLE_HAS_INPUT;
+    if (mask & EPOLLOUT)
+        ready |= HEDDLE_HAS_ROOM;
+    if (mask & EPOLLRDHUP)
+        ready |= HEDDLE_INPUT_ENDS;
+    if (mask & EPOLLHUP)
+        ready |= HEDDLE_HUNG_UP;
+    if (mask & EPOLLERR)
+        ready |= HEDDLE_BROKEN;
+    return ready;
+}
+
+static void harvest(heddle_socket_set *set)
+{
+    struct epoll_event events[EVENTS_A_WAIT];
+    heddle_sockets *sockets = set->sockets;
+    for (int i = 0; i < WAITS_A_TURN; i++) {
+        int count = epoll_wait(set->connections_fd, events, EVENTS_A_WAIT, 0);
+        for (int k = 0; k < count; k++) {
+            heddle_connection *connection = heddle_sockets_at(sockets, events[k].data.u64);
+            if (connection)
+                heddle_sockets_event(sockets, connection, from_epoll(events[k].events));
+        }
+        if (count < EVENTS_A_WAIT)
+            return;
+    }
+    /* The selector tells of news only, and this is none. */
+    set->unfinished = true;
+    heddle_sockets_come_back(sockets);
+}
+
+static void accept_all(heddle_socket_set *set)
+{
+    if (heddle_listeners_accept(set->sockets)) {
+        set->unaccepted = true;
+        heddle_sockets_come_back(set->sockets);
+    }
+}
+
+static int watch(heddle_socket_set *set, heddle_waiter *waiter)
+{
+    int result = heddle_loop_arm(set->sockets->loop, waiter);
+    if (result > 0)
+        waiter->fn(waiter, result, 0); /* some selector says so at once instead of arming */
+    return result < 0 ? result : 0;
+}
+
+/* A persistent waiter that the selector has dropped (io_uring does when its queue overflows) is armed again. */
+static void keep_watching(heddle_socket_set *set, heddle_waiter *waiter, uint32_t flags)
+{
+    if (flags & HEDDLE_MORE)
+        return;
+    heddle_loop_disarmed(set->sockets->loop);
+    heddle_loop_arm(set->sockets->loop, waiter);
+}
+
+static void connections_ready(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, connections_waiter));
+    keep_watching(set, waiter, flags);
+    harvest(set);
+}
+
+static void listeners_ready(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, listeners_waiter));
+    keep_watching(set, waiter, flags);
+    accept_all(set);
+}
+
+static void epoll_set_resume(heddle_socket_set *set)
+{
+    bool unfinished = set->unfinished, unaccepted = set->unaccepted;
+    set->unfinished = set->unaccepted = false;
+    if (unfinished)
+        harvest(set);
+    if (unaccepted)
+        accept_all(set);
+}
+
+static void close_descriptors(heddle_socket_set *set)
+{
+    if (set->connections_fd >= 0)
+        close(set->connections_fd);
+    if (set->listeners_fd >= 0)
+        close(set->listeners_fd);
+    set->connections_fd = set->listeners_fd = -1;
+}
+
+static int epoll_set_open(heddle_socket_set *set)
+{
+    set->connections_fd = epoll_create1(EPOLL_CLOEXEC);
+    set->listeners_fd = epoll_create1(EPOLL_CLOEXEC);
+    int result = set->connections_fd < 0 || set->listeners_fd < 0 ? -errno : 0;
+    if (result == 0) {
+        set->connections_waiter = (heddle_waiter){.fn = connections_ready,
+                                                  .fd = set->connections_fd,
+                                                  .events = HEDDLE_READABLE,
+                                                  .mode = HEDDLE_PERSISTENT};
+        set->listeners_waiter = (heddle_waiter){.fn = listeners_ready,
+                                                .fd = set->listeners_fd,
+                                                .events = HEDDLE_READABLE,
+                                                .mode = HEDDLE_PERSISTENT};
+        result = watch(set, &set->connections_waiter);
+    }
+    if (result == 0) {
+        result = watch(set, &set->listeners_waiter);
+        if (result < 0)
+            heddle_loop_disarm(set->sockets->loop, &set->connections_waiter);
+    }
+    if (result < 0)
+        close_descriptors(set);
+    return result;
+}
+
+static void epoll_set_close(heddle_socket_set *set)
+{
+    heddle_loop *loop = set->sockets->loop;
+    if (!loop->closed) {
+        heddle_loop_disarm(loop, &set->connections_waiter);
+        heddle_loop_disarm(loop, &set->listeners_waiter);
+    }
+    close_descriptors(set);
+}
+
+static int epoll_set_add(heddle_socket_set *set, heddle_connection *connection)
+{
+    struct epoll_event event = {
+        .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+        .data.u64 = heddle_sockets_identity(set->sockets, connection),
+    };
+    return epoll_ctl(set->connections_fd, EPOLL_CTL_ADD, connection->transport.fd, &event) == 0 ? 0 : -errno;
+}
+
+static void epoll_set_remove(heddle_socket_set *set, heddle_connection *connection, bool closing)
+{
+    struct epoll_event event = {0};
+    if (!closing) /* closing the last descriptor takes it out */
+        epoll_ctl(set->connections_fd, EPOLL_CTL_DEL, connection->transport.fd, &event);
+}
+
+static void epoll_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+{
+    /* added for both, once and for all */
+}
+
+static int epoll_set_listen(heddle_socket_set *set, heddle_listener *listener)
+{
+    /* Several processes may have this listener in their sets: not all of them have to wake up for one client. */
+    struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = listener};
+    return epoll_ctl(set->listeners_fd, EPOLL_CTL_ADD, listener->fd, &event) == 0 ? 0 : -errno;
+}
+
+static void epoll_set_unlisten(heddle_socket_set *set, heddle_listener *listener)
+{
+    struct epoll_event event = {0};
+    epoll_ctl(set->listeners_fd, EPOLL_CTL_DEL, listener->fd, &event);
+}
+
+const heddle_socket_set_operations heddle_epoll_set = {
+    .name = "epoll",
+    .waiters = 0,
+    .open = epoll_set_open,
+    .close = epoll_set_close,
+    .abandon = close_descriptors,
+    .add = epoll_set_add,
+    .remove = epoll_set_remove,
+    .want = epoll_set_want,
+    .listen = epoll_set_listen,
+    .unlisten = epoll_set_unlisten,
+    .resume = epoll_set_resume,
+};
+
+#endif

@@ -1,0 +1,61 @@
+#include "net/fork_guard.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static heddle_fork_guard *guards;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+    heddle_fork_guard *guard = guards;
+    guards = NULL;
+    while (guard) {
+        heddle_fork_guard *next = guard->next;
+        guard->next = guard->previous = NULL;
+        guard->in_child(guard);
+        guard = next;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
+void heddle_fork_guard_add(heddle_fork_guard *guard)
+{
+    pthread_once(&once, watch);
+    pthread_mutex_lock(&lock);
+    guard->previous = NULL;
+    guard->next = guards;
+    if (guards)
+        guards->previous = guard;
+    guards = guard;
+    pthread_mutex_unlock(&lock);
+}
+
+void heddle_fork_guard_remove(heddle_fork_guard *guard)
+{
+    pthread_mutex_lock(&lock);
+    if (guard->previous)
+        guard->previous->next = guard->next;
+    else if (guards == guard)
+        guards = guard->next;
+    if (guard->next)
+        guard->next->previous = guard->previous;
+    guard->next = guard->previous = NULL;
+    pthread_mutex_unlock(&lock);
+}

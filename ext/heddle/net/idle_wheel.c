@@ -1,0 +1,108 @@
+#include "net/idle_wheel.h"
+
+#include <assert.h>
+
+static size_t slot_of(int64_t tick)
+{
+    return (size_t)tick % HEDDLE_IDLE_WHEEL_SLOTS;
+}
+
+static void link_at(heddle_idle_entry **first, heddle_idle_entry *entry)
+{
+    entry->next = *first;
+    entry->link = first;
+    if (entry->next)
+        entry->next->link = &entry->next;
+    *first = entry;
+}
+
+static void unlink_entry(heddle_idle_entry *entry)
+{
+    *entry->link = entry->next;
+    if (entry->next)
+        entry->next->link = entry->link;
+    entry->next = NULL;
+    entry->link = NULL;
+}
+
+void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now)
+{
+    *wheel = (heddle_idle_wheel){.tick = now / HEDDLE_IDLE_WHEEL_TICK};
+}
+
+void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline)
+{
+    assert(!entry->link);
+    int64_t tick = deadline / HEDDLE_IDLE_WHEEL_TICK + 1; /* up: never early */
+    if (tick < wheel->tick)
+        tick = wheel->tick;
+    entry->tick = tick;
+    size_t slot = slot_of(tick);
+    link_at(&wheel->slots[slot], entry);
+    wheel->used[slot / 64] |= UINT64_C(1) << (slot % 64);
+    wheel->count++;
+}
+
+void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry)
+{
+    if (!entry->link)
+        return;
+    unlink_entry(entry);
+    wheel->count--; /* the slot's bit stays until its turn comes */
+}
+
+int64_t heddle_idle_wheel_next(const heddle_idle_wheel *wheel)
+{
+    if (wheel->count == 0)
+        return -1;
+    for (int64_t ahead = 0; ahead < HEDDLE_IDLE_WHEEL_SLOTS;) {
+        size_t slot = slot_of(wheel->tick + ahead);
+        uint64_t bits = wheel->used[slot / 64] >> (slot % 64);
+        if (bits)
+            return (wheel->tick + ahead + __builtin_ctzll(bits)) * HEDDLE_IDLE_WHEEL_TICK;
+        ahead += 64 - (int64_t)(slot % 64);
+    }
+    assert(!"an entry without a bit");
+    return wheel->tick * HEDDLE_IDLE_WHEEL_TICK;
+}
+
+/* Of one slot: those whose revolution it is. */
+static void run_slot(heddle_idle_wheel *wheel, int64_t tick, heddle_idle_fn *fn, void *data)
+{
+    size_t slot = slot_of(tick);
+    heddle_idle_entry *due = NULL, *later = NULL;
+    while (wheel->slots[slot]) {
+        heddle_idle_entry *entry = wheel->slots[slot];
+        unlink_entry(entry);
+        link_at(entry->tick <= tick ? &due : &later, entry);
+    }
+    wheel->used[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
+    while (later) {
+        heddle_idle_entry *entry = later;
+        unlink_entry(entry);
+        link_at(&wheel->slots[slot], entry);
+        wheel->used[slot / 64] |= UINT64_C(1) << (slot % 64);
+    }
+    /* `fn` may take others out, also those that are due: so one at a time, from a list they can be taken out of. */
+    while (due) {
+        heddle_idle_entry *entry = due;
+        unlink_entry(entry);
+        wheel->count--;
+        int64_t deadline = fn(entry, data);
+        if (deadline >= 0)
+            heddle_idle_wheel_add(wheel, entry, deadline);
+    }
+}
+
+void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, heddle_idle_fn *fn, void *data)
+{
+    int64_t until = now / HEDDLE_IDLE_WHEEL_TICK;
+    /* After a long time out every slot is looked at once. */
+    if (until - wheel->tick >= HEDDLE_IDLE_WHEEL_SLOTS)
+        wheel->tick = until - HEDDLE_IDLE_WHEEL_SLOTS + 1;
+    while (wheel->tick <= until) {
+        int64_t tick = wheel->tick++; /* first: what is put in meanwhile comes later */
+        if (wheel->used[slot_of(tick) / 64] >> (slot_of(tick) % 64) & 1)
+            run_slot(wheel, tick, fn, data);
+    }
+}

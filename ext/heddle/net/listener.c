@@ -1,0 +1,261 @@
+#include "net/listener.h"
+
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <ruby/io.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_storage storage;
+} socket_address;
+
+/* -- arming ------------------------------------------------------------------------------------------------------ */
+
+static int arm(heddle_listener *listener)
+{
+    heddle_socket_set *set = &listener->sockets->set;
+    int result = listener->armed ? 0 : set->operations->listen(set, listener);
+    if (result == 0)
+        listener->armed = true;
+    return result;
+}
+
+static void disarm(heddle_listener *listener)
+{
+    heddle_socket_set *set = &listener->sockets->set;
+    if (listener->armed)
+        set->operations->unlisten(set, listener);
+    listener->armed = false;
+}
+
+void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
+{
+    sockets->paused |= reason;
+    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
+        disarm(listener);
+}
+
+static void back_off(heddle_sockets *sockets);
+static void arm_all(heddle_sockets *sockets);
+
+void heddle_listeners_rearm(heddle_sockets *sockets)
+{
+    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
+        listener->armed = listener->waiter.armed;
+    arm_all(sockets);
+}
+
+void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason)
+{
+    if (!(sockets->paused & reason))
+        return;
+    sockets->paused &= (uint8_t)~reason;
+    if (!sockets->paused)
+        arm_all(sockets);
+}
+
+static void arm_all(heddle_sockets *sockets)
+{
+    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
+        if (arm(listener) < 0) {
+            back_off(sockets);
+            return;
+        }
+    }
+}
+
+static void rested(heddle_timer *timer)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
+    heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
+}
+
+/* A listener that can't be accepted from stays readable: without a pause the loop would spin. */
+static void back_off(heddle_sockets *sockets)
+{
+    sockets->accept_failures++;
+    heddle_timer *timer = &sockets->back_off;
+    timer->fn = rested;
+    if (!timer->place) {
+        timer->deadline = heddle_deadline(HEDDLE_ACCEPT_BACK_OFF);
+        if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
+            return; /* no memory even for that: the next turn tries again */
+    }
+    heddle_listeners_pause(sockets, HEDDLE_PAUSED_BACK_OFF);
+}
+
+/* -- adding ------------------------------------------------------------------------------------------------------ */
+
+static heddle_address local_address(int fd)
+{
+    socket_address address;
+    socklen_t size = sizeof(address);
+    if (getsockname(fd, &address.any, &size) != 0)
+        return (heddle_address){0};
+    return heddle_address_of(&address.any);
+}
+
+/* Linux: what is accepted inherits it. */
+static bool set_nodelay(int fd)
+{
+    int on = 1;
+    return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
+}
+
+void heddle_listener_add(heddle_sockets *sockets, VALUE io)
+{
+    Check_Type(io, T_FILE);
+    int fd = rb_io_descriptor(io), listening = 0;
+    socklen_t size = sizeof(listening);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening)
+        rb_raise(rb_eArgError, "%" PRIsVALUE " is no listening socket: give a TCPServer or UNIXServer",
+                 rb_obj_class(io));
+    int flags = fcntl(fd, F_GETFL);
+    if (!(flags & O_NONBLOCK))
+        fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+
+    heddle_listener *listener = calloc(1, sizeof(*listener));
+    if (!listener)
+        rb_memerror();
+    *listener = (heddle_listener){.sockets = sockets, .io = io, .fd = fd, .local = local_address(fd)};
+    if (listener->local.family != AF_UNIX) {
+        set_nodelay(fd);
+#ifndef __linux__
+        listener->nodelay = true;
+#endif
+    }
+    listener->next = sockets->listeners;
+    sockets->listeners = listener;
+    int result = sockets->paused ? 0 : arm(listener);
+    if (result < 0) {
+        sockets->listeners = listener->next;
+        free(listener);
+        rb_syserr_fail(-result, "listening");
+    }
+}
+
+/* The program may have closed it: then its number may be another socket's, and the set knows it no more. */
+static bool is_closed(const heddle_listener *listener)
+{
+    return RTEST(rb_io_closed_p(listener->io));
+}
+
+static void drop(heddle_listener **link)
+{
+    heddle_listener *listener = *link;
+    *link = listener->next;
+    if (!is_closed(listener))
+        disarm(listener);
+    free(listener);
+}
+
+void heddle_listeners_remove_all(heddle_sockets *sockets)
+{
+    while (sockets->listeners)
+        drop(&sockets->listeners);
+}
+
+/* -- accepting --------------------------------------------------------------------------------------------------- */
+
+static int accept_one(heddle_listener *listener, socket_address *address)
+{
+    socklen_t size = sizeof(*address);
+    int fd;
+    address->any.sa_family = AF_UNSPEC;
+    do {
+#ifdef HAVE_ACCEPT4
+        fd = accept4(listener->fd, &address->any, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+#else
+        fd = accept(listener->fd, &address->any, &size);
+#endif
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return -errno;
+#ifndef HAVE_ACCEPT4
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+#endif
+#ifdef SO_NOSIGPIPE
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on));
+#endif
+    if (listener->nodelay)
+        set_nodelay(fd);
+    if (listener->local.family == AF_UNIX)
+        address->any.sa_family = AF_UNIX;
+    return fd;
+}
+
+static bool is_exhaustion(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS || error == -ENOSPC;
+}
+
+/* The listener itself is no good any more. */
+static bool is_fatal(int error)
+{
+    return error == -EBADF || error == -EINVAL || error == -ENOTSOCK || error == -EOPNOTSUPP;
+}
+
+static bool is_full(const heddle_sockets *sockets)
+{
+    return sockets->max_connections && sockets->connections >= sockets->max_connections;
+}
+
+/* 0, or why it ended: -EAGAIN when nobody is left. */
+static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
+{
+    while (*left > 0) {
+        if (is_full(sockets))
+            return -EDQUOT;
+        socket_address address;
+        int fd = accept_one(listener, &address);
+        if (fd == -EAGAIN || fd == -EWOULDBLOCK || is_exhaustion(fd) || is_fatal(fd))
+            return fd;
+        (*left)--;
+        if (fd < 0)
+            continue; /* that client is gone, or a firewall forbids it; the next one may be fine */
+        heddle_address remote = heddle_address_of(&address.any), local = listener->local;
+        int result = heddle_sockets_add(sockets, fd, &remote, &local, 0);
+        if (result < 0) {
+            close(fd);
+            return result;
+        }
+        sockets->accepted++;
+    }
+    return 0;
+}
+
+bool heddle_listeners_accept(heddle_sockets *sockets)
+{
+    int left = HEDDLE_ACCEPTS_A_TURN;
+    if (sockets->paused)
+        return false;
+    for (heddle_listener **link = &sockets->listeners; *link;) {
+        heddle_listener *listener = *link;
+        int result = is_closed(listener) ? -EBADF : accept_from(sockets, listener, &left);
+        if (is_fatal(result)) {
+            drop(link);
+            continue;
+        }
+        if (result == -EDQUOT) {
+            heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL);
+            return false;
+        }
+        if (is_exhaustion(result)) {
+            back_off(sockets);
+            return !sockets->paused;
+        }
+        if (left == 0)
+            return true;
+        link = &listener->next;
+    }
+    return false;
+}

@@ -1,0 +1,43 @@
+#ifndef HEDDLE_LISTENER_H
+#define HEDDLE_LISTENER_H
+
+/* Listening sockets, which belong to Ruby's TCPServer and UNIXServer objects, and when to accept from them. */
+
+#include "net/socket_set.h"
+
+enum {
+    HEDDLE_ACCEPTS_A_TURN = 64,
+};
+
+/* How long accepting rests when there are no descriptors or no memory. */
+#define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)
+
+/* Why nothing is accepted; 0: it is. */
+enum {
+    HEDDLE_PAUSED_BY_USER = 1,
+    HEDDLE_PAUSED_FULL = 2,     /* max_connections */
+    HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
+};
+
+struct heddle_listener {
+    heddle_listener *next;
+    heddle_sockets *sockets;
+    VALUE io;
+    int fd;
+    bool nodelay; /* to be set at each accepted socket: this system does not inherit it */
+    bool armed;
+    heddle_address local;
+    heddle_waiter waiter; /* a set without epoll */
+};
+
+/* Raises what is wrong with the socket. */
+void heddle_listener_add(heddle_sockets *sockets, VALUE io);
+void heddle_listeners_remove_all(heddle_sockets *sockets);
+/* Accepts from all, this turn's share; from any that may have something. True: there may be more. */
+bool heddle_listeners_accept(heddle_sockets *sockets);
+/* For a set that forgets a listener once it has told of it. */
+void heddle_listeners_rearm(heddle_sockets *sockets);
+void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
+void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);
+
+#endif

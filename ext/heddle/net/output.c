@@ -1,0 +1,247 @@
+#include "net/output.h"
+
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <ruby/io.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/sendfile.h>
+#endif
+
+#ifndef IOV_MAX
+#define IOV_MAX 1024
+#endif
+
+enum {
+    PIECES_ON_STACK = 64,
+    FILE_PIECE = 65536,
+};
+
+/* -- one attempt ------------------------------------------------------------------------------------------------- */
+
+static heddle_connection *open_connection(heddle_handle *handle)
+{
+    if (!handle->connection)
+        rb_raise(rb_eIOError, "this connection is closed, or has been given back");
+    return handle->connection;
+}
+
+static heddle_connection *writable_connection(heddle_handle *handle)
+{
+    if (handle->waits[HEDDLE_WRITING])
+        rb_raise(rb_eIOError, "another fiber is writing to this connection already");
+    return open_connection(handle);
+}
+
+/* Bytes, or -EAGAIN; raises what has broken the connection. */
+static ssize_t check(heddle_connection *connection, ssize_t result)
+{
+    if (result >= 0 || result == -EAGAIN)
+        return result;
+    connection->error = (int)-result;
+    heddle_transport_note(&connection->transport, HEDDLE_BROKEN);
+    rb_syserr_fail((int)-result, "writing to the connection");
+}
+
+static void wait_for_room(heddle_handle *handle, int64_t timeout)
+{
+    /* Somebody else may have heard of it meanwhile. */
+    if (heddle_transport_has(&open_connection(handle)->transport, HEDDLE_HAS_ROOM))
+        return;
+    if (!heddle_connection_wait_for(handle, HEDDLE_WRITING, timeout < 0 ? -1 : heddle_deadline(timeout)))
+        rb_raise(rb_eIOTimeoutError, "the connection's peer took nothing in time");
+}
+
+/* -- strings ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_handle *handle;
+    VALUE data;    /* what the caller gave */
+    VALUE *held;   /* frozen, pinned, from `first` on; NULL: nothing but ours has run yet, `data` is as it was */
+    long first, count;
+    size_t offset; /* into the first one */
+    VALUE buffer;
+} output;
+
+static VALUE string_at(const output *output, long i)
+{
+    if (output->held)
+        return output->held[i];
+    return RB_TYPE_P(output->data, T_ARRAY) ? RARRAY_AREF(output->data, i) : output->data;
+}
+
+static int gather(const output *output, struct iovec *pieces, int most)
+{
+    int used = 0;
+    size_t offset = output->offset;
+    for (long i = output->first; i < output->count && used < most; i++, offset = 0) {
+        VALUE string = string_at(output, i);
+        size_t length = (size_t)RSTRING_LEN(string) - offset;
+        if (length)
+            pieces[used++] = (struct iovec){.iov_base = RSTRING_PTR(string) + offset, .iov_len = length};
+    }
+    return used;
+}
+
+static void advance(output *output, size_t bytes)
+{
+    while (output->first < output->count) {
+        size_t left = (size_t)RSTRING_LEN(string_at(output, output->first)) - output->offset;
+        if (bytes < left) {
+            output->offset += bytes;
+            return;
+        }
+        bytes -= left;
+        output->first++;
+        output->offset = 0;
+    }
+}
+
+static size_t total(const struct iovec *pieces, int count)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += pieces[i].iov_len;
+    return bytes;
+}
+
+/* Others run while we wait: what is left must neither change nor move. */
+static void hold(output *output)
+{
+    if (output->held)
+        return;
+    /* A temporary buffer is scanned like a stack: what it holds is pinned. */
+    VALUE *held = rb_alloc_tmp_buffer(&output->buffer, output->count * (long)sizeof(VALUE));
+    for (long i = 0; i < output->count; i++)
+        held[i] = Qnil;
+    for (long i = output->first; i < output->count; i++)
+        held[i] = rb_str_new_frozen(string_at(output, i));
+    output->held = held;
+}
+
+static void send_all(output *output, struct iovec *pieces, int most, int64_t timeout)
+{
+    for (;;) {
+        heddle_connection *connection = open_connection(output->handle);
+        heddle_transport *transport = &connection->transport;
+        int count = gather(output, pieces, most);
+        if (count == 0)
+            return;
+        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before: what is noted meanwhile counts */
+        ssize_t sent = check(connection, transport->operations->send(transport, pieces, count));
+        if (sent > 0)
+            advance(output, (size_t)sent);
+        if (sent >= 0 && (size_t)sent == total(pieces, count))
+            continue;
+        hold(output);
+        wait_for_room(output->handle, timeout);
+    }
+}
+
+static size_t count_bytes(const output *output)
+{
+    size_t bytes = 0;
+    for (long i = 0; i < output->count; i++) {
+        VALUE string = string_at(output, i);
+        Check_Type(string, T_STRING);
+        bytes += (size_t)RSTRING_LEN(string);
+    }
+    return bytes;
+}
+
+size_t heddle_output_write(heddle_handle *handle, VALUE data, int64_t timeout)
+{
+    output output = {.handle = handle, .data = data, .buffer = Qnil};
+    output.count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
+    writable_connection(handle);
+    size_t bytes = count_bytes(&output);
+
+    struct iovec few[PIECES_ON_STACK];
+    if (output.count <= PIECES_ON_STACK) {
+        send_all(&output, few, PIECES_ON_STACK, timeout);
+    } else {
+        VALUE buffer;
+        int most = output.count < IOV_MAX ? (int)output.count : IOV_MAX;
+        struct iovec *many = rb_alloc_tmp_buffer(&buffer, most * (long)sizeof(*many));
+        send_all(&output, many, most, timeout);
+        rb_free_tmp_buffer(&buffer);
+    }
+    if (output.held)
+        rb_free_tmp_buffer(&output.buffer);
+    RB_GC_GUARD(data);
+    return bytes;
+}
+
+/* -- files ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_handle *handle;
+    int fd;
+    off_t offset;
+    size_t left;
+} file_output;
+
+/* Through our memory, where the system or this transport can't do without. */
+static ssize_t copy_piece(heddle_connection *connection, file_output *output)
+{
+    char *scratch = heddle_sockets_scratch(connection->sockets);
+    size_t size = output->left < HEDDLE_SCRATCH ? output->left : HEDDLE_SCRATCH;
+    ssize_t bytes = pread(output->fd, scratch, size, output->offset);
+    if (bytes < 0)
+        rb_sys_fail("reading the file to be sent");
+    if (bytes == 0)
+        return 0;
+    struct iovec piece = {.iov_base = scratch, .iov_len = (size_t)bytes};
+    ssize_t sent = connection->transport.operations->send(&connection->transport, &piece, 1);
+    if (sent > 0)
+        output->offset += sent;
+    return check(connection, sent);
+}
+
+/* Bytes, 0 at the end of the file, or -EAGAIN. */
+static ssize_t send_piece(heddle_connection *connection, file_output *output)
+{
+#ifdef __linux__
+    if (connection->transport.operations == &heddle_plain_transport) {
+        ssize_t sent;
+        do {
+            sent = sendfile(connection->transport.fd, output->fd, &output->offset, output->left);
+        } while (sent < 0 && errno == EINTR);
+        if (sent >= 0)
+            return sent;
+        if (errno != EINVAL && errno != ENOSYS)
+            return check(connection, -errno);
+    }
+#endif
+    return copy_piece(connection, output);
+}
+
+void heddle_output_sendfile(heddle_handle *handle, VALUE file, off_t offset, size_t length, int64_t timeout)
+{
+    file_output output = {.handle = handle, .fd = rb_io_descriptor(file), .offset = offset, .left = length};
+    struct stat status;
+    writable_connection(handle);
+    if (fstat(output.fd, &status) != 0)
+        rb_sys_fail("the file to be sent");
+    if (!S_ISREG(status.st_mode))
+        rb_raise(rb_eArgError, "only regular files can be sent, use write for others");
+    while (output.left > 0) {
+        heddle_connection *connection = open_connection(handle);
+        if (rb_io_descriptor(file) != output.fd)
+            rb_raise(rb_eIOError, "the file was reopened while it was being sent");
+        heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);
+        ssize_t sent = send_piece(connection, &output);
+        if (sent == 0)
+            rb_raise(rb_eEOFError, "the file ends %zu bytes before what was to be sent of it", output.left);
+        if (sent > 0)
+            output.left -= (size_t)sent;
+        else
+            wait_for_room(handle, timeout);
+    }
+    RB_GC_GUARD(file);
+}

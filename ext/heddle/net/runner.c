@@ -1,0 +1,382 @@
+#include "net/runner.h"
+
+#include "net/sockets.h"
+#include "net/wipe.h"
+
+static VALUE runner_class;
+static ID id_report_failure;
+
+struct heddle_runner {
+    heddle_sockets *sockets;
+    VALUE object; /* of the sockets */
+    heddle_fiber *fiber; /* NULL once it has ended */
+    heddle_park *park;   /* at rest */
+    heddle_runner *next; /* of those at rest */
+    unsigned uses;
+    bool called; /* it is the one that is coming */
+    bool ending;
+};
+
+static void runner_mark(void *runner)
+{
+    rb_gc_mark(((heddle_runner *)runner)->object);
+}
+
+static size_t runner_size(const void *runner)
+{
+    return sizeof(heddle_runner);
+}
+
+static const rb_data_type_t runner_type = {
+    .wrap_struct_name = "Heddle::Net::Runner",
+    .function = {.dmark = runner_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = runner_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* -- those at rest ----------------------------------------------------------------------------------------------- */
+
+static void set_trim_timer(heddle_sockets *sockets);
+
+static void put_to_rest(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    runner->next = runners->resting;
+    runners->resting = runner;
+    runners->resting_count++;
+    set_trim_timer(runner->sockets);
+}
+
+static heddle_runner *take_rested(heddle_runners *runners)
+{
+    heddle_runner *runner = runners->resting;
+    if (!runner)
+        return NULL;
+    runners->resting = runner->next;
+    runners->resting_count--;
+    if (runners->least_resting > runners->resting_count)
+        runners->least_resting = runners->resting_count;
+    return runner;
+}
+
+/* It was woken by something else than a call. */
+static void take_out(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    for (heddle_runner **link = &runners->resting; *link; link = &(*link)->next) {
+        if (*link == runner) {
+            *link = runner->next;
+            runners->resting_count--;
+            return;
+        }
+    }
+}
+
+static void let_go(heddle_sockets *sockets, size_t count)
+{
+    while (count-- > 0 && sockets->runners.resting) {
+        heddle_runner *runner = take_rested(&sockets->runners);
+        runner->ending = true;
+        heddle_park_wake(runner->park);
+    }
+}
+
+/* Those that have rested all the time since the last look are more than are needed. */
+static void trim(heddle_timer *timer)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
+    heddle_runners *runners = &sockets->runners;
+    size_t spare = runners->resting_count - HEDDLE_RUNNERS_AT_REST;
+    if (runners->resting_count > HEDDLE_RUNNERS_AT_REST)
+        let_go(sockets, runners->least_resting < spare ? runners->least_resting : spare);
+    set_trim_timer(sockets);
+}
+
+static void set_trim_timer(heddle_sockets *sockets)
+{
+    heddle_runners *runners = &sockets->runners;
+    if (runners->trim.place || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
+        return;
+    runners->least_resting = runners->resting_count;
+    runners->trim.fn = trim;
+    runners->trim.deadline = heddle_deadline(HEDDLE_RUNNERS_TRIM);
+    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory they stay */
+}
+
+void heddle_runners_dismiss(heddle_sockets *sockets)
+{
+    if (!sockets->loop->closed)
+        let_go(sockets, sockets->runners.resting_count);
+}
+
+/* -- calling one ------------------------------------------------------------------------------------------------- */
+
+static void retry(heddle_timer *timer)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
+    if (sockets->ready.count)
+        heddle_runners_call(sockets);
+}
+
+/* No fiber can be had now: what is ready waits. */
+static void call_later(heddle_sockets *sockets)
+{
+    heddle_timer *timer = &sockets->runners.retry;
+    sockets->runners.coming = false;
+    if (timer->place)
+        return;
+    timer->fn = retry;
+    timer->deadline = heddle_deadline(HEDDLE_RUNNERS_RETRY);
+    heddle_timer_heap_push(&sockets->loop->timers, timer);
+}
+
+static VALUE spawn(VALUE data)
+{
+    heddle_sockets *sockets = (heddle_sockets *)data;
+    heddle_runner *runner;
+    VALUE job = TypedData_Make_Struct(runner_class, heddle_runner, &runner_type, runner);
+    runner->sockets = sockets;
+    runner->object = sockets->attachment.object;
+    runner->called = true;
+    runner->fiber = heddle_fiber_spawn(sockets->loop, job);
+    heddle_fiber_enqueue(runner->fiber);
+    return Qnil;
+}
+
+void heddle_runners_call(heddle_sockets *sockets)
+{
+    heddle_runners *runners = &sockets->runners;
+    if (runners->coming || sockets->closed)
+        return;
+    runners->coming = true;
+    heddle_runner *runner = take_rested(runners);
+    if (runner) {
+        runner->called = true;
+        heddle_park_wake(runner->park);
+        return;
+    }
+    int state = 0;
+    rb_protect(spawn, (VALUE)sockets, &state);
+    if (state) {
+        rb_set_errinfo(Qnil);
+        call_later(sockets);
+    }
+}
+
+void heddle_runners_start(heddle_sockets *sockets, bool pooled)
+{
+    sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
+}
+
+/* -- serving ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_sockets *sockets;
+    heddle_connection *connection;
+    VALUE handle;
+} service;
+
+static VALUE call_block(VALUE data)
+{
+    service *one = (service *)data;
+    one->handle = heddle_connection_handle(one->connection);
+    return rb_proc_call_with_block(one->sockets->block, 1, &one->handle, Qnil);
+}
+
+typedef struct {
+    heddle_runner *runner;
+    VALUE error;
+} failure;
+
+static VALUE report(VALUE data)
+{
+    failure *one = (failure *)data;
+    heddle_runner *runner = one->runner;
+    return rb_funcall(runner->sockets->scheduler, id_report_failure, 2, runner->fiber->fiber, one->error);
+}
+
+static bool is_exception(VALUE error)
+{
+    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
+}
+
+static VALUE cancelled_class(void)
+{
+    return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
+}
+
+/* 0 when the fiber can go on; what is to be raised in the loop otherwise. */
+static int settle(heddle_runner *runner, int state)
+{
+    VALUE error = rb_errinfo();
+    if (!is_exception(error))
+        return state; /* a thread or fiber is being killed, or a throw has left the block */
+    if (RTEST(rb_obj_is_kind_of(error, rb_eStandardError))) {
+        failure one = {.runner = runner, .error = error};
+        int failed = 0;
+        rb_protect(report, (VALUE)&one, &failed);
+    } else if (!RTEST(rb_obj_is_kind_of(error, cancelled_class()))) {
+        return state;
+    } else {
+        runner->ending = true;
+    }
+    rb_set_errinfo(Qnil);
+    return 0;
+}
+
+static int serve(heddle_runner *runner, heddle_connection *connection)
+{
+    heddle_sockets *sockets = runner->sockets;
+    service one = {.sockets = sockets, .connection = connection};
+    int state = 0;
+    runner->uses++;
+    sockets->running++;
+    rb_protect(call_block, (VALUE)&one, &state);
+    if (state)
+        state = settle(runner, state);
+    heddle_connection *left = one.handle ? heddle_connection_of(one.handle) : connection;
+    if (left)
+        heddle_sockets_close_connection(left);
+    RB_GC_GUARD(one.handle);
+    return state;
+}
+
+/* The next one that nobody else has taken. */
+static heddle_connection *claim(heddle_sockets *sockets)
+{
+    for (;;) {
+        heddle_connection *connection = heddle_ready_list_take(&sockets->ready);
+        if (!connection)
+            return NULL;
+        if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
+            return connection;
+    }
+}
+
+/*
+ * Serves what is ready now; what becomes ready meanwhile comes after everybody else's turn. If the block waits,
+ * somebody else has to take over the rest: called beforehand, and for nothing when it doesn't wait.
+ */
+static int serve_share(heddle_runner *runner)
+{
+    heddle_sockets *sockets = runner->sockets;
+    for (size_t share = sockets->ready.count; share > 0 && !runner->ending; share--) {
+        heddle_connection *connection = claim(sockets);
+        if (!connection)
+            break;
+        if (sockets->ready.count)
+            heddle_runners_call(sockets);
+        int state = serve(runner, connection);
+        if (state || sockets->closed)
+            return state;
+        if (runner->uses >= sockets->runners.uses) {
+            runner->ending = true;
+            break;
+        }
+        state = heddle_wipe(runner->fiber);
+        if (state)
+            return state;
+    }
+    return 0;
+}
+
+/* -- resting ----------------------------------------------------------------------------------------------------- */
+
+static VALUE wait_for_call(VALUE data)
+{
+    heddle_runner *runner = (heddle_runner *)data;
+    put_to_rest(runner);
+    heddle_park_rest(runner->park);
+    heddle_park_wait(runner->park);
+    return Qnil;
+}
+
+static int rest(heddle_runner *runner)
+{
+    heddle_park park;
+    int state = 0;
+    heddle_park_enter(runner->sockets->loop, &park);
+    runner->park = &park;
+    rb_protect(wait_for_call, (VALUE)runner, &state);
+    if (!runner->called && !runner->sockets->abandoned)
+        take_out(runner);
+    heddle_park_leave(&park);
+    runner->park = NULL;
+    if (state && is_exception(rb_errinfo())) {
+        rb_set_errinfo(Qnil); /* a cancellation, or something that was meant for whom it served before */
+        runner->ending = true;
+        state = 0;
+    }
+    return state;
+}
+
+static void arrived(heddle_runner *runner)
+{
+    if (runner->called)
+        runner->sockets->runners.coming = false;
+    runner->called = false;
+}
+
+static int run(heddle_runner *runner)
+{
+    heddle_sockets *sockets = runner->sockets;
+    int state = heddle_wipe(runner->fiber); /* its storage is a copy of whoever's that called it */
+    while (!state) {
+        arrived(runner);
+        state = serve_share(runner);
+        if (state || runner->ending || sockets->closed)
+            break;
+        if (sockets->ready.count)
+            heddle_runners_call(sockets);
+        state = rest(runner);
+    }
+    arrived(runner);
+    return state;
+}
+
+/* What its fiber runs. */
+static VALUE runner_call(VALUE self)
+{
+    heddle_runner *runner;
+    TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
+    int state = run(runner);
+    runner->fiber = NULL;
+    if (runner->sockets->ready.count)
+        heddle_runners_call(runner->sockets);
+    if (state)
+        rb_jump_tag(state);
+    RB_GC_GUARD(self);
+    return Qnil;
+}
+
+/* The scheduler ends all fibers. */
+static VALUE runner_cancel(VALUE self)
+{
+    heddle_runner *runner;
+    TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
+    if (!runner->fiber)
+        return Qnil;
+    runner->ending = true;
+    heddle_fiber_interrupt(runner->fiber, rb_class_new_instance(0, NULL, cancelled_class()));
+    return Qnil;
+}
+
+/* There was no stack for its fiber. */
+static VALUE runner_unstarted(VALUE self, VALUE error)
+{
+    heddle_runner *runner;
+    TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
+    runner->fiber = NULL;
+    call_later(runner->sockets);
+    return Qnil;
+}
+
+void Init_heddle_runner(VALUE net)
+{
+    id_report_failure = rb_intern("report_failure");
+    runner_class = rb_define_class_under(net, "Runner", rb_cObject);
+    rb_undef_alloc_func(runner_class);
+    rb_define_method(runner_class, "call", runner_call, 0);
+    rb_define_method(runner_class, "cancel", runner_cancel, 0);
+    rb_define_method(runner_class, "unstarted", runner_unstarted, 1);
+    rb_funcall(net, rb_intern("private_constant"), 1, ID2SYM(rb_intern("Runner")));
+}

@@ -1,0 +1,40 @@
+#ifndef HEDDLE_RUNNER_H
+#define HEDDLE_RUNNER_H
+
+/*
+ * The fibers that serve connections. A runner takes one ready connection after another; while nothing is ready it
+ * rests. As soon as one waits for something else, another takes over what is ready.
+ */
+
+#include "net/connection.h"
+
+enum {
+    HEDDLE_RUNNER_USES = 1000,   /* then its fiber is retired */
+    HEDDLE_RUNNERS_AT_REST = 4,  /* that many are kept for ever, the others while they are used */
+};
+
+/* How often runners that nobody has needed since are let go. */
+#define HEDDLE_RUNNERS_TRIM INT64_C(250000000)
+
+/* When to try again after there was no room for another fiber. */
+#define HEDDLE_RUNNERS_RETRY INT64_C(50000000)
+
+typedef struct heddle_runner heddle_runner;
+
+typedef struct {
+    heddle_runner *resting; /* the last one to rest first: its stack is still in the caches */
+    size_t resting_count, least_resting;
+    bool coming;            /* one is about to look at the ready list */
+    unsigned uses;          /* how many connections a fiber serves, HEDDLE_RUNNER_USES or 1 */
+    heddle_timer trim, retry;
+} heddle_runners;
+
+void heddle_runners_start(heddle_sockets *sockets, bool pooled);
+/* Something is on the ready list: sees to it that somebody comes. Never raises. */
+void heddle_runners_call(heddle_sockets *sockets);
+/* Those at rest end. */
+void heddle_runners_dismiss(heddle_sockets *sockets);
+
+void Init_heddle_runner(VALUE net);
+
+#endif

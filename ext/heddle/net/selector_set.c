@@ -1,0 +1,126 @@
+#include "net/sockets.h"
+
+#include <errno.h>
+
+/*
+ * For systems without epoll: each connection brings two waiters along, one for each direction, and each listener has
+ * one; they are armed one-shot in the loop's selector while somebody wants to know.
+ */
+
+static void arm(heddle_socket_set *set, heddle_waiter *waiter)
+{
+    if (waiter->armed)
+        return;
+    int result = heddle_loop_arm(set->sockets->loop, waiter);
+    if (result != 0)
+        waiter->fn(waiter, result, HEDDLE_COMPLETION); /* known at once, and not counted as armed */
+}
+
+static heddle_connection *connection_of(heddle_waiter *waiter, heddle_direction direction)
+{
+    return (heddle_connection *)((char *)(waiter - direction) - offsetof(heddle_connection, waiters));
+}
+
+static void told(heddle_waiter *waiter, heddle_direction direction, int result, uint32_t flags)
+{
+    heddle_connection *connection = connection_of(waiter, direction);
+    heddle_sockets *sockets = connection->sockets;
+    if (!(flags & HEDDLE_COMPLETION))
+        heddle_loop_disarmed(sockets->loop);
+    uint8_t ready = direction == HEDDLE_READING ? HEDDLE_HAS_INPUT : HEDDLE_HAS_ROOM;
+    heddle_sockets_event(sockets, connection, result < 0 ? ready | HEDDLE_BROKEN : ready);
+}
+
+static void readable(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    told(waiter, HEDDLE_READING, result, flags);
+}
+
+static void writable(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    told(waiter, HEDDLE_WRITING, result, flags);
+}
+
+static void acceptable(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    heddle_listener *listener = (heddle_listener *)((char *)waiter - offsetof(heddle_listener, waiter));
+    heddle_sockets *sockets = listener->sockets;
+    if (!(flags & HEDDLE_COMPLETION))
+        heddle_loop_disarmed(sockets->loop);
+    sockets->set.unaccepted = true;
+    heddle_sockets_come_back(sockets);
+}
+
+static int selector_set_open(heddle_socket_set *set)
+{
+    return 0;
+}
+
+static void selector_set_close(heddle_socket_set *set)
+{
+}
+
+static int selector_set_add(heddle_socket_set *set, heddle_connection *connection)
+{
+    int fd = connection->transport.fd;
+    connection->waiters[HEDDLE_READING] = (heddle_waiter){.fn = readable, .fd = fd, .events = HEDDLE_READABLE};
+    connection->waiters[HEDDLE_WRITING] = (heddle_waiter){.fn = writable, .fd = fd, .events = HEDDLE_WRITABLE};
+    return 0;
+}
+
+static void selector_set_remove(heddle_socket_set *set, heddle_connection *connection, bool closing)
+{
+    heddle_loop *loop = set->sockets->loop;
+    if (loop->closed)
+        return;
+    heddle_loop_disarm(loop, &connection->waiters[HEDDLE_READING]);
+    heddle_loop_disarm(loop, &connection->waiters[HEDDLE_WRITING]);
+}
+
+static void selector_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+{
+    arm(set, &connection->waiters[direction]);
+}
+
+static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener)
+{
+    if (listener->waiter.armed)
+        return 0;
+    listener->waiter = (heddle_waiter){.fn = acceptable, .fd = listener->fd, .events = HEDDLE_READABLE};
+    int result = heddle_loop_arm(set->sockets->loop, &listener->waiter);
+    if (result > 0)
+        acceptable(&listener->waiter, result, HEDDLE_COMPLETION);
+    return result < 0 ? result : 0;
+}
+
+static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *listener)
+{
+    if (!set->sockets->loop->closed)
+        heddle_loop_disarm(set->sockets->loop, &listener->waiter);
+}
+
+static void selector_set_resume(heddle_socket_set *set)
+{
+    heddle_sockets *sockets = set->sockets;
+    if (!set->unaccepted)
+        return;
+    set->unaccepted = heddle_listeners_accept(sockets);
+    if (set->unaccepted)
+        heddle_sockets_come_back(sockets);
+    else if (!sockets->paused)
+        heddle_listeners_rearm(sockets);
+}
+
+const heddle_socket_set_operations heddle_selector_set = {
+    .name = "selector",
+    .waiters = 2,
+    .open = selector_set_open,
+    .close = selector_set_close,
+    .abandon = selector_set_close,
+    .add = selector_set_add,
+    .remove = selector_set_remove,
+    .want = selector_set_want,
+    .listen = selector_set_listen,
+    .unlisten = selector_set_unlisten,
+    .resume = selector_set_resume,
+};

@@ -1,0 +1,93 @@
+#ifndef HEDDLE_SOCKETS_H
+#define HEDDLE_SOCKETS_H
+
+/* The server's sockets of one worker: listeners, connections, and who serves them. One loop owns them. */
+
+#include "net/connection.h"
+#include "net/fork_guard.h"
+#include "net/listener.h"
+#include "net/ready_list.h"
+#include "net/runner.h"
+#include "net/socket_set.h"
+
+/* Epoll events name a place and its generation, never an address: a descriptor that a child process still holds
+ * may bring events of a connection that is gone. */
+typedef struct {
+    heddle_connection *connection;
+    uint32_t generation;
+    uint32_t next_free;
+} heddle_place;
+
+/* Not part of the record, which may be gone before it is opened. */
+typedef struct {
+    heddle_letter base;
+    heddle_sockets *sockets; /* NULL: closed meanwhile */
+} heddle_sockets_letter;
+
+struct heddle_sockets {
+    heddle_loop *loop;
+    heddle_attachment attachment; /* … to the loop: our own object */
+    VALUE scheduler;
+    VALUE block;
+    heddle_socket_set set;
+    heddle_fork_guard fork_guard;
+    heddle_sockets_letter *letter; /* posted, and not opened yet: makes the loop come back in its next turn */
+    bool opened, closed;
+    bool abandoned; /* this is a child process, they are its parent's */
+    bool draining;  /* who becomes idle is closed */
+
+    heddle_place *places;
+    uint32_t place_count, free_place;
+    heddle_ready_list ready;
+
+    heddle_listener *listeners;
+    uint8_t paused; /* HEDDLE_PAUSED_… */
+    heddle_timer back_off;
+
+    heddle_idle_wheel wheel;
+    heddle_timer wheel_timer;
+    int64_t idle_timeout; /* ns, < 0: none */
+
+    heddle_runners runners;
+    char *scratch; /* what recv fills before it becomes a String */
+
+    size_t connections, running, max_connections;
+    uint64_t accepted, closed_idle, accept_failures;
+};
+
+enum {
+    HEDDLE_SCRATCH = 65536,
+};
+
+void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled);
+/* Raises when it is closed, or used on another thread or in a child process. */
+void heddle_sockets_check(heddle_sockets *sockets);
+/* An accepted socket, which is ours from now on. 0 or -errno (then it is still the caller's). */
+int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                       uint8_t ready);
+/* What is at this place, NULL when that one is gone. */
+heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
+uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
+/* The set has heard something. Callable from a selector's callback. */
+void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
+/* The loop's next turn begins with `resume` of the set. */
+void heddle_sockets_come_back(heddle_sockets *sockets);
+
+/* HEDDLE_SCRATCH bytes that nobody counts on after a wait; raises NoMemoryError. */
+char *heddle_sockets_scratch(heddle_sockets *sockets);
+
+/* Ends it, whatever its state; the record is gone. */
+void heddle_sockets_close_connection(heddle_connection *connection);
+/* The same, but the descriptor lives on: returned. */
+int heddle_sockets_detach(heddle_connection *connection);
+/* It has been served and waits for the next request. It may be gone afterwards. */
+void heddle_sockets_rest(heddle_connection *connection);
+void heddle_sockets_shutdown_idle(heddle_sockets *sockets);
+void heddle_sockets_close(heddle_sockets *sockets);
+/* By the garbage collector: the loop may be gone already. */
+void heddle_sockets_free(heddle_sockets *sockets);
+size_t heddle_sockets_memory_size(const heddle_sockets *sockets);
+
+void Init_heddle_sockets(VALUE net);
+
+#endif

@@ -1,0 +1,58 @@
+#include "net/transport.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* macOS: SO_NOSIGPIPE is set where the socket is accepted */
+#endif
+
+static ssize_t plain_recv(heddle_transport *transport, void *memory, size_t size)
+{
+    ssize_t result;
+    do {
+        result = recv(transport->fd, memory, size, MSG_DONTWAIT);
+    } while (result < 0 && errno == EINTR);
+    if (result >= 0)
+        return result;
+    return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+static ssize_t plain_send(heddle_transport *transport, const struct iovec *pieces, int count)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+    ssize_t result;
+    do {
+        result = sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (result < 0 && errno == EINTR);
+    if (result >= 0)
+        return result;
+    return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+static size_t plain_pending(heddle_transport *transport)
+{
+    (void)transport;
+    return 0;
+}
+
+static int plain_shutdown(heddle_transport *transport)
+{
+    return shutdown(transport->fd, SHUT_WR) == 0 ? 0 : -errno;
+}
+
+static int plain_detach(heddle_transport *transport)
+{
+    int fd = transport->fd;
+    transport->fd = -1;
+    return fd;
+}
+
+const heddle_transport_operations heddle_plain_transport = {
+    .name = "plain",
+    .recv = plain_recv,
+    .send = plain_send,
+    .pending = plain_pending,
+    .shutdown = plain_shutdown,
+    .detach = plain_detach,
+};

@@ -1,0 +1,83 @@
+#ifndef HEDDLE_TRANSPORT_H
+#define HEDDLE_TRANSPORT_H
+
+/*
+ * Where a connection's bytes come from and go to. The kinds differ in their table of operations; a plain one is a
+ * stream socket. Nothing here waits: what can't be done now answers -EAGAIN. No Ruby here.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+typedef struct heddle_transport heddle_transport;
+
+typedef struct {
+    const char *name;
+    /* Bytes, 0 at the end of input, or -errno. */
+    ssize_t (*recv)(heddle_transport *transport, void *memory, size_t size);
+    /* Bytes taken, maybe fewer than offered, or -errno; never a signal. */
+    ssize_t (*send)(heddle_transport *transport, const struct iovec *pieces, int count);
+    /* Bytes that were taken from the socket and not handed out by recv. */
+    size_t (*pending)(heddle_transport *transport);
+    /* Ends the output; the input goes on. 0 or -errno. */
+    int (*shutdown)(heddle_transport *transport);
+    /* Gives up the descriptor without closing it; the transport is over. */
+    int (*detach)(heddle_transport *transport);
+} heddle_transport_operations;
+
+/* Who may touch it. Changed by compare-and-swap only: threads other than the loop's may want it too. */
+enum {
+    HEDDLE_OWNER_IDLE,    /* nobody serves it */
+    HEDDLE_OWNER_RUNNING, /* a runner of this loop */
+    HEDDLE_OWNER_HANDOFF, /* about to go to another process */
+    HEDDLE_OWNER_CLOSED,
+};
+
+/* What the kernel has told of it and nobody has used up. */
+enum {
+    HEDDLE_HAS_INPUT = 1,  /* cleared by a recv that took less than it could */
+    HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
+    HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
+    HEDDLE_HUNG_UP = 8,    /* both directions are over */
+    HEDDLE_BROKEN = 16,    /* a reset or another error */
+};
+
+struct heddle_transport {
+    const heddle_transport_operations *operations;
+    int fd;
+    _Atomic uint8_t owner;
+    _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
+};
+
+extern const heddle_transport_operations heddle_plain_transport;
+
+static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
+{
+    return atomic_compare_exchange_strong(&transport->owner, &from, to);
+}
+
+static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
+{
+    return atomic_load_explicit(&transport->owner, memory_order_acquire);
+}
+
+static inline void heddle_transport_note(heddle_transport *transport, uint8_t ready)
+{
+    atomic_fetch_or(&transport->ready, ready);
+}
+
+static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
+{
+    atomic_fetch_and(&transport->ready, (uint8_t)~ready);
+}
+
+static inline bool heddle_transport_has(const heddle_transport *transport, uint8_t ready)
+{
+    return atomic_load_explicit(&transport->ready, memory_order_acquire) & ready;
+}
+
+#endif

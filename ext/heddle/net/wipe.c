@@ -1,0 +1,59 @@
+#include "net/wipe.h"
+
+static VALUE fiber_class;
+static ID id_storage, id_store, id_keys;
+
+static int drop_from_storage(VALUE key, VALUE value, VALUE data)
+{
+    rb_funcall(fiber_class, id_store, 2, key, Qnil); /* nil deletes; Fiber#storage= would warn */
+    return ST_CONTINUE;
+}
+
+/* What `storage` answers is a copy, which can be walked while the entries go. */
+static void wipe_storage(VALUE fiber)
+{
+    VALUE storage = rb_funcall(fiber, id_storage, 0);
+    if (RB_TYPE_P(storage, T_HASH) && RHASH_SIZE(storage))
+        rb_hash_foreach(storage, drop_from_storage, Qnil);
+}
+
+static void wipe_locals(VALUE thread)
+{
+    VALUE keys = rb_funcall(thread, id_keys, 0);
+    for (long i = 0; i < RARRAY_LEN(keys); i++)
+        rb_thread_local_aset(thread, SYM2ID(rb_ary_entry(keys, i)), Qnil);
+}
+
+static void wipe_instance_variables(VALUE fiber)
+{
+    if (rb_ivar_count(fiber) == 0)
+        return;
+    VALUE names = rb_obj_instance_variables(fiber);
+    for (long i = 0; i < RARRAY_LEN(names); i++)
+        rb_obj_remove_instance_variable(fiber, rb_ary_entry(names, i));
+}
+
+static VALUE wipe(VALUE fiber)
+{
+    wipe_storage(fiber);
+    wipe_locals(rb_thread_current());
+    wipe_instance_variables(fiber);
+    return Qnil;
+}
+
+int heddle_wipe(heddle_fiber *fiber)
+{
+    int state = 0;
+    fiber->interrupt = Qundef;
+    fiber->alarm = false;
+    rb_protect(wipe, fiber->fiber, &state);
+    return state;
+}
+
+void Init_heddle_wipe(void)
+{
+    fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
+    id_storage = rb_intern("storage");
+    id_store = rb_intern("[]=");
+    id_keys = rb_intern("keys");
+}

@@ -1,0 +1,14 @@
+#ifndef HEDDLE_WIPE_H
+#define HEDDLE_WIPE_H
+
+#include "scheduler/loop.h"
+
+/*
+ * Takes from the current fiber what one use must not see of another: its storage, fiber-locals, instance variables,
+ * and an interrupt that has not struck. 0, or the state of what was raised.
+ */
+int heddle_wipe(heddle_fiber *fiber);
+
+void Init_heddle_wipe(void);
+
+#endif

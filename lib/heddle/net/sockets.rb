@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "heddle/scheduler"
+
+module Heddle
+  module Net
+    # The sockets of a server: listeners, and connections that cost no fiber while nothing comes from them.
+    #
+    #   scheduler = Heddle::Scheduler.new
+    #   sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
+    #     connection.write(connection.read_partial(4096).upcase)
+    #     connection.idle!
+    #   end
+    #   sockets.listen(TCPServer.new("localhost", 0))
+    #
+    # The block is called with a {Connection} whenever an idle one has something to be read, in a fiber of the loop.
+    # It ends with `idle!` (the connection waits for more), `detach` (it is somebody else's) or a closed connection;
+    # one that is left as it is gets closed. A StandardError that leaves the block is reported as any fiber's.
+    #
+    # Sockets don't keep the loop running: some fiber does, say one that waits for a signal to stop. Everything but
+    # the counters belongs to the loop's thread. A forked child has no part in them: its copies are closed.
+    class Sockets
+      # @param scheduler [Scheduler]
+      # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, up to 64 ms late;
+      #   nil: never
+      # @param max_connections [Integer, nil] accept no more than so many at a time; the others wait in the kernel
+      # @param fiber_pool [Boolean] whether a fiber serves many connections, one after the other: its storage, locals
+      #   and instance variables are wiped in between. false: a fresh fiber each time the block is called
+      # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
+      #   selector); nil: the first one that the system has
+      # @yieldparam connection [Connection]
+      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, &block)
+        raise ArgumentError, "Sockets.new needs a block: what to do with a connection" unless block
+        if max_connections && max_connections < 1
+          raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
+        end
+
+        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s)
+      end
+
+      # @return [String]
+      def inspect
+        "#<#{self.class} connections=#{connections} running=#{running}#{" closed" if closed?}>"
+      end
+    end
+  end
+end
