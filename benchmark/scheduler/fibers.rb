@@ -29,7 +29,7 @@ module Bench
 
       def start(contestant, count)
         finished = 0
-        contestant.run { count.times { contestant.spawn { finished += 1 } } }
+        contestant.run { count.times { contestant.spawn_brief { finished += 1 } } }
         finished
       end
     end

@@ -45,7 +45,10 @@ module Bench
     end
 
     # Starts a concurrent piece of work. Within `run`.
-    def spawn(&block) = Fiber.schedule(&block)
+    def spawn(&) = Fiber.schedule(&)
+
+    # The same for work that never waits.
+    def spawn_brief(&) = spawn(&)
 
     # @return [Object, nil] a new queue of the library's own that answers push and pop, nil where it has none
     def own_queue = nil

@@ -16,7 +16,15 @@ module Bench
 
       # In a thread of its own: on the main thread it uses libev's default loop, whose count of watchers is one too low
       # after a scheduler was closed, so that the second scheduler of a process never returns.
-      def run(&block) = Thread.new { super(&block) }.tap { |thread| thread.report_on_exception = false }.join
+      def run(&block)
+        @fibers = []
+        Thread.new { super(&block) }.tap { |thread| thread.report_on_exception = false }.join
+      end
+
+      # It does not mark the fibers that wait in it, and crashes when one was collected: they are kept alive here.
+      def spawn(&) = @fibers << Fiber.schedule(&)
+
+      def spawn_brief(&) = Fiber.schedule(&)
     end
   end
 end
