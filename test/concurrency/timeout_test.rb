@@ -123,21 +123,6 @@ class TimeoutTest < Minitest::Test
     assert_raises(KeyError) { in_loop { Heddle.timeout(10) { raise KeyError } } }
   end
 
-  def test_many_at_once_strike_in_order_of_their_time
-    order = []
-    in_loop do
-      [0.03, 0.01, 0.02, 0.005].each do |limit|
-        Heddle.async do
-          Heddle.timeout(limit) { forever }
-        rescue Heddle::TimeoutError
-          order << limit
-        end
-      end
-    end
-
-    assert_equal [0.005, 0.01, 0.02, 0.03], order
-  end
-
   def test_timeout_of_ruby_works_beside_it
     in_loop do
       assert_raises(Timeout::Error) { Timeout.timeout(0.01) { Heddle.timeout(10) { forever } } }

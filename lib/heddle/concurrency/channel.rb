@@ -92,8 +92,12 @@ module Heddle
     # @return [self]
     def each
       until @closed && !item?
-        found = self.class.await([self], nil) or break unless item?
-        yield(found ? found.last : pop)
+        if item?
+          yield pop
+        else
+          _, item = self.class.await([self], nil) || break
+          yield item
+        end
       end
       self
     end

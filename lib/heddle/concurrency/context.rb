@@ -68,6 +68,14 @@ module Heddle
         @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@clock) }
       end
 
+      # Cancels what the root task doesn't answer for.
+      def cancel_strangers
+        each_fiber do |fiber, job,|
+          @scheduler.interrupt(fiber, Cancelled.new("everything else has ended")) unless job.is_a?(Task)
+        end
+        @strays&.children&.each(&:cancel)
+      end
+
       # The task that stands for this fiber, if it has a scope open.
       def guest(fiber) = @guests[fiber]
     end

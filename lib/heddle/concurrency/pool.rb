@@ -66,19 +66,18 @@ module Heddle
     # @raise (see #acquire)
     def with(timeout: nil)
       resource = acquire(timeout: timeout)
+      fit = true # also when the block is left by break, return or throw
       begin
-        value = yield resource
+        yield resource
       rescue StandardError
-        healthy?(resource) ? release(resource) : discard(resource)
+        fit = false
+        fit = healthy?(resource)
         raise
       rescue Exception
-        discard(resource)
+        fit = false
         raise
-      else
-        release(resource)
-        value
       ensure
-        release(resource) if @busy.key?(resource) # left by break, return or throw
+        fit ? release(resource) : discard(resource)
       end
     end
 
@@ -219,20 +218,20 @@ module Heddle
     def take_idle
       while (resource, since = @idle.pop)
         @busy[resource] = true
-        return resource if now - since < @check_after || healthy?(resource)
-
-        discard(resource) if @busy.key?(resource)
+        fit = false
+        begin
+          fit = now - since < @check_after || healthy?(resource)
+          return resource if fit
+        ensure
+          discard(resource) unless fit # also when cancelled amid the check
+        end
       end
     end
 
-    # Cancelled amid the check, it is as good as broken.
     def healthy?(resource)
       @check.nil? || @check.call(resource)
     rescue StandardError
       false
-    rescue Exception
-      discard(resource)
-      raise
     end
 
     def lent(resource)

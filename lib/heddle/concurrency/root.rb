@@ -38,6 +38,14 @@ module Heddle
         raise_failure if failed?
         @value
       end
+
+      private
+
+      # Fibers outside the tree must not hold up the error that ends the program.
+      def settle
+        super
+        Context.of(scheduler).cancel_strangers if failed?
+      end
     end
   end
 end

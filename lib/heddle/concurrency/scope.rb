@@ -73,7 +73,7 @@ module Heddle
     end
 
     # @api private
-    def background?(child) = @children&.[](child) || false
+    def background_child?(child) = @children&.[](child) || false
 
     def to_s = "the scope of #{task}"
 

@@ -123,7 +123,7 @@ module Heddle
     def failed? = @state == :failed
 
     # @return [Boolean] true for one that its scope doesn't wait for
-    def background? = @parent ? @parent.background?(self) : false
+    def background? = @parent ? @parent.background_child?(self) : false
 
     # @return [Array<Task>] the tasks that were started in it, and in scopes inside it, and have not ended
     def children

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "heddle"
+
+module Heddle
+  module Concurrency
+    # Runs one test in a loop, for {Heddle::Minitest} and {Heddle::RSpec}: with a time limit, and with an eye on what is
+    # still there when the test is over.
+    class TestLoop
+      # Seconds that a test may take when it doesn't say.
+      TIME_LIMIT = 10
+
+      # The test is over, but not all that it started.
+      class Leak < StandardError; end
+
+      # @param name [String] what the task tree calls the test
+      # @param time_limit [Numeric] seconds
+      def initialize(name, time_limit)
+        @name = name
+        @time_limit = time_limit
+        @leak = nil
+        @expired = false
+      end
+
+      # Runs the block, which is expected to rescue what the test raises.
+      #
+      # @return [Exception, nil] what is to be reported besides: a failed task, a leak, or that the time is over
+      def run(&)
+        Heddle.run(name: @name) { watch(&) }
+        raise TimeoutError, "the test was not done within #{@time_limit} s" if @expired
+        raise Leak, @leak if @leak
+      rescue StandardError => e
+        e
+      end
+
+      private
+
+      def watch
+        Heddle.timeout(@time_limit) do |scope|
+          yield
+          @expired = scope.cancelled?
+          look_for_leaks(scope) unless @expired
+        end
+      end
+
+      def look_for_leaks(scope)
+        context = Context.of(Fiber.scheduler)
+        return if !strangers?(context) && scope.children.all?(&:background?)
+
+        @leak = "the test is over, but not what it started; wait for it or cancel it:\n#{TaskTree.new(context, lines: 3)}"
+        context.cancel_strangers
+        scope.cancel
+      end
+
+      # Fibers that were started by Fiber.schedule, or by a layer above.
+      def strangers?(context)
+        context.each_fiber { |_fiber, job,| return true unless job.is_a?(Task) }
+        context.strays.children.any?
+      end
+    end
+  end
+end

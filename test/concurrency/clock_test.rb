@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require_relative "support/loop_helpers"
+
+class ClockTest < Minitest::Test
+  # A clock whose time the test moves on.
+  class StillClock < Heddle::Concurrency::Clock
+    attr_writer :time
+
+    def now = @time ||= 0.0
+  end
+
+  # As much of a scheduler as the clock needs: runs its fiber by hand.
+  class Stage
+    def spawn(job)
+      @fiber = Fiber.new { job.call }
+    end
+
+    def park(seconds)
+      @parked = seconds
+      Fiber.yield
+    end
+
+    def unpark(_fiber)
+      @parked = nil
+    end
+
+    attr_reader :parked
+
+    def run
+      @fiber.resume if @fiber.alive?
+    end
+
+    def ended? = !@fiber.alive?
+  end
+
+  # Notes that it was called.
+  class Target
+    def initialize(name, log)
+      @name = name
+      @log = log
+    end
+
+    def ring = @log << @name
+  end
+
+  def setup
+    @stage = Stage.new
+    @clock = StillClock.new(@stage)
+    @log = []
+  end
+
+  def test_alarms_ring_in_the_order_of_their_time
+    [3, 1, 2, 0.5, 2.5].each { |seconds| add(seconds) }
+    at(0)
+    assert_in_delta 0.5, @stage.parked
+
+    at(2)
+    assert_equal [0.5, 1, 2], @log
+    at(10)
+
+    assert_equal [0.5, 1, 2, 2.5, 3], @log
+    assert_predicate @stage, :ended?
+  end
+
+  def test_removed_ones_do_not_ring_and_the_last_ends_the_fiber
+    first = add(1)
+    second = add(2)
+    at(0)
+    @clock.remove(first)
+    @clock.remove(first)
+    at(1.5)
+    assert_empty @log
+
+    @clock.remove(second)
+    @stage.run
+
+    assert_predicate @stage, :ended?
+    add(1)
+    at(3)
+    assert_equal [1], @log
+  end
+
+  def test_an_earlier_one_wakes_the_fiber
+    add(5)
+    at(0)
+    assert_in_delta 5, @stage.parked
+    add(1)
+    assert_nil @stage.parked
+  end
+
+  def test_thousands_that_come_and_go_leave_no_list_behind
+    keep = add(1_000)
+    10_000.times { |i| @clock.remove(add(10 + (i % 13))) }
+
+    assert_operator @clock.instance_variable_get(:@alarms).size, :<, 200
+    @clock.remove(keep)
+  end
+
+  private
+
+  def add(seconds) = @clock.add(seconds, Target.new(seconds, @log), :ring)
+
+  def at(time)
+    @clock.time = time
+    @stage.run
+  end
+end

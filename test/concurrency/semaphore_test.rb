@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require_relative "support/loop_helpers"
+
+class SemaphoreTest < Minitest::Test
+  include Heddle::LoopHelpers
+
+  def test_lets_only_so_many_in
+    inside = most = 0
+    in_loop do
+      semaphore = Heddle::Semaphore.new(2)
+      8.times do
+        Heddle.async do
+          semaphore.acquire do
+            most = [most, inside += 1].max
+            turns(2)
+            inside -= 1
+          end
+        end
+      end
+    end
+
+    assert_equal 2, most
+  end
+
+  def test_first_come_first_served
+    order = []
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      5.times { |i| Heddle.async { semaphore.acquire { order << i } } }
+      turns
+      assert_equal 5, semaphore.waiting
+      semaphore.release
+    end
+
+    assert_equal [0, 1, 2, 3, 4], order
+  end
+
+  def test_block_returns_its_value_and_releases_on_every_exit
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      assert_equal 1, semaphore.acquire { 1 }
+      assert_raises(KeyError) { semaphore.acquire { raise KeyError } }
+      assert_equal(2, catch(:out) { semaphore.acquire { throw :out, 2 } })
+      assert_equal 1, semaphore.free
+    end
+  end
+
+  def test_timeout_gives_up_its_place
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      assert_nil semaphore.acquire(timeout: 0.001)
+      assert_nil(semaphore.acquire(timeout: 0) { flunk })
+      assert_equal 0, semaphore.waiting
+      semaphore.release
+      assert semaphore.acquire(timeout: 0.001)
+    end
+  end
+
+  def test_cancelled_waiter_leaves_the_queue
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      victim = Heddle.async { semaphore.acquire }
+      other = Heddle.async { semaphore.acquire && :mine }
+      turns
+      victim.cancel
+      turns
+      semaphore.release
+      assert_equal :mine, other.value
+    end
+  end
+
+  def test_permit_given_to_one_that_is_cancelled_at_that_moment_is_not_lost
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      victim = Heddle.async { semaphore.acquire && flunk }
+      turns
+      semaphore.release
+      victim.cancel
+      victim.wait
+      assert_equal 1, semaphore.free
+      assert semaphore.try_acquire
+      refute semaphore.try_acquire
+    end
+  end
+
+  def test_works_in_a_nested_fiber
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      task = Heddle.async { Enumerator.new { |y| y << semaphore.acquire }.next }
+      turns
+      semaphore.release
+      assert task.value
+    end
+  end
+
+  def test_released_too_often_is_a_mistake
+    assert_raises(ThreadError) { Heddle::Semaphore.new(1).release }
+  end
+
+  def test_has_a_limit
+    [0, nil, 1.5].each { |bad| assert_raises(ArgumentError) { Heddle::Semaphore.new(bad) } }
+  end
+
+  def test_needs_no_loop_while_nobody_has_to_wait
+    semaphore = Heddle::Semaphore.new(1)
+    semaphore.acquire
+    error = assert_raises(Heddle::NoLoopError) { semaphore.acquire }
+    assert_match(/Heddle\.run/, error.message)
+  end
+
+  def test_tasks_of_two_loops_cannot_wait_for_the_same
+    semaphore = Heddle::Semaphore.new(1)
+    semaphore.acquire
+    in_loop do
+      Heddle.async { semaphore.acquire }
+      turns
+      error = Thread.new { assert_raises(ThreadError) { Heddle.run { semaphore.acquire } } }.value
+      assert_match(/another thread's loop/, error.message)
+      semaphore.release
+    end
+  end
+end
