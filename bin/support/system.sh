@@ -5,6 +5,7 @@
 . "$support/packages.sh"
 
 debian_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+apt_etc=/etc/apt
 ruby_packages="ruby3.3 ruby3.3-dev ruby3.4 ruby3.4-dev"
 
 # The suite that the machine's own sources name. Not /etc/os-release: it says 13 after a first run on Debian 12.
@@ -23,7 +24,7 @@ write_as_root() {
 add_suites() {
   local base=$1 mirror=$2 suites=experimental
   [ "$base" != bookworm ] || suites="trixie experimental"
-  write_as_root /etc/apt/sources.list.d/heddle.sources <<EOF
+  write_as_root "$apt_etc/sources.list.d/heddle.sources" <<EOF
 Types: deb
 URIs: $mirror
 Suites: $suites
@@ -34,7 +35,7 @@ EOF
   {
     [ "$base" != bookworm ] || printf 'Package: *\nPin: release n=trixie\nPin-Priority: 100\n\n'
     printf 'Package: *\nPin: release a=experimental\nPin-Priority: 1\n'
-  } | write_as_root /etc/apt/preferences.d/heddle.pref
+  } | write_as_root "$apt_etc/preferences.d/heddle.pref"
 }
 
 # Tells what an installation replaces before it does.

@@ -9,6 +9,8 @@
 #   HEDDLE_DEBUG=1             -Og -g3, assertions on (HEDDLE_DEBUG is defined)
 #   HEDDLE_SANITIZE=address,…  compiled with these sanitizers
 
+require "fileutils"
+require "open3"
 require "rbconfig"
 
 HEDDLE_PACKAGES = {
@@ -36,10 +38,12 @@ if RbConfig::CONFIG["host_os"].match?(/mswin|mingw|cygwin/)
   abort "heddle: Windows is not supported: run it under Linux (WSL counts), macOS or a BSD."
 end
 if RUBY_ENGINE != "ruby" || Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3")
-  abort "heddle: needs CRuby 3.3 or newer, this is #{RUBY_ENGINE} #{RUBY_ENGINE_VERSION}: install a newer Ruby."
+  abort "heddle: needs CRuby 3.3 or newer, this is #{RUBY_ENGINE} #{RUBY_VERSION}: install a newer Ruby."
 end
 
-compiler = RbConfig.expand((ENV["CC"] || RbConfig::MAKEFILE_CONFIG["CC"]).dup).split.first.to_s
+# mkmf itself looks past CC in the environment.
+RbConfig::CONFIG["CC"] = RbConfig::MAKEFILE_CONFIG["CC"] = ENV["CC"] if ENV["CC"]
+compiler = RbConfig::CONFIG["CC"].split.first.to_s
 unless heddle_program?(compiler)
   abort "heddle: no C compiler (#{compiler} is not on PATH), install one: #{heddle_install_command}"
 end
@@ -47,11 +51,15 @@ unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
   abort "heddle: the headers of Ruby #{RUBY_VERSION} are missing, install them: #{heddle_install_command}"
 end
 
-require "mkmf"
-
-unless try_link("int main(void) { return 0; }")
-  abort "heddle: #{compiler} can't build a program (see mkmf.log), complete it: #{heddle_install_command}"
+# Asked here, because mkmf answers with a page of options and a backtrace.
+program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"
+_, works = Open3.capture2e(*RbConfig::CONFIG["CC"].split, "-x", "c", "-", "-o", "heddle-conftest", stdin_data: program)
+FileUtils.rm_f("heddle-conftest")
+unless works.success?
+  abort "heddle: #{compiler} can't build a program, install what it lacks: #{heddle_install_command}"
 end
+
+require "mkmf"
 
 # What the system and this Ruby have. Each found one defines HAVE_…
 %w[sys/epoll.h sys/eventfd.h linux/io_uring.h sys/event.h sys/syscall.h sys/sendfile.h sys/pidfd.h].each do |header|

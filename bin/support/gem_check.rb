@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# A user's way, walked outside the checkout: the gem is built, installed into an empty GEM_HOME, and its demo and one
+# of its examples are served from there and requested. .ci/run calls it; `ruby bin/support/gem_check.rb` does too.
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+# Steps that each end the program with a message when they fail.
+class GemCheck
+  ROOT = File.expand_path("../..", __dir__)
+  GEM = ["-rrubygems/gem_runner", "-e", "Gem::GemRunner.new.run(ARGV)", "--"].freeze
+
+  def initialize(folder)
+    @folder = folder
+    @home = File.join(folder, "home")
+    @environment = { "GEM_HOME" => @home, "GEM_PATH" => @home, "RUBYOPT" => nil, "RUBYLIB" => nil,
+                     "BUNDLE_GEMFILE" => nil, "HEDDLE_NATIVE" => nil, "HEDDLE_WERROR" => nil }
+  end
+
+  def run
+    install(build)
+    scheduler_loads_no_rack
+    serve("heddle demo", ["demo"], "/" => /Heddle/i)
+    serve("examples/plain", ["serve", installed("examples/plain/config.ru")],
+          "/" => /Hello from Heddle/, "/count?to=3&pause=0" => /3/)
+  end
+
+  private
+
+  def build
+    gem = File.join(@folder, "heddle.gem")
+    ruby(*GEM, "build", "heddle.gemspec", "-o", gem, chdir: ROOT)
+    gem
+  end
+
+  def install(gem)
+    ruby(*GEM, "install", "--no-document", "--bindir", File.join(@folder, "bin"), gem)
+    names = Dir.children(File.join(@home, "gems")).map { |name| name[/\A(.*)-\d/, 1] }.sort
+    check("the gem brings rack and nothing else", names == %w[heddle rack], names.inspect)
+    check("the extension is compiled", !Dir.glob(File.join(@home, "**/heddle/heddle.#{RbConfig::CONFIG["DLEXT"]}")).empty?)
+  end
+
+  def scheduler_loads_no_rack
+    loaded = ruby("-e", 'require "heddle/scheduler"; puts $LOADED_FEATURES.grep(/rack/)')
+    check("heddle/scheduler loads no rack", loaded.strip.empty?, loaded)
+  end
+
+  def serve(title, arguments, requests)
+    command = [File.join(@folder, "bin/heddle"), *arguments, "--port", "0"]
+    Open3.popen2e(@environment, RbConfig.ruby, *command, chdir: @folder) do |input, output, process|
+      input.close
+      address = address_from(output) or check("#{title} starts", false)
+      requests.each { |path, pattern| request(title, "#{address}#{path}", pattern) }
+      Process.kill(:TERM, process.pid)
+      Thread.new { output.read }
+      check("#{title} stops in order", process.join(30) && process.value.success?, process.value.inspect)
+    ensure
+      process.alive? && Process.kill(:KILL, process.pid)
+    end
+  end
+
+  def address_from(output)
+    said = +""
+    while output.wait_readable(30) && (line = output.gets)
+      said << line
+      return Regexp.last_match(0).chomp("/") if line =~ %r{http://[^\s/]+/?}
+    end
+    warn said
+  end
+
+  def request(title, url, pattern)
+    body, status = Open3.capture2("curl", "-sS", "--fail", "--max-time", "20", url)
+    check("#{title} answers #{url}", status.success? && body.match?(pattern), body[0, 300])
+  end
+
+  def installed(path) = Dir.glob(File.join(@home, "gems/heddle-*", path)).first || check("the gem has #{path}", false)
+
+  def ruby(*command, chdir: @folder)
+    output, status = Open3.capture2e(@environment, RbConfig.ruby, *command, chdir:)
+    check(command.grep_v(/\A-/).join(" "), false, output) unless status.success?
+    output
+  end
+
+  def check(what, good, details = nil)
+    abort "gem check: NOT so: #{what}\n#{details}" unless good
+    puts "gem check: #{what}"
+  end
+end
+
+Dir.mktmpdir("heddle-gem") { |folder| GemCheck.new(folder).run }

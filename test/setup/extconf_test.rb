@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+
+# What a person reads when the extension can't be built.
+class ExtconfTest < Minitest::Test
+  EXTCONF = File.join(ROOT, "ext/heddle/extconf.rb")
+
+  def test_without_a_compiler_one_line_names_what_to_install
+    said, status = configure("CC" => "no-such-compiler")
+
+    refute_predicate status, :success?
+    assert_equal 1, said.lines.size, said
+    assert_match(/\Aheddle: no C compiler \(no-such-compiler is not on PATH\), install one: \S/, said)
+  end
+
+  def test_a_compiler_that_builds_nothing_is_told_apart
+    said, status = configure("CC" => "false")
+
+    refute_predicate status, :success?
+    assert_match(/^heddle: false can't build a program/, said)
+  end
+
+  def test_an_older_ruby_is_refused
+    said, status = configure({}, "-e", 'RUBY_VERSION = "3.2.9"; load ARGV.fetch(0)')
+
+    refute_predicate status, :success?
+    assert_equal "heddle: needs CRuby 3.3 or newer, this is ruby 3.2.9: install a newer Ruby.\n", said
+  end
+
+  def test_windows_is_refused
+    said, status = configure({}, "-rrbconfig", "-e",
+                             'RbConfig::CONFIG["host_os"] = "mingw32"; load ARGV.fetch(0)')
+
+    refute_predicate status, :success?
+    assert_equal 1, said.lines.size, said
+    assert_includes said, "Windows is not supported"
+  end
+
+  private
+
+  def configure(environment, *options)
+    Dir.mktmpdir do |folder|
+      Open3.capture2e({ "RUBYOPT" => "-W0", **environment }, RbConfig.ruby, *options, EXTCONF, chdir: folder)
+    end
+  end
+end

@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "tmpdir"
+
+# The shell functions behind bin/setup, on a machine made of temporary folders.
+class SetupScriptsTest < Minitest::Test
+  def setup
+    @folder = Dir.mktmpdir
+    @home = File.join(@folder, "home")
+    @path = File.join(@folder, "path")
+    FileUtils.mkdir_p([@home, @path])
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_the_ruby_on_path_comes_before_newer_ones_by_version_and_those_of_version_managers
+    fake_ruby(File.join(@path, "ruby"), "3.3.9")
+    fake_ruby(File.join(@path, "ruby3.4"), "3.4.2")
+    fake_ruby(File.join(@path, "ruby3.5"), "3.5.0")
+    fake_ruby(File.join(@home, ".rbenv/versions/4.0.1/bin/ruby"), "4.0.1")
+
+    assert_equal %w[3.3.9 3.5.0 3.4.2 4.0.1], found_versions
+  end
+
+  def test_one_ruby_for_each_abi
+    fake_ruby(File.join(@path, "ruby"), "3.4.1")
+    fake_ruby(File.join(@path, "ruby3.4"), "3.4.7")
+    fake_ruby(File.join(@home, ".local/share/mise/installs/ruby/3.4.9/bin/ruby"), "3.4.9")
+
+    assert_equal %w[3.4.1], found_versions
+  end
+
+  def test_older_rubies_and_what_is_no_ruby_are_passed_over
+    fake_ruby(File.join(@path, "ruby"), "3.2.9")
+    executable(File.join(@path, "ruby3.4"), "exit 1")
+    fake_ruby(File.join(@home, ".asdf/installs/ruby/3.3.1/bin/ruby"), "3.3.1")
+
+    assert_equal %w[3.3.1], found_versions
+  end
+
+  def test_a_ruby_with_headers_is_preferred_to_one_without
+    fake_ruby(File.join(@path, "ruby"), "3.4.1", headers: false)
+    fake_ruby(File.join(@home, ".rbenv/versions/3.4.9/bin/ruby"), "3.4.9")
+
+    assert_equal %w[3.4.9], found_versions
+  end
+
+  def test_the_private_build_comes_last_and_counts_only_when_it_is_complete
+    fake_ruby(File.join(@path, "ruby3.4"), "3.4.1")
+    fake_ruby(File.join(@home, ".cache/heddle/ruby-3.3.8/bin/ruby"), "3.3.8")
+
+    assert_equal %w[3.4.1], found_versions
+    FileUtils.touch(File.join(@home, ".cache/heddle/ruby-3.3.8/.complete"))
+
+    assert_equal %w[3.4.1 3.3.8], found_versions
+  end
+
+  def test_heddle_ruby_leaves_no_other
+    fake_ruby(File.join(@path, "ruby"), "3.4.1")
+    fake_ruby(File.join(@folder, "mine"), "3.3.2")
+
+    assert_equal %w[3.3.2], found_versions("HEDDLE_RUBY" => File.join(@folder, "mine"))
+  end
+
+  def test_a_mistaken_heddle_ruby_is_named
+    fake_ruby(File.join(@path, "ruby3.1"), "3.1.2")
+    missing, = shell("find_rubies", "HEDDLE_RUBY" => "/no/such/ruby")
+    old, = shell("find_rubies", "HEDDLE_RUBY" => "ruby3.1")
+
+    assert_equal "HEDDLE_RUBY=/no/such/ruby: there is no such command\n", missing
+    assert_equal "HEDDLE_RUBY=ruby3.1: this is not CRuby 3.3 or newer\n", old
+  end
+
+  def test_the_mirror_is_the_one_that_the_machine_names_for_debian_itself
+    executable(File.join(@path, "apt-get"), <<~SH)
+      echo 'Packages nodistro https://other.example/node_20.x/'
+      echo 'Packages bookworm-security http://mirror.example/debian-security/'
+      echo 'Packages bookworm http://mirror.example/debian/'
+    SH
+
+    assert_equal ["http://mirror.example/debian\n", true], shell("debian_mirror")
+  end
+
+  def test_without_roots_rights_missing_packages_are_named_and_nothing_is_asked
+    executable(File.join(@path, "id"), "echo 1000")
+    executable(File.join(@path, "sudo"), '[ "$1" = -n ] || echo asked; exit 1')
+    executable(File.join(@path, "apt-get"), "echo installed")
+    executable(File.join(@path, "dpkg-query"), '[ "$4" = zlib1g-dev ] && printf installed')
+
+    assert_equal ["Building Ruby needs packages that are not installed. As root: apt-get install libssl-dev\n", false],
+                 shell('install_packages "Building Ruby" libssl-dev zlib1g-dev')
+  end
+
+  def test_the_suites_are_added_low_and_once
+    first = suites("bookworm")
+
+    assert_includes first["sources"], "URIs: http://mirror.example/debian\nSuites: trixie experimental\n"
+    assert_includes first["pref"], "Pin: release n=trixie\nPin-Priority: 100\n"
+    assert_includes first["pref"], "Pin: release a=experimental\nPin-Priority: 1\n"
+    assert_equal first, suites("bookworm", "as_root() { echo written again; }")
+  end
+
+  def test_on_debian_13_its_own_suite_is_not_lowered
+    files = suites("trixie")
+
+    assert_includes files["sources"], "Suites: experimental\n"
+    refute_includes files["pref"], "trixie"
+  end
+
+  def test_a_step_that_fails_shows_the_end_of_its_log_and_its_exit_code
+    log = File.join(@folder, "log")
+    said, good = shell("with_progress 'a step' #{log} '' 0 sh -c 'echo the reason; exit 3'")
+
+    refute good
+    assert_equal "the reason\na step: failed (exit code 3); the whole log is #{log}\n", said
+  end
+
+  private
+
+  # @return [Array(String, Boolean)] what was said on both outputs, and whether the command succeeded
+  def shell(command, environment = {})
+    script = "root=#{ROOT} heddle_log=#{@folder}\n" \
+             "for part in say rubies packages system; do . #{ROOT}/bin/support/$part.sh; done\n#{command}"
+    environment = { "PATH" => "#{@path}:#{tools}", "HOME" => @home, "HEDDLE_RUBY" => nil, "XDG_CACHE_HOME" => nil,
+                    "XDG_DATA_HOME" => nil, "RBENV_ROOT" => nil, "MISE_DATA_DIR" => nil, "ASDF_DATA_DIR" => nil,
+                    "support" => "#{ROOT}/bin/support", **environment }
+    output, status = Open3.capture2e(environment, "bash", "-c", script)
+    [output, status.success?]
+  end
+
+  # The system's programs, without its Rubies.
+  def tools
+    folder = File.join(@folder, "tools")
+    return folder if File.directory?(folder)
+
+    FileUtils.mkdir_p(folder)
+    %w[awk bash cat cut env grep head id mkdir sed sh sleep sort tail tee tr].each do |name|
+      program = %w[/usr/bin /bin].map { |bin| File.join(bin, name) }.find { |path| File.executable?(path) }
+      FileUtils.ln_s(program, File.join(folder, name))
+    end
+    folder
+  end
+
+  def found_versions(environment = {})
+    said, good = shell("find_rubies", environment)
+
+    assert_equal true, good, said
+    said.lines.map { |line| line.split("\t")[2] }
+  end
+
+  def suites(base, before = "")
+    said, good = shell("apt_etc=#{@folder}/apt; mkdir -p $apt_etc/sources.list.d $apt_etc/preferences.d\n" \
+                       "as_root() { \"$@\"; }\n#{before}\nadd_suites #{base} http://mirror.example/debian")
+
+    assert_equal ["", true], [said, good]
+    { "sources" => File.read("#{@folder}/apt/sources.list.d/heddle.sources"),
+      "pref" => File.read("#{@folder}/apt/preferences.d/heddle.pref") }
+  end
+
+  def executable(path, content)
+    FileUtils.mkdir_p(File.dirname(path))
+    File.write(path, "#!/bin/sh\n#{content}\n")
+    File.chmod(0o755, path)
+  end
+
+  # This Ruby, under another name and version.
+  def fake_ruby(path, version, headers: true)
+    disguise = "#{path}.rb"
+    executable(path, "exec #{RbConfig.ruby} -W0 -r#{disguise} \"$@\"")
+    File.write(disguise, <<~RUBY)
+      require "rbconfig"
+      RUBY_VERSION = #{version.inspect}
+      RbConfig::CONFIG["ruby_version"] = #{version.sub(/\d+\z/, "0").inspect}
+      RbConfig::CONFIG["rubyhdrdir"] = "/nowhere" unless #{headers}
+      def RbConfig.ruby = #{path.inspect}
+    RUBY
+  end
+end
