@@ -29,9 +29,8 @@ module Heddle
   # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
   # (ext/heddle/scheduler); what is policy is here.
   class Scheduler
-    # Resolves names: anything with +addresses(name) -> Array<String>+. Set by who starts the loop; without one,
-    # Ruby's own resolver runs on another thread.
-    attr_accessor :resolver
+    # @param resolver [#addresses] see {#resolver}
+    attr_writer :resolver
 
     # Called with this scheduler when nothing can wake its fibers any more: returns the exception to raise.
     attr_accessor :deadlock_report
@@ -53,18 +52,17 @@ module Heddle
     # them to end and is raised again; a second one is raised at once.
     # @return [nil]
     def run
+      ended = false
       run_turns
+      ended = true
     rescue Exception => e # rubocop:disable Lint/RescueException
+      ended = true
       raise if @stopping
 
-      begin
-        @stopping = true
-        shutdown(e)
-        run_turns
-      ensure
-        @stopping = false
-      end
+      stop(e)
       raise
+    ensure
+      stop(nil) unless ended || @stopping # the thread was killed: no exception tells of that
     end
 
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
@@ -73,6 +71,8 @@ module Heddle
       return if closed?
 
       begin
+        # The program is on its way out: its fibers are told to end rather than waited for.
+        shutdown($!) if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run
       ensure
         @offload_threads&.close
@@ -87,16 +87,11 @@ module Heddle
       each_fiber { |fiber, job, _state| cancel_job(fiber, job) }
     end
 
-    # A name's addresses, without blocking the loop.
-    #
-    # @param host [String] a name, or an address with or without a +%zone+
-    # @return [Array<String>, nil] nil or empty where the name does not exist
-    def address_resolve(host)
-      return resolver.addresses(host) if resolver
-
-      offload_threads.run { Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq }
-    rescue SocketError
-      []
+    # What resolves names: an object with +addresses(name) -> Array<String>+.
+    # @return [Net::Resolver, nil] nil where it can't be loaded (in a Ractor of Ruby 3.3 that comes before the main
+    #   one has loaded it); Ruby's own resolver then runs on another thread
+    def resolver
+      @resolver ||= load_resolver
     end
 
     # @api private
@@ -111,6 +106,18 @@ module Heddle
         BlockingOperations.run(self, work)
       end
     end
+
+    # The hook +address_resolve(host) -> Array<String>+: a name's addresses, empty where it does not exist.
+    #
+    # Ruby reads an address that the hook returns with inet_pton, which knows neither a +%zone+ nor +127.1+; only
+    # where the hook is missing does it ask libc, which reads a numeric one without a look-up. So it is missing then.
+    def method_missing(name, *arguments)
+      return super if name != :address_resolve || NUMERIC_ADDRESS.match?(arguments.first.to_s)
+
+      resolve_name(arguments.first)
+    end
+
+    def respond_to_missing?(name, include_private = false) = name == :address_resolve || super
 
     # Threads that run what would block the loop.
     # @return [OffloadThreads]
@@ -137,13 +144,52 @@ module Heddle
 
     private
 
+    NUMERIC_ADDRESS = /[:%]|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
+    private_constant :NUMERIC_ADDRESS
+
+    def load_resolver
+      require "heddle/net/resolver"
+      Net::Resolver.new
+    rescue Ractor::Error
+      nil
+    end
+
+    def resolve_name(host)
+      return resolver.addresses(host) if resolver
+
+      offload_threads.run { libc_addresses(host) }
+    end
+
+    def libc_addresses(host)
+      Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq
+    rescue Socket::ResolutionError => e
+      raise unless [Socket::EAI_NONAME, Socket::EAI_NODATA].include?(e.error_code)
+
+      []
+    end
+
+    # Ends every fiber, in order, for this reason.
+    def stop(reason)
+      @stopping = true
+      shutdown(reason)
+      run_turns
+    rescue Deadlock
+      raise unless reason # what began the stop says more
+    ensure
+      @stopping = false
+    end
+
     def cancel_job(fiber, job)
       job.respond_to?(:cancel) ? job.cancel : interrupt(fiber, Cancelled.new)
     end
 
-    # Called from C when a fiber ended with a StandardError that nobody caught: as a thread does, it says so.
+    # Called from C when a fiber ended with an exception that nobody caught: as a thread does, it says so. (Not for
+    # SystemExit, signals and NoMemoryError: those go to whoever runs the loop.)
     def report_failure(fiber, error)
-      warn "#{fiber.inspect} terminated with exception:\n#{error.full_message(highlight: $stderr.tty?)}"
+      return if error.is_a?(Cancelled)
+
+      # Not warn: -W0 must not hide it, as it does not for threads.
+      $stderr.write("#{fiber.inspect} terminated with exception:\n#{error.full_message(highlight: $stderr.tty?)}")
     end
 
     # Called from C when there was no stack for a fiber that had been queued.

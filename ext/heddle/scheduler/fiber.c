@@ -48,7 +48,8 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
     rb_protect(call_job, (VALUE)fiber, &state);
     if (state) {
         VALUE error = rb_errinfo();
-        if (is_exception(error) && rb_obj_is_kind_of(error, rb_eStandardError)) {
+        if (is_exception(error) && !RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) &&
+            !RTEST(rb_obj_is_kind_of(error, rb_eSignal)) && !RTEST(rb_obj_is_kind_of(error, rb_eNoMemError))) {
             int failed = 0;
             rb_protect(report_failure, (VALUE)fiber, &failed);
             rb_set_errinfo(Qnil);
@@ -184,16 +185,15 @@ void heddle_fiber_start(heddle_fiber *fiber)
     starting start = {.loop = fiber->loop, .fiber = fiber->fiber};
     heddle_loop *loop = fiber->loop;
 
-    if (loop->running) {
+    if (loop->running || loop->current) {
         /* The caller goes on in a later turn, ready already: its child runs first. */
         heddle_park_enter(loop, &start.park);
         rb_ensure(start_from_park, (VALUE)&start, leave_park, (VALUE)&start.park);
     } else {
         /* Nothing runs the loop yet: the child's first wait comes back here. */
-        heddle_fiber *current = loop->current;
         loop->fiber = rb_fiber_current();
         switch_to_new(loop, start.fiber);
-        loop->current = current;
+        loop->current = NULL;
         loop->arriving = NULL;
     }
     RB_GC_GUARD(start.fiber);

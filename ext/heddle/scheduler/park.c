@@ -221,6 +221,19 @@ static void raise_alarm(heddle_fiber *fiber)
     }
 }
 
+/* A deadline may have passed while the fiber computed: then it strikes here, not a turn later. */
+static void notice_passed_timeouts(heddle_fiber *fiber)
+{
+    int64_t now = heddle_now();
+    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
+        if (timeout->timer.place && timeout->timer.deadline <= now) {
+            heddle_timer_heap_remove(&fiber->loop->timers, &timeout->timer);
+            timeout->fired = true;
+            fiber->alarm = true;
+        }
+    }
+}
+
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
 static void switch_away(heddle_park *park)
@@ -229,6 +242,7 @@ static void switch_away(heddle_park *park)
     if (!loop->running && park->owner == &loop->foreign) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one. */
         heddle_loop_run_until(loop, park);
+        park->queued = false; /* the loop hands over to us by returning, not by the token */
         return;
     }
     if (loop->fiber == park->fiber)
@@ -240,12 +254,15 @@ static void switch_away(heddle_park *park)
 
 void heddle_park_wait_uninterrupted(heddle_park *park)
 {
-    while (!park->woken)
+    /* Woken already, but queued (sleep 0, yield): the others have their turn first. */
+    while (!park->woken || park->queued)
         switch_away(park);
 }
 
 void heddle_park_wait(heddle_park *park)
 {
+    if (park->owner->timeouts)
+        notice_passed_timeouts(park->owner);
     if (park->owner->alarm)
         raise_alarm(park->owner);
     heddle_park_wait_uninterrupted(park);

@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "timeout"
+
+# R7, A6: Timeout.timeout strikes where the fiber waits, and unwinds the right frame.
+class TimeoutHookTest < Minitest::Test
+  include Scheduled
+
+  def test_a_timeout_ends_a_wait
+    scheduled do
+      started = now
+      error = assert_raises(Timeout::Error) { Timeout.timeout(0.05) { sleep 10 } }
+
+      assert_equal "execution expired", error.message
+      assert_operator now - started, :<, 5
+    end
+  end
+
+  def test_a_block_in_time_returns_its_value_and_is_given_the_seconds
+    scheduled { assert_equal [:value, 10], Timeout.timeout(10) { |seconds| [:value, seconds] } }
+  end
+
+  def test_a_class_of_ones_own_is_raised_with_its_message
+    scheduled do
+      error = assert_raises(IndexError) { Timeout.timeout(0.01, IndexError, "too slow") { sleep } }
+
+      assert_equal "too slow", error.message
+    end
+  end
+
+  def test_no_limit_is_no_timeout
+    scheduled do
+      assert_equal 1, Timeout.timeout(nil) { 1 }
+      assert_equal 1, Timeout.timeout(0) { 1 }
+    end
+  end
+
+  def test_the_inner_of_two_ends_only_its_own_block
+    scheduled do
+      outcome = Timeout.timeout(10) do
+        Timeout.timeout(0.01) { sleep }
+      rescue Timeout::Error
+        :inner
+      end
+
+      assert_equal :inner, outcome
+    end
+  end
+
+  def test_an_inner_rescue_does_not_catch_the_outer_timeout
+    scheduled do
+      caught_inside = false
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.01) do
+          Timeout.timeout(10) { sleep }
+        rescue Timeout::Error
+          caught_inside = true
+        end
+      end
+
+      refute caught_inside
+    end
+  end
+
+  def test_of_two_that_passed_the_outer_wins
+    scheduled do
+      reached = []
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.01) do
+          begin
+            Timeout.timeout(0.01, IndexError) do
+              deadline = now + 0.03
+              nil until now > deadline
+              sleep
+            end
+          rescue IndexError
+            reached << :inner
+          end
+          reached << :after_inner
+        end
+      end
+
+      assert_empty reached
+    end
+  end
+
+  def test_ensure_runs_and_may_wait
+    scheduled do
+      cleaned = false
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.01) do
+          sleep
+        ensure
+          sleep 0.001
+          cleaned = true
+        end
+      end
+
+      assert cleaned
+    end
+  end
+
+  def test_a_timeout_that_is_over_never_strikes
+    scheduled do
+      100.times { Timeout.timeout(0.002) { sleep 0.001 } rescue nil } # rubocop:disable Style/RescueModifier
+      sleep 0.01
+
+      assert_equal 0, Fiber.scheduler.statistics[:timers]
+    end
+  end
+
+  def test_it_does_not_strike_where_nothing_waits
+    scheduled do
+      value = Timeout.timeout(0.001) do
+        deadline = now + 0.01
+        nil until now > deadline
+        :computed
+      end
+
+      assert_equal :computed, value
+    end
+  end
+
+  def test_it_strikes_at_the_first_wait_after_computing
+    scheduled do
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.001) do
+          deadline = now + 0.01
+          nil until now > deadline
+          sleep 0
+        end
+      end
+    end
+  end
+
+  def test_it_ends_waits_of_each_kind
+    reader, = IO.pipe
+    waits = {
+      sleep: -> { sleep }, queue: -> { Queue.new.pop }, read: -> { reader.read }, select: -> { IO.select([reader]) },
+      join: -> { Thread.new { Thread.stop }.join }, process: -> { Process.wait(spawn("sleep 10")) },
+      nested: -> { Fiber.new { sleep }.resume }, enumerator: -> { Enumerator.new { sleep }.next }
+    }
+    waits.each do |name, wait|
+      scheduled { assert_raises(Timeout::Error, name.to_s) { Timeout.timeout(0.01) { wait.call } } }
+    end
+  end
+
+  def test_it_leaves_the_block_by_break_throw_and_return
+    scheduled do
+      assert_equal 1, [1].each { |i| break Timeout.timeout(10) { break i } }
+      assert_equal(2, catch(:done) { Timeout.timeout(10) { throw :done, 2 } })
+      assert_equal 0, Fiber.scheduler.statistics[:timers]
+    end
+  end
+
+  def test_many_timeouts_at_once_each_strike_once
+    struck = 0
+    scheduled do
+      200.times do |i|
+        Fiber.schedule do
+          Timeout.timeout(0.001 + (i % 10 / 1000.0)) { sleep }
+        rescue Timeout::Error
+          struck += 1
+        end
+      end
+    end
+
+    assert_equal 200, struck
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "heddle/scheduler"
+
+# Runs blocks under a scheduler of the selector under test, by Ruby's interface alone.
+module Scheduled
+  # Nothing a test does takes this long: a hang becomes a failure with its backtrace.
+  LIMIT = 10
+
+  # Runs the block in a scheduled fiber of a new thread and waits for everything it scheduled.
+  # @return the block's value
+  def scheduled(scheduler = Heddle::Scheduler.new, &)
+    value = nil
+    in_thread do
+      Fiber.set_scheduler(scheduler)
+      failure = nil
+      Fiber.schedule do
+        value = yield scheduler
+      rescue StandardError, Minitest::Assertion => e
+        failure = e
+      end
+      Fiber.set_scheduler(nil)
+      raise failure if failure
+    end
+    value
+  end
+
+  def in_thread(&)
+    thread = Thread.new(&)
+    thread.report_on_exception = false
+    return thread.value if thread.join(LIMIT)
+
+    trace = thread.backtrace
+    thread.kill
+    flunk "hangs after #{LIMIT} s at\n#{trace&.join("\n")}"
+  end
+
+  # Lets the others run until the block is true.
+  def until_true
+    deadline = now + LIMIT
+    until yield
+      raise "not within #{LIMIT} s" if now > deadline
+
+      Fiber.scheduler ? Fiber.scheduler.yield : Thread.pass
+    end
+  end
+
+  # Runs a Ruby program in a process of its own.
+  # @return [Array(String, Process::Status)] its output, errors included, and its status
+  def ruby(program, *arguments, env: {}, flags: [])
+    require "open3"
+    lib = File.expand_path("../../lib", __dir__)
+    Open3.capture2e({ "RUBYOPT" => nil }.merge(env), RbConfig.ruby, *flags, "-I#{lib}", "-e", program, *arguments)
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
