@@ -24,7 +24,7 @@ class IdempotenceTest < Minitest::Test
     said, status = Open3.capture2e(File.join(ROOT, "bin/setup"), "--sytem")
 
     assert_equal 2, status.exitstatus
-    assert_match(/\Abin\/setup: --sytem is not an option\nUsage: bin\/setup/, said)
+    assert_match(%r{\Abin/setup: --sytem is not an option\nUsage: bin/setup}, said)
   end
 
   private
