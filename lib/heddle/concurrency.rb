@@ -18,6 +18,27 @@ module Heddle
         raise NoLoopError, no_loop(what)
       end
 
+      # Waits while the block says so. A fiber may be woken for an earlier wait of its own (Ruby's queues and mutexes do
+      # that), so being woken alone means nothing.
+      #
+      # @param timeout [Numeric, nil] seconds to wait at most
+      def park_while(scheduler, timeout)
+        if timeout.nil?
+          scheduler.park while yield
+        else
+          deadline = now + timeout
+          rest = timeout
+          while yield
+            scheduler.park(rest.positive? ? rest : 0)
+            rest = deadline - now
+            break unless rest.positive?
+          end
+        end
+      end
+
+      # @return [Float] seconds of the clock that no one sets
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
       # What to say when something needs a loop where none is.
       def no_loop(what)
         found = Fiber.scheduler

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/taker"
+require "heddle/concurrency/selection"
 require "heddle/concurrency/pusher"
 
 module Heddle
@@ -23,24 +23,7 @@ module Heddle
       return [ready, ready.pop] if ready
 
       open = channels.reject(&:closed?)
-      await(open, timeout) unless open.empty?
-    end
-
-    # Waits for an item of any of the channels; none has one.
-    #
-    # @api private
-    def self.await(channels, timeout)
-      taker = Concurrency::Taker.new("Heddle::Channel", (channels if channels.size > 1))
-      channels.each { |channel| channel.enlist(taker) }
-      begin
-        taker.wait(timeout)
-      rescue Exception
-        taker.giver&.restore(taker.item)
-        raise
-      ensure
-        channels.each { |channel| channel.dismiss(taker) } unless taker.giver
-      end
-      [taker.giver, taker.item] if taker.giver
+      Concurrency::Selection.new(open).wait(timeout) unless open.empty?
     end
 
     # @return [Integer, nil] how many items it holds before `push` waits; 0: a push waits for its pop; nil: no limit
@@ -52,10 +35,10 @@ module Heddle
       end
 
       @capacity = capacity
-      @limit = capacity || Float::INFINITY
       @items = []
-      @takers = []  # who waits for an item; then there is none
-      @pushers = [] # who waits with an item; then there is no room
+      @due = 0 # so many of the items are for tasks that have been woken to take one
+      @takers = {}.compare_by_identity # who waits for an item: fiber => what unparks it
+      @pushers = [] # who waits with an item, for room
       @closed = false
     end
 
@@ -67,9 +50,13 @@ module Heddle
     def push(item, timeout: nil)
       raise ClosedQueueError, "the channel is closed: nothing can be pushed any more" if @closed
 
-      if !@takers.empty? then @takers.shift.give(self, item)
-      elsif @items.size < @limit then @items.push(item)
-      else return push_later(item, timeout)
+      if !@takers.empty?
+        @items.push(item)
+        wake_taker
+      elsif @capacity.nil? || @items.size - @due < @capacity
+        @items.push(item)
+      else
+        return push_later(item, timeout)
       end
       self
     end
@@ -81,25 +68,28 @@ module Heddle
     # @param timeout [Numeric, nil] seconds to wait at most
     # @return [Object, nil] nil when it is closed and empty, or the time is over
     def pop(timeout: nil)
-      return self.class.await([self], timeout)&.last unless item? || @closed
-
-      @items.push(@pushers.shift.accept) unless @pushers.empty?
-      @items.shift
+      if @items.size > @due
+        @items.push(@pushers.shift.accept) unless @pushers.empty?
+        @items.shift
+      elsif !@pushers.empty? # the capacity is 0
+        @pushers.shift.accept
+      elsif @closed
+        nil
+      else
+        await(timeout) ? take : nil
+      end
     end
 
     # Calls the block for every item, until it is closed and empty.
     #
     # @return [self]
     def each
-      until @closed && !item?
-        if item?
-          yield pop
-        else
-          _, item = self.class.await([self], nil) || break
-          yield item
+      loop do
+        if item? then yield pop
+        elsif @closed || !await(nil) then return self
+        else yield take
         end
       end
-      self
     end
 
     # No item can be pushed any more; those that are in it can still be popped. Who waits for an item gets nil, who
@@ -110,8 +100,7 @@ module Heddle
       return self if @closed
 
       @closed = true
-      takers, @takers = @takers, []
-      takers.each(&:closed)
+      @takers.each { |fiber, waker| waker.is_a?(Concurrency::Selection::Place) ? waker.close : waker.unpark(fiber) }
       pushers, @pushers = @pushers, []
       pushers.each(&:refuse)
       self
@@ -121,38 +110,73 @@ module Heddle
     def closed? = @closed
 
     # @return [Boolean] would {#pop} return an item without waiting?
-    def item? = !(@items.empty? && @pushers.empty?)
+    def item? = @items.size > @due || !@pushers.empty?
 
     # @return [Boolean]
-    def empty? = @items.empty?
+    def empty? = size.zero?
 
     # @return [Integer] how many items it holds
-    def size = @items.size
+    def size = @items.size - @due
     alias length size
 
     # @return [Integer] how many tasks wait, for an item or for room
     def num_waiting = @takers.size + @pushers.size
 
-    # @api private
-    def enlist(taker)
-      @takers.push(taker)
-    end
-
-    # @api private
-    def dismiss(taker)
-      @takers.delete(taker) unless @takers.empty?
-    end
-
-    # An item that was given to a task which was cancelled before it had it: it is the next one again.
+    # For {.select}: lists a fiber that waits here, among others.
     #
     # @api private
-    def restore(item)
-      if @takers.empty? then @items.unshift(item)
-      else @takers.shift.give(self, item)
-      end
+    def enlist(fiber, place)
+      @takers[fiber] = place
+    end
+
+    # @api private
+    def dismiss(fiber)
+      @takers.delete(fiber)
+    end
+
+    # The item that a fiber was woken for.
+    #
+    # @api private
+    def take
+      @due -= 1
+      @items.shift
+    end
+
+    # The fiber that was woken can't take its item: it is for the next one.
+    #
+    # @api private
+    def leave
+      @due -= 1
+      wake_taker unless @takers.empty?
     end
 
     private
+
+    # Waits to be woken for an item. A wake-up that was meant for an earlier wait of this fiber may come, too, so what
+    # counts is whether it is still listed.
+    #
+    # @return [Boolean] is there one to {#take}?
+    def await(timeout)
+      fiber = Fiber.current
+      scheduler = Fiber.current_scheduler
+      scheduler = Concurrency.scheduler!("Heddle::Channel#pop") unless scheduler.is_a?(Scheduler)
+      @takers[fiber] = scheduler
+      begin
+        if timeout then Concurrency.park_while(scheduler, timeout) { @takers.key?(fiber) && !@closed }
+        else scheduler.park while @takers.key?(fiber) && !@closed
+        end
+      rescue Exception
+        leave unless @takers.delete(fiber)
+        raise
+      end
+      !@takers.delete(fiber)
+    end
+
+    def wake_taker
+      fiber, waker = @takers.shift
+      @due += 1
+      waker.unpark(fiber)
+    end
 
     def push_later(item, timeout)
       pusher = Concurrency::Pusher.new("Heddle::Channel#push", item)

@@ -24,7 +24,6 @@ module Heddle
         @guests = {}.compare_by_identity
         @strays = nil
         @root = nil
-        scheduler.unstarted_report ||= method(:unstarted)
       end
 
       # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
@@ -56,11 +55,6 @@ module Heddle
       # The tasks that no scope owns: started from plain fibers after, or without, a Heddle.run.
       def strays
         @strays ||= Strays.new(@scheduler)
-      end
-
-      # There was no stack for its fiber: a task fails of it as of anything else.
-      def unstarted(job, error)
-        job.is_a?(Task) ? job.not_started(error) : raise(error)
       end
 
       # Scheduled fibers that belong to the users: all but this layer's own.

@@ -12,12 +12,14 @@ module Heddle
         @fiber = Fiber.current
       end
 
-      # Waits to be woken. Whoever listed it takes it off the lists, whatever the outcome.
+      # Waits until something has happened to it, or the time is over. Whoever listed it takes it off the lists.
       #
       # @param timeout [Numeric, nil] seconds
       def wait(timeout = nil)
-        @scheduler.park(timeout)
+        Concurrency.park_while(@scheduler, timeout) { waiting? }
       end
+
+      private
 
       def wake
         @scheduler.unpark(@fiber)

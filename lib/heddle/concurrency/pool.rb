@@ -105,7 +105,7 @@ module Heddle
       if @closed then dispose(resource)
       elsif (taker = @takers.shift)
         @busy[resource] = true
-        taker.give(self, resource)
+        taker.give(resource)
       else
         @idle.push([resource, now])
         shrink
@@ -123,7 +123,7 @@ module Heddle
     def close
       @closed = true
       takers, @takers = @takers, []
-      takers.each(&:closed)
+      takers.each(&:refuse)
       idle, @idle = @idle, []
       idle.each { |resource,| dispose(resource) }
       nil
@@ -145,7 +145,7 @@ module Heddle
       begin
         taker.wait(deadline && [deadline - now, 0].max)
       rescue Exception
-        pass_on(taker.item) if taker.giver
+        pass_on(taker.item) if taker.given?
         raise
       ensure
         @takers.delete(taker)
@@ -154,7 +154,7 @@ module Heddle
     end
 
     def received(taker, deadline)
-      if taker.giver
+      if taker.given?
         return taker.item unless taker.item.equal?(LEAVE)
 
         @creating -= 1
@@ -187,7 +187,7 @@ module Heddle
     def let_next_create
       while !@takers.empty? && grow?
         @creating += 1
-        @takers.shift.give(self, LEAVE)
+        @takers.shift.give(LEAVE)
       end
     end
 

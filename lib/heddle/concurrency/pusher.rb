@@ -30,6 +30,10 @@ module Heddle
       def accepted? = @outcome == :accepted
 
       def refused? = @outcome == :refused
+
+      private
+
+      def waiting? = @outcome.nil?
     end
   end
 end

@@ -65,10 +65,10 @@ module Heddle
       settle
     end
 
-    # It never got a fiber.
+    # There was no stack for its fiber: it fails of that as of anything else. Called by the scheduler.
     #
     # @api private
-    def not_started(error)
+    def unstarted(error)
       (@failures ||= []) << error
       settle
     end

@@ -27,7 +27,9 @@ module Heddle
         fiber = Fiber.current
         @waiting[fiber] = true
         begin
-          scheduler.park(timeout)
+          if timeout then Concurrency.park_while(scheduler, timeout) { @waiting.key?(fiber) }
+          else scheduler.park while @waiting.key?(fiber)
+          end
         rescue Exception
           yield if !@waiting.delete(fiber) && block_given?
           raise
