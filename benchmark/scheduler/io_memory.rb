@@ -14,6 +14,8 @@ module Bench
 
       def unit = "MB"
 
+      def compared? = false
+
       def details = []
 
       def sizes(quick:) = { round_trips: quick ? 10_000 : 1_000_000 / OPERATIONS }

@@ -29,7 +29,7 @@ module Bench
 
       def details = %i[cpu_us p99_ms socket_errors]
 
-      def sizes(quick:) = { connections: @connections, seconds: quick ? 1 : 4 }
+      def sizes(quick:) = { connections: @connections, seconds: duration(quick) }
 
       def excludes(contestant)
         return "can't serve two" if contestant.key == "blocking"
@@ -67,6 +67,13 @@ module Bench
       end
 
       private
+
+      # Thousands of connections take seconds to be made, in which there is little to measure.
+      def duration(quick)
+        return quick ? 1 : 4 if @connections < 1_000
+
+        quick ? 4 : 8
+      end
 
       def load(child, url, size)
         Wrk.run(url, connections: 64, seconds: 1)

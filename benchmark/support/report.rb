@@ -7,6 +7,8 @@ module Bench
     DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
                      socket_errors: "socket errors", created_s: "created after s", joined_s: "joined after s" }.freeze
 
+    REMARK = 120 # characters
+
     attr_reader :rows, :contestants
 
     # @param result [Hash] what Runner#run gave, or the same read from a file
@@ -85,6 +87,7 @@ module Bench
 
     def spread(set) = set.complete? ? "#{Figure.format(set.min)}–#{Figure.format(set.max)}" : "–"
 
-    def remark(set) = [set.failure, *set.notes].compact.join("; ")
+    # Some libraries explain an error in paragraphs.
+    def remark(set) = [set.failure&.slice(0, REMARK), *set.notes].compact.join("; ")
   end
 end

@@ -21,6 +21,11 @@ module Bench
     # @return [Symbol] :lower or :higher
     def better = :lower
 
+    # Whether "times as good as the best peer" says something about the figure: not where the best is next to nothing.
+    #
+    # @return [Boolean]
+    def compared? = true
+
     # @return [Integer] seconds after which a child that has not answered is ended
     def time_limit = 30
 

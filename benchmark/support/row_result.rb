@@ -10,6 +10,7 @@ module Bench
     def initialize(row, contestants)
       @key, @title, @unit = row.values_at(:key, :title, :unit)
       @better = row.fetch(:better).to_sym
+      @compared = row.fetch(:compared, true)
       @details = row.fetch(:details).map(&:to_sym)
       @contestants = contestants.to_h { |contestant| [contestant[:key], contestant] }
       @sets = row.fetch(:sets).to_h do |set|
@@ -37,7 +38,7 @@ module Bench
 
     # @return [Float, nil] how many times as good as the best peer; above 1 is ahead
     def advantage(set)
-      return unless set&.complete? && best_peer
+      return unless @compared && set&.complete? && best_peer
 
       Statistics.advantage(set.median, best_peer.median, better:)
     end

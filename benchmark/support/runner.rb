@@ -55,8 +55,8 @@ module Bench
       excluded, taking_part = present.partition { |contestant| row.excludes(contestant) }
       excluded.each { |contestant| sets[contestant].exclude(row.excludes(contestant)) }
       measure(row, taking_part, sets)
-      { key: row.key, title: row.title, unit: row.unit, better: row.better, details: row.details,
-        sets: sets.values.map(&:to_h) }
+      { key: row.key, title: row.title, unit: row.unit, better: row.better, compared: row.compared?,
+        details: row.details, sets: sets.values.map(&:to_h) }
     end
 
     def measure(row, taking_part, sets)
