@@ -6,7 +6,7 @@ module Heddle
   # Tasks and what they wait for. What users meet stands in {Heddle} itself; here is what it is made of.
   module Concurrency
     # Lines of a backtrace that begin with this are Heddle's own.
-    OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle"
+    OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
       # @return [Scheduler] the loop that the calling fiber runs in

@@ -215,11 +215,18 @@ class ChannelTest < Minitest::Test
   def test_each_can_be_left
     channel = Heddle::Channel.new
     channel << 1 << 2
-    channel.each { |item| break if item == 1 } # rubocop:disable Lint/UnreachableLoop
+    channel.each { |item| break if item == 1 }
 
     assert_equal 2, channel.pop
     channel.close
     assert_same channel, channel.each { flunk }
+  end
+
+  def test_each_lets_errors_of_its_block_out
+    from, to = Heddle::Channel.new, Heddle::Channel.new.close
+    from << 1
+
+    assert_raises(ClosedQueueError) { from.each { |item| to << item } }
   end
 
   def test_waiting_needs_a_loop

@@ -54,7 +54,7 @@ class CleanlinessTest < Minitest::Test
   def census
     {
       descriptors: Dir.children("/dev/fd").size, threads: Thread.list.size, fibers: count(Fiber),
-      schedulers: count(Heddle::Scheduler), tasks: count(Heddle::Task), channels: count(Heddle::Channel),
+      schedulers: count(Heddle::Scheduler), tasks: count(Heddle::Task), channels: count(Heddle::Channel)
     }
   end
 

@@ -37,7 +37,7 @@ class MapTest < Minitest::Test
     asked = 0
     in_loop do
       assert_raises(KeyError) do
-        Heddle.map((1..).lazy.map { |n| (asked = n) }, limit: 2) { |n| n == 5 ? raise(KeyError) : turns }
+        Heddle.map((1..).lazy.map { |n| asked = n }, limit: 2) { |n| n == 5 ? raise(KeyError) : turns }
       end
     end
 

@@ -79,6 +79,7 @@ class PoolTest < Minitest::Test
     in_loop do
       pool = StillPool.new(limit: 10, retry_after: 5) do
         (refused += 1) && raise(IOError, "too many connections") if @made.size == 2
+
         new_resource
       end
       assert_equal((1..20).to_a, Heddle.map(1..20) { |n| pool.with { turns(2) && n } })

@@ -7,7 +7,7 @@ require "rbconfig"
 require "tmpdir"
 
 class RSpecHelperTest < Minitest::Test
-  SPEC = <<~'RUBY'
+  SPEC = <<~RUBY
     require "heddle/rspec"
 
     RSpec.describe "example", :heddle do
@@ -28,7 +28,7 @@ class RSpecHelperTest < Minitest::Test
   def test_examples_run_in_a_loop_with_a_time_limit_and_must_not_leak
     examples = run_spec.to_h { |example| [example["description"], example] }
 
-    assert_equal %w[is\ outside passes], examples.select { |_, it| it["status"] == "passed" }.keys.sort
+    assert_equal ["is outside", "passes"], examples.select { |_, one| one["status"] == "passed" }.keys.sort
     assert_match(/not done within 0.01 s/, error_of(examples, "hangs"))
     assert_match(/leaking \(ready\)|leaking \(waiting\)/, error_of(examples, "leaks"))
     assert_match(/in the task/, error_of(examples, "has a task that fails"))

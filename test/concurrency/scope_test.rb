@@ -126,9 +126,9 @@ class ScopeTest < Minitest::Test
         end
       end
       scope = nil
-      Heddle.scope do |it|
-        scope = it
-        it.cancel # and no wait follows in the block
+      Heddle.scope do |one|
+        scope = one
+        one.cancel # and no wait follows in the block
       end
       assert_predicate scope, :ended?
       turns
@@ -218,7 +218,7 @@ class ScopeTest < Minitest::Test
 
   def test_nothing_can_be_started_in_one_that_has_ended
     in_loop do
-      scope = Heddle.scope { |it| it }
+      scope = Heddle.scope(&:itself)
       assert_raises(Heddle::ScopeEnded) { scope.async {} }
     end
   end

@@ -84,12 +84,12 @@ module Heddle
     #
     # @return [self]
     def each
-      loop do
+      while item? || !@closed # not `loop`: that would swallow a ClosedQueueError of the block, which is a StopIteration
         if item? then yield pop
-        elsif @closed || !await(nil) then return self
-        else yield take
+        elsif await(nil) then yield take
         end
       end
+      self
     end
 
     # No item can be pushed any more; those that are in it can still be popped. Who waits for an item gets nil, who

@@ -16,15 +16,20 @@ module Heddle
       end
 
       def each
-        while true # not loop: that would swallow the block's StopIteration
-          @tick = [@tick + 1, ((now - @start) / @interval).ceil].max
-          rest = @start + (@tick * @interval) - now
-          sleep(rest) if rest.positive?
-          yield @tick
-        end
+        yield wait while true # rubocop:disable Style/InfiniteLoop -- `loop` swallows a StopIteration of the block
       end
 
       private
+
+      # Waits for the next tick.
+      #
+      # @return [Integer] its number
+      def wait
+        @tick = [@tick + 1, ((now - @start) / @interval).ceil].max
+        rest = @start + (@tick * @interval) - now
+        sleep(rest) if rest.positive?
+        @tick
+      end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end

@@ -21,9 +21,10 @@ module Heddle
     DEFAULT_RETRY_AFTER = 1
 
     # @param limit [Integer] how many it makes at most
-    # @param idle_timeout [Numeric] seconds after which one that nobody needed is closed; looked at when others come back
-    # @param check [#call, nil] given one that lay idle for long, or whose block raised an error; false or a StandardError:
-    #   it is closed, and another is taken or made. May wait.
+    # @param idle_timeout [Numeric] seconds after which one that nobody needed is closed; looked at when others come
+    #   back
+    # @param check [#call, nil] given one that lay idle for long, or whose block raised an error; false or a
+    #   StandardError: it is closed, and another is taken or made. May wait.
     # @param check_after [Numeric] seconds that one may lie idle and still be lent without a check
     # @param close [#call, nil] ends one; nil: its method `close`, if it has one
     # @param retry_after [Numeric] seconds without a new attempt when one more could not be made
@@ -31,7 +32,9 @@ module Heddle
     def initialize(limit: DEFAULT_LIMIT, idle_timeout: DEFAULT_IDLE_TIMEOUT, check: nil,
                    check_after: DEFAULT_CHECK_AFTER, close: nil, retry_after: DEFAULT_RETRY_AFTER, &create)
       raise ArgumentError, "Heddle::Pool needs a block that makes one" unless create
-      raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more" unless limit.is_a?(Integer) && limit >= 1
+      unless limit.is_a?(Integer) && limit >= 1
+        raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more"
+      end
 
       @create, @check, @close = create, check, close
       @limit, @idle_timeout, @check_after, @retry_after = limit, idle_timeout, check_after, retry_after

@@ -12,7 +12,9 @@ module Heddle
     attr_reader :limit
 
     def initialize(limit)
-      raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more" unless limit.is_a?(Integer) && limit >= 1
+      unless limit.is_a?(Integer) && limit >= 1
+        raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more"
+      end
 
       @limit = limit
       @free = limit

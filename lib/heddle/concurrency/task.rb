@@ -152,7 +152,8 @@ module Heddle
     def check_thread(verb)
       return if Fiber.scheduler.equal?(@scheduler)
 
-      raise ThreadError, "#{self} can't be #{verb} from outside its loop's thread: use a Heddle::Promise between threads"
+      raise ThreadError, "#{self} can't be #{verb} from outside its loop's thread: " \
+                         "use a Heddle::Promise between threads"
     end
 
     # @api private
