@@ -179,10 +179,11 @@ static int epoll_set_listen(heddle_socket_set *set, heddle_listener *listener)
     return epoll_ctl(set->listeners_fd, EPOLL_CTL_ADD, listener->fd, &event) == 0 ? 0 : -errno;
 }
 
-static void epoll_set_unlisten(heddle_socket_set *set, heddle_listener *listener)
+static void epoll_set_unlisten(heddle_socket_set *set, heddle_listener *listener, bool closed)
 {
     struct epoll_event event = {0};
-    epoll_ctl(set->listeners_fd, EPOLL_CTL_DEL, listener->fd, &event);
+    if (!closed)
+        epoll_ctl(set->listeners_fd, EPOLL_CTL_DEL, listener->fd, &event);
 }
 
 const heddle_socket_set_operations heddle_epoll_set = {

@@ -27,12 +27,26 @@ static int arm(heddle_listener *listener)
     return result;
 }
 
+/* The program may have closed it: then its number may be another socket's. */
+static bool is_closed(const heddle_listener *listener)
+{
+    return RTEST(rb_io_closed_p(listener->io));
+}
+
 static void disarm(heddle_listener *listener)
 {
     heddle_socket_set *set = &listener->sockets->set;
     if (listener->armed)
-        set->operations->unlisten(set, listener);
+        set->operations->unlisten(set, listener, is_closed(listener));
     listener->armed = false;
+}
+
+static void drop(heddle_listener **link)
+{
+    heddle_listener *listener = *link;
+    *link = listener->next;
+    disarm(listener);
+    free(listener);
 }
 
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
@@ -63,10 +77,14 @@ void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason)
 
 static void arm_all(heddle_sockets *sockets)
 {
-    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
-        if (arm(listener) < 0) {
+    for (heddle_listener **link = &sockets->listeners; *link;) {
+        if (is_closed(*link)) {
+            drop(link);
+        } else if (arm(*link) < 0) {
             back_off(sockets);
             return;
+        } else {
+            link = &(*link)->next;
         }
     }
 }
@@ -139,21 +157,6 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io)
         free(listener);
         rb_syserr_fail(-result, "listening");
     }
-}
-
-/* The program may have closed it: then its number may be another socket's, and the set knows it no more. */
-static bool is_closed(const heddle_listener *listener)
-{
-    return RTEST(rb_io_closed_p(listener->io));
-}
-
-static void drop(heddle_listener **link)
-{
-    heddle_listener *listener = *link;
-    *link = listener->next;
-    if (!is_closed(listener))
-        disarm(listener);
-    free(listener);
 }
 
 void heddle_listeners_remove_all(heddle_sockets *sockets)

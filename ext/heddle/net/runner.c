@@ -194,6 +194,7 @@ static VALUE report(VALUE data)
     return rb_funcall(runner->sockets->scheduler, id_report_failure, 2, runner->fiber->fiber, one->error);
 }
 
+/* No exception: a thread or a fiber is being killed, or a throw has left the block. */
 static bool is_exception(VALUE error)
 {
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
@@ -204,21 +205,23 @@ static VALUE cancelled_class(void)
     return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
 }
 
+/* As in a fiber of its own (scheduler/fiber.c): all others are reported there and then. */
+static bool ends_the_loop(VALUE error)
+{
+    return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
+           RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
+}
+
 /* 0 when the fiber can go on; what is to be raised in the loop otherwise. */
 static int settle(heddle_runner *runner, int state)
 {
-    VALUE error = rb_errinfo();
-    if (!is_exception(error))
-        return state; /* a thread or fiber is being killed, or a throw has left the block */
-    if (RTEST(rb_obj_is_kind_of(error, rb_eStandardError))) {
-        failure one = {.runner = runner, .error = error};
-        int failed = 0;
-        rb_protect(report, (VALUE)&one, &failed);
-    } else if (!RTEST(rb_obj_is_kind_of(error, cancelled_class()))) {
+    failure one = {.runner = runner, .error = rb_errinfo()};
+    int failed = 0;
+    if (!is_exception(one.error) || ends_the_loop(one.error))
         return state;
-    } else {
+    if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
         runner->ending = true;
-    }
+    rb_protect(report, (VALUE)&one, &failed);
     rb_set_errinfo(Qnil);
     return 0;
 }

@@ -47,8 +47,10 @@ static void acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_disarmed(sockets->loop);
-    sockets->set.unaccepted = true;
-    heddle_sockets_come_back(sockets);
+    /* What is left over is told again as soon as it is armed again. */
+    heddle_listeners_accept(sockets);
+    if (!sockets->paused)
+        heddle_listeners_rearm(sockets);
 }
 
 static int selector_set_open(heddle_socket_set *set)
@@ -93,7 +95,7 @@ static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener
     return result < 0 ? result : 0;
 }
 
-static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *listener)
+static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *listener, bool closed)
 {
     if (!set->sockets->loop->closed)
         heddle_loop_disarm(set->sockets->loop, &listener->waiter);
@@ -101,19 +103,12 @@ static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *liste
 
 static void selector_set_resume(heddle_socket_set *set)
 {
-    heddle_sockets *sockets = set->sockets;
-    if (!set->unaccepted)
-        return;
-    set->unaccepted = heddle_listeners_accept(sockets);
-    if (set->unaccepted)
-        heddle_sockets_come_back(sockets);
-    else if (!sockets->paused)
-        heddle_listeners_rearm(sockets);
 }
 
 const heddle_socket_set_operations heddle_selector_set = {
     .name = "selector",
     .waiters = 2,
+    .untold_ends = true,
     .open = selector_set_open,
     .close = selector_set_close,
     .abandon = selector_set_close,

@@ -13,7 +13,8 @@ typedef struct heddle_socket_set heddle_socket_set;
 
 typedef struct {
     const char *name;
-    size_t waiters; /* how many each connection brings along */
+    size_t waiters;   /* how many each connection brings along */
+    bool untold_ends; /* an end of input looks like any input */
 
     int (*open)(heddle_socket_set *set); /* 0 or -errno */
     /* Nothing is heard of any more; connections and listeners were taken out before, or belong to a parent process. */
@@ -28,7 +29,8 @@ typedef struct {
     void (*want)(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction);
 
     int (*listen)(heddle_socket_set *set, heddle_listener *listener);
-    void (*unlisten)(heddle_socket_set *set, heddle_listener *listener);
+    /* `closed`: its number may be another socket's by now. */
+    void (*unlisten)(heddle_socket_set *set, heddle_listener *listener, bool closed);
 
     /* Goes on with what was left over when a turn's share was used up. */
     void (*resume)(heddle_socket_set *set);

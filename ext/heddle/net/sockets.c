@@ -145,11 +145,12 @@ static void close_idle(heddle_connection *connection)
     heddle_sockets_close_connection(connection);
 }
 
-/* The peer has ended its side. Only what it sent before is worth a runner. */
-static bool has_last_words(heddle_connection *connection)
+/* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
+static bool is_over(heddle_connection *connection)
 {
     char byte;
-    return recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    ssize_t result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return result == 0 || (result < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 static void call_runner(heddle_sockets *sockets, heddle_connection *connection)
@@ -167,8 +168,8 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
     }
     if (connection->queued)
         return;
-    if ((ready & HEDDLE_BROKEN) ||
-        ((ready & (HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)) && !has_last_words(connection)))
+    bool ending = (ready & (HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)) || sockets->set.operations->untold_ends;
+    if ((ready & HEDDLE_BROKEN) || (ending && is_over(connection)))
         close_idle(connection);
     else if (ready & (HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP))
         call_runner(sockets, connection);
@@ -232,23 +233,38 @@ void heddle_sockets_rest(heddle_connection *connection)
 
 static void come_back(heddle_letter *letter)
 {
-    heddle_sockets *sockets = ((heddle_sockets_letter *)letter)->sockets;
-    free(letter);
-    if (!sockets)
-        return;
-    sockets->letter = NULL;
-    sockets->set.operations->resume(&sockets->set);
+    heddle_sockets_letter *opened = (heddle_sockets_letter *)letter;
+    opened->posted = false;
+    if (opened->sockets)
+        opened->sockets->set.operations->resume(&opened->sockets->set);
+    else
+        free(opened);
 }
 
 void heddle_sockets_come_back(heddle_sockets *sockets)
 {
-    if (sockets->letter)
+    if (sockets->letter->posted)
         return;
+    sockets->letter->posted = true;
+    heddle_inbox_post(&sockets->loop->inbox, &sockets->letter->base);
+}
+
+static int write_letter(heddle_sockets *sockets)
+{
     sockets->letter = malloc(sizeof(*sockets->letter));
     if (!sockets->letter)
-        rb_memerror();
+        return -ENOMEM;
     *sockets->letter = (heddle_sockets_letter){.base.open = come_back, .sockets = sockets};
-    heddle_inbox_post(&sockets->loop->inbox, &sockets->letter->base);
+    return 0;
+}
+
+static void drop_letter(heddle_sockets *sockets)
+{
+    if (sockets->letter && sockets->letter->posted)
+        sockets->letter->sockets = NULL; /* freed when it is opened */
+    else
+        free(sockets->letter);
+    sockets->letter = NULL;
 }
 
 /* This is a child process: nothing that was open is ours, and its fibers are gone. */
@@ -256,6 +272,7 @@ static void in_child(heddle_fork_guard *guard)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)guard - offsetof(heddle_sockets, fork_guard));
     sockets->abandoned = sockets->closed = true;
+    sockets->connections = sockets->running = 0;
     sockets->set.operations->abandon(&sockets->set);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
@@ -297,7 +314,9 @@ void heddle_sockets_check(heddle_sockets *sockets)
     heddle_loop_get(sockets->scheduler);
     if (sockets->opened)
         return;
-    int result = sockets->set.operations->open(&sockets->set);
+    int result = sockets->letter ? 0 : write_letter(sockets);
+    if (result == 0)
+        result = sockets->set.operations->open(&sockets->set);
     if (result < 0)
         rb_syserr_fail(-result, "opening the set of sockets");
     sockets->opened = true;
@@ -329,9 +348,6 @@ void heddle_sockets_close(heddle_sockets *sockets)
     sockets->closed = true;
     heddle_fork_guard_remove(&sockets->fork_guard);
     heddle_loop_detach(sockets->loop, &sockets->attachment);
-    if (sockets->letter)
-        sockets->letter->sockets = NULL;
-    sockets->letter = NULL;
     heddle_listeners_remove_all(sockets);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         if (sockets->places[i].connection)
@@ -339,6 +355,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     }
     if (sockets->opened)
         sockets->set.operations->close(&sockets->set);
+    drop_letter(sockets);
     remove_timer(sockets, &sockets->back_off);
     remove_timer(sockets, &sockets->wheel_timer);
     remove_timer(sockets, &sockets->runners.trim);
@@ -382,6 +399,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
     }
     if (sockets->opened && !sockets->closed)
         sockets->set.operations->abandon(&sockets->set);
+    free(sockets->letter);
     pthread_mutex_destroy(&sockets->ready.lock);
     free(sockets->places);
     free(sockets->scratch);

@@ -18,10 +18,11 @@ typedef struct {
     uint32_t next_free;
 } heddle_place;
 
-/* Not part of the record, which may be gone before it is opened. */
+/* Not part of the record, which may be gone before a letter that was posted is opened. */
 typedef struct {
     heddle_letter base;
     heddle_sockets *sockets; /* NULL: closed meanwhile */
+    bool posted;
 } heddle_sockets_letter;
 
 struct heddle_sockets {
@@ -31,7 +32,7 @@ struct heddle_sockets {
     VALUE block;
     heddle_socket_set set;
     heddle_fork_guard fork_guard;
-    heddle_sockets_letter *letter; /* posted, and not opened yet: makes the loop come back in its next turn */
+    heddle_sockets_letter *letter; /* makes the loop come back in its next turn; made at once, so that it can't fail */
     bool opened, closed;
     bool abandoned; /* this is a child process, they are its parent's */
     bool draining;  /* who becomes idle is closed */

@@ -50,6 +50,16 @@ static heddle_sockets *sockets_of(VALUE self)
     return sockets;
 }
 
+/* NULL when there is nothing to do any more, or yet; raises on another thread. */
+static heddle_sockets *sockets_in_use(VALUE self)
+{
+    heddle_sockets *sockets = sockets_of(self);
+    if (sockets->closed || !sockets->opened)
+        return NULL;
+    heddle_sockets_check(sockets);
+    return sockets;
+}
+
 static heddle_sockets *open_sockets(VALUE self)
 {
     heddle_sockets *sockets = sockets_of(self);
@@ -113,8 +123,8 @@ static VALUE sockets_listen(VALUE self, VALUE io)
  */
 static VALUE sockets_stop_listening(VALUE self)
 {
-    heddle_sockets *sockets = sockets_of(self);
-    if (!sockets->closed)
+    heddle_sockets *sockets = sockets_in_use(self);
+    if (sockets)
         heddle_listeners_remove_all(sockets);
     return Qnil;
 }
@@ -144,8 +154,8 @@ static VALUE sockets_resume_accept(VALUE self)
  */
 static VALUE sockets_shutdown_idle(VALUE self)
 {
-    heddle_sockets *sockets = sockets_of(self);
-    if (!sockets->closed)
+    heddle_sockets *sockets = sockets_in_use(self);
+    if (sockets)
         heddle_sockets_shutdown_idle(sockets);
     return Qnil;
 }
@@ -158,10 +168,8 @@ static VALUE sockets_shutdown_idle(VALUE self)
  */
 static VALUE sockets_close(VALUE self)
 {
-    heddle_sockets *sockets = sockets_of(self);
-    if (!sockets->closed && sockets->opened)
-        heddle_sockets_check(sockets);
-    heddle_sockets_close(sockets);
+    sockets_in_use(self);
+    heddle_sockets_close(sockets_of(self));
     return Qnil;
 }
 

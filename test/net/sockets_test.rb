@@ -1,0 +1,466 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_case"
+
+# A connection costs a fiber only while it is served; what ends, ends in order.
+module SocketsTests
+  def test_a_connection_is_served_again_and_again
+    seen = []
+    handler = lambda do |connection|
+      seen << connection
+      echo.call(connection)
+    end
+    serve(handler) do |server|
+      client = server.connect
+      3.times do |i|
+        client.write("request #{i}")
+
+        assert_equal "request #{i}", client.readpartial(100)
+      end
+
+      assert_equal [1, 1, 0], [server.sockets.connections, server.sockets.idle, server.sockets.running]
+      assert_equal 1, server.sockets.accepted
+    end
+    assert_equal 3, seen.uniq.size, "each call has a connection object of its own"
+  end
+
+  def test_an_idle_connection_has_no_fiber
+    serve(echo) do |server|
+      clients = Array.new(50) { server.connect }
+      until_true { server.sockets.connections == 50 }
+
+      assert_equal 1, server.scheduler.fiber_count, "only the test's"
+      clients.each { |client| client.write("x") }
+
+      assert_equal ["x"] * 50, clients.map { |client| client.readpartial(10) }
+      assert_operator server.scheduler.fiber_count, :<=, 10
+      assert_equal 50, server.sockets.idle
+    end
+  end
+
+  def test_a_connection_that_the_block_leaves_as_it_is_gets_closed
+    serve(->(connection) { connection.read_partial(10) }) do |server|
+      client = server.connect
+      client.write("x")
+
+      assert_nil client.read(1)
+      assert_equal 0, server.sockets.connections
+    end
+  end
+
+  def test_a_connection_object_is_of_no_use_once_it_was_given_back
+    errors = []
+    handler = lambda do |connection|
+      connection.read_partial(10)
+      connection.idle!
+      errors << connection.closed?
+      %i[idle! detach remote_address shutdown_write].each { |name| errors << error_of(IOError) { connection.send(name) } }
+      errors << error_of(IOError) { connection.write("x") } << error_of(IOError) { connection.read_partial(1) }
+      connection.close
+    end
+    serve(handler) do |server|
+      server.connect.write("x")
+      until_true { errors.size == 7 }
+
+      assert_equal 1, server.sockets.idle, "close is nobody's business any more"
+    end
+    assert errors.shift
+    errors.each { |error| assert_match(/closed, or has been given back/, error.message) }
+  end
+
+  def test_what_was_pushed_back_is_served_at_once
+    served = []
+    handler = lambda do |connection|
+      input = connection.read_partial(100)
+      served << input[0]
+      connection.unread(input[1..])
+      connection.idle!
+    end
+    serve(handler) do |server|
+      server.connect.write("abcdef")
+      until_true { served.size == 6 }
+
+      assert_equal 1, server.sockets.idle
+    end
+    assert_equal %w[a b c d e f], served
+  end
+
+  def test_pipelined_requests_take_turns_with_those_of_others
+    order = []
+    handler = lambda do |connection|
+      input = connection.read_partial(100)
+      order << input[0]
+      connection.unread(input[1..])
+      connection.idle!
+    end
+    serve(handler) do |server|
+      greedy = server.connect
+      other = server.connect
+      until_true { server.sockets.connections == 2 }
+      greedy.write("a" * 50)
+      other.write("b")
+      until_true { order.size == 51 }
+    end
+    assert_operator order.index("b"), :<=, 3
+  end
+
+  def test_a_peer_that_goes_while_idle_costs_no_call
+    calls = 0
+    handler = lambda do |connection|
+      calls += 1
+      echo.call(connection)
+    end
+    serve(handler) do |server|
+      silent = server.connect
+      served = server.connect
+      served.write("x")
+      served.readpartial(1)
+      silent.close
+      served.close
+      until_true { server.sockets.connections == 0 && server.sockets.accepted == 2 }
+      impolite = server.connect
+      until_true { server.sockets.connections == 1 }
+      reset(impolite)
+      until_true { server.sockets.connections == 0 }
+    end
+    assert_equal 1, calls
+  end
+
+  def test_last_words_are_heard
+    heard = []
+    handler = lambda do |connection|
+      heard << connection.read_partial(100) << connection.read_partial(100)
+    end
+    serve(handler) do |server|
+      client = server.connect
+      until_true { server.sockets.connections == 1 }
+      client.write("bye")
+      client.close
+      until_true { heard.size == 2 }
+    end
+    assert_equal ["bye", nil], heard
+  end
+
+  def test_an_error_of_the_block_ends_its_connection_and_no_other
+    handler = lambda do |connection|
+      raise "broken block" if connection.read_partial(10) == "raise"
+
+      connection.write("fine")
+      connection.idle!
+    end
+    _out, err = capture_io do
+      serve(handler) do |server|
+        bad = server.connect
+        good = server.connect
+        bad.write("raise")
+
+        assert_nil bad.read(1)
+        good.write("x")
+
+        assert_equal "fine", good.readpartial(10)
+        assert_equal 1, server.sockets.connections
+      end
+    end
+    assert_match(/broken block/, err)
+  end
+
+  def test_exit_in_the_block_ends_the_loop
+    serving = nil
+    assert_raises(SystemExit) do
+      serve(->(_connection) { exit 3 }) do |server|
+        serving = server.sockets
+        server.connect.write("x")
+        until_true { false }
+      rescue Heddle::Cancelled
+        nil
+      end
+    end
+    assert_predicate serving, :closed?
+  end
+
+  def test_a_block_that_waits_holds_nobody_up
+    gates = Hash.new { |hash, key| hash[key] = Thread::Queue.new }
+    handler = lambda do |connection|
+      input = connection.read_partial(10)
+      gates["slow"].pop if input == "slow"
+      connection.write("#{input} done")
+      connection.idle!
+    end
+    serve(handler) do |server|
+      slow = Array.new(20) { server.connect.tap { |client| client.write("slow") } }
+      quick = server.connect
+      quick.write("quick")
+
+      assert_equal "quick done", quick.readpartial(100)
+      until_true { server.sockets.running == 20 }
+      20.times { gates["slow"] << true }
+
+      assert_equal ["slow done"] * 20, slow.map { |client| client.readpartial(100) }
+    end
+  end
+
+  def test_idle_connections_are_closed_in_time
+    serve(echo, idle_timeout: 0.1) do |server|
+      client = server.connect
+      started = now
+
+      assert_nil client.read(1)
+      assert_in_delta 0.15, now - started, 0.1
+      assert_operator now - started, :>=, 0.09
+      assert_equal [0, 1], [server.sockets.connections, server.sockets.closed_idle]
+    end
+  end
+
+  def test_a_connection_in_use_is_not_idle
+    gate = Thread::Queue.new
+    handler = lambda do |connection|
+      if connection.read_partial(10) == "long"
+        gate.pop
+        connection.write("long")
+      end
+      connection.write("x")
+      connection.idle!
+    end
+    serve(handler, idle_timeout: 0.1) do |server|
+      busy = server.connect
+      long = server.connect
+      long.write("long")
+      started = now
+      while now - started < 0.3
+        busy.write("x")
+        busy.readpartial(10)
+        sleep 0.02
+      end
+      gate << true
+
+      assert_equal "longx", long.readpartial(4) + long.readpartial(1)
+      assert_equal 2, server.sockets.connections
+      assert_nil long.read(1)
+      assert_nil busy.read(1)
+    end
+  end
+
+  def test_as_many_connections_as_allowed
+    serve(echo, max_connections: 2) do |server|
+      clients = Array.new(3) { server.connect }
+      clients.each { |client| client.write("x") }
+      clients.first(2).each { |client| assert_equal "x", client.readpartial(10) }
+      10.times { sleep 0 }
+
+      assert_equal 2, server.sockets.connections
+      assert_nil clients.last.wait_readable(0.05)
+      refute_predicate server.sockets, :accepting?
+      clients.first.close
+
+      assert_equal "x", clients.last.readpartial(10)
+      assert_equal [2, 3], [server.sockets.connections, server.sockets.accepted]
+    end
+  end
+
+  def test_accepting_can_be_paused
+    serve(echo) do |server|
+      2.times { server.sockets.pause_accept }
+
+      refute_predicate server.sockets, :accepting?
+      client = server.connect
+      client.write("x")
+
+      assert_nil client.wait_readable(0.05)
+      assert_equal 0, server.sockets.accepted
+      server.sockets.resume_accept
+
+      assert_equal "x", client.readpartial(10)
+      assert_predicate server.sockets, :accepting?
+    end
+  end
+
+  def test_a_graceful_stop
+    gate = Thread::Queue.new
+    handler = lambda do |connection|
+      gate.pop if connection.read_partial(10) == "slow"
+      connection.write("answer")
+      connection.idle!
+    end
+    serve(handler) do |server|
+      idle = server.connect
+      busy = server.connect
+      busy.write("slow")
+      until_true { server.sockets.connections == 2 && server.sockets.running == 1 }
+      server.sockets.stop_listening
+      server.sockets.shutdown_idle
+
+      assert_nil idle.read(1)
+      assert_equal [1, 1], [server.sockets.connections, server.sockets.running]
+      late = server.connect # in the kernel's queue
+      gate << true
+
+      assert_equal "answer", busy.readpartial(10)
+      assert_nil busy.read(1), "who becomes idle now is closed"
+      assert_equal [0, 2], [server.sockets.connections, server.sockets.accepted]
+      server.sockets.listen(server.listener)
+      late.write("x")
+
+      assert_equal "answer", late.readpartial(10)
+      assert_equal 1, server.sockets.idle
+    end
+  end
+
+  def test_shutting_down_idle_ones_lets_the_others_be
+    serve(echo) do |server|
+      client = server.connect
+      until_true { server.sockets.connections == 1 }
+      server.sockets.shutdown_idle
+
+      assert_nil client.read(1)
+      other = server.connect
+      other.write("x")
+
+      assert_equal "x", other.readpartial(1)
+      assert_equal 1, server.sockets.connections
+    end
+  end
+
+  def test_close_ends_connections_in_every_state
+    errors = []
+    handler = lambda do |connection|
+      case connection.read_partial(10)
+      when "read" then errors << error_of(IOError) { connection.read_partial(1) }
+      when "write" then errors << error_of(IOError) { connection.write("x" * 50_000_000) }
+      when "wait" then errors << error_of(IOError) { sleep 0.01 until connection.closed? }
+      when "idle" then connection.idle!
+      when "detach" then connection.detach
+      end
+    end
+    serve(handler) do |server|
+      clients = %w[read write wait idle detach].to_h { |word| [word, server.connect.tap { |client| client.write(word) }] }
+      silent = server.connect
+      until_true { server.sockets.connections == 5 && server.sockets.running == 3 }
+      server.sockets.close
+      server.sockets.close
+
+      assert_predicate server.sockets, :closed?
+      assert_equal [0, 0, 0], [server.sockets.connections, server.sockets.running, server.sockets.idle]
+      until_true { errors.size == 3 }
+
+      [*clients.values_at("read", "wait", "idle"), silent].each do |client|
+        assert_nil(error_of(Errno::ECONNRESET) { assert_nil client.read(1) })
+      end
+    end
+    assert_equal 2, errors.compact.size
+    errors.compact.each { |error| assert_match(/was closed while/, error.message) }
+  end
+
+  def test_closed_sockets_say_so
+    serve(echo) do |server|
+      server.sockets.close
+      error = assert_raises(IOError) { server.sockets.listen(server.listener) }
+
+      assert_match(/are closed/, error.message)
+      server.sockets.stop_listening
+      server.sockets.shutdown_idle
+    end
+  end
+
+  def test_a_listener_that_is_closed_behind_our_back
+    serve(echo) do |server|
+      client = server.connect
+      client.write("x")
+      client.readpartial(1)
+      server.listener.close
+      second = TCPServer.new("127.0.0.1", 0) # most likely with the same descriptor
+      server.sockets.listen(second)
+      other = TCPSocket.new("127.0.0.1", second.local_address.ip_port)
+      other.write("y")
+
+      assert_equal "y", other.readpartial(1)
+      client.write("x")
+
+      assert_equal "x", client.readpartial(1)
+    ensure
+      second&.close
+    end
+  end
+
+  def test_several_listeners_of_several_kinds
+    Dir.mktmpdir do |folder|
+      unix = UNIXServer.new(File.join(folder, "socket"))
+      serve(echo) do |server|
+        server.sockets.listen(unix)
+        clients = Array.new(5) { [server.connect, UNIXSocket.new(unix.path)] }.flatten
+        clients.each { |client| client.write("x") }
+
+        assert_equal ["x"] * 10, clients.map { |client| client.readpartial(1) }
+        clients.each(&:close)
+        until_true { server.sockets.connections == 0 }
+      end
+      unix.close
+    end
+  end
+
+  def test_a_storm_of_connections
+    serve(echo) do |server|
+      server.listener.listen(1024)
+      clients = Array.new(400) { server.connect }
+      clients.each { |client| client.write("x") }
+
+      assert_equal 400, clients.sum { |client| client.readpartial(1).size }
+      assert_equal 400, server.sockets.accepted
+      clients.each(&:close)
+      until_true { server.sockets.connections == 0 }
+    end
+  end
+
+  def test_the_loop_ends_without_those_who_have_nothing_to_do
+    in_thread do
+      scheduler = Heddle::Scheduler.new
+      Fiber.set_scheduler(scheduler)
+      listener = TCPServer.new("127.0.0.1", 0)
+      sockets = Heddle::Net::Sockets.new(scheduler, set:, &echo)
+      sockets.listen(listener)
+      answers = []
+      2.times do
+        Fiber.schedule do
+          TCPSocket.open("127.0.0.1", listener.local_address.ip_port) do |client|
+            client.write("x")
+            answers << client.readpartial(1)
+          end
+        end
+        scheduler.run # returns, though a runner rests
+      end
+
+      assert_equal %w[x x], answers
+      Fiber.set_scheduler(nil)
+
+      assert_predicate sockets, :closed?, "the end of the loop is the end of its sockets"
+      listener.close
+    end
+  end
+
+  def test_only_its_own_thread_may_use_it
+    serve(echo) do |server|
+      error = Thread.new { assert_raises(ThreadError) { server.sockets.close } }.value
+
+      assert_match(/belongs to another thread/, error.message)
+    end
+  end
+
+  def test_mistakes_are_told
+    scheduled do |scheduler|
+      assert_raises(ArgumentError) { Heddle::Net::Sockets.new(scheduler) }
+      assert_raises(ArgumentError) { Heddle::Net::Sockets.new(scheduler, max_connections: 0) { nil } }
+      assert_raises(ArgumentError) { Heddle::Net::Sockets.new(scheduler, set: :carrier_pigeon) { nil } }
+      sockets = Heddle::Net::Sockets.new(scheduler, set:) { nil }
+      one, other = UNIXSocket.pair
+
+      assert_match(/no listening socket/, assert_raises(ArgumentError) { sockets.listen(one) }.message)
+      assert_raises(TypeError) { sockets.listen(1) }
+      sockets.close
+      one.close
+      other.close
+    end
+  end
+end
+Heddle::TestHelpers.with_each_socket_set(SocketsTests)
