@@ -5,6 +5,7 @@ require "socket"
 require "tmpdir"
 require "support/scheduled"
 require "heddle/net/sockets"
+require "timeout"
 
 module Heddle
   module TestHelpers
