@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "bundler/version"
 require "open3"
 require "support/served_process"
 
@@ -18,9 +19,11 @@ class ServedExample < ServedProcess
       status.success?
     end
 
-    # The environment in which Bundler finds what bin/setup installed.
+    # The environment in which Bundler finds what bin/setup installed. The version is named, or Bundler would
+    # start again as the one that wrote the lock file, which may be another Ruby's.
     def bundle(name)
       { "BUNDLE_GEMFILE" => File.join(EXAMPLES, name, "Gemfile"), "BUNDLE_PATH" => GEMS,
+        "BUNDLER_VERSION" => Bundler::VERSION,
         "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBYOPT" => "-rbundler/setup", "RUBYLIB" => nil }
     end
   end

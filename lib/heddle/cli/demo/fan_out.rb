@@ -46,7 +46,7 @@ module Heddle
         # Makes one request. `Net::HTTP` is Ruby's own, and knows nothing of fibers.
         def request(number)
           tell("start", number)
-          http = Net::HTTP.new(@host, @port, nil)
+          http = ::Net::HTTP.new(@host, @port, nil)
           http.open_timeout = http.read_timeout = @patience
           answer = http.start { http.get(@path) }
           tell("end", number, status: answer.code.to_i)
