@@ -17,6 +17,8 @@ module Bench
     STEP = 20
     NAME_WIDTH = 112
     BAR_WIDTH = 150
+    # Where short bars are good, one that is a hundred times as long as the best would leave nothing of the others.
+    CUT = 6
     STYLE = <<~CSS
       .paper{fill:#ffffff}.ink{fill:#1f2328}.quiet{fill:#656d76}.track{fill:#eef1f4}
       .peer{fill:#9aa5b1}.baseline{fill:#cfd6dd}.heddle{fill:#c2410c}
@@ -68,9 +70,15 @@ module Bench
       drawn = lines.each_with_index.map { |line, index| text(left, top + (index * TITLE_LINE), line, "ink title") }
       top += lines.size * TITLE_LINE
       drawn << text(left, top, "#{row.unit}, #{row.better == :lower ? "shorter" : "longer"} is better", "quiet")
-      longest = row.sets.select(&:complete?).map(&:median).max
+      longest = scale(row)
       ranked(row).each_with_index { |set, index| drawn << bar(row, set, longest, left, top + 10 + (index * STEP)) }
       drawn.join("\n")
+    end
+
+    # @return [Float] the value whose bar is as long as a bar can be
+    def scale(row)
+      medians = row.sets.select(&:complete?).map(&:median)
+      row.better == :lower ? [medians.max, medians.min * CUT].min : medians.max
     end
 
     # The best first; what failed comes last and says so.
@@ -85,11 +93,13 @@ module Bench
       ours = row.role(set) == :heddle
       start = left + NAME_WIDTH
       share = set.complete? && longest.positive? ? set.median / longest : 0
+      cut = share > 1
       [text(left, top + 11, row.label(set), ours ? "ink strong" : "ink"),
        %(<rect class="track" x="#{start}" y="#{top}" width="#{BAR_WIDTH}" height="#{BAR}" rx="2"/>),
        %(<rect class="#{row.role(set)}" x="#{start}" y="#{top}" ) +
-         %(width="#{(BAR_WIDTH * share).round(1)}" height="#{BAR}" rx="2"/>),
-       text(start + BAR_WIDTH + 6, top + 11, row.cell(set), ours ? "ink strong" : "quiet")].join("\n")
+         %(width="#{(BAR_WIDTH * [share, 1].min).round(1)}" height="#{BAR}" rx="2"/>),
+       (%(<path class="paper" d="M#{start + BAR_WIDTH - 14} #{top + BAR}l6 -#{BAR}h4l-6 #{BAR}z"/>) if cut),
+       text(start + BAR_WIDTH + 6, top + 11, row.cell(set), ours ? "ink strong" : "quiet")].compact.join("\n")
     end
 
     def title_lines(row) = row.title.scan(/\S.{0,#{TITLE_CHARACTERS - 1}}(?=\s|\z)/)

@@ -50,7 +50,7 @@ module Bench
     def chart
       environment = @result.fetch(:environment).transform_keys(&:to_s)
       subtitle = "Ruby #{environment["Ruby"]} · #{environment["kernel"]} · #{environment["cores"]} cores · " \
-                 "medians of #{@result.fetch(:rounds)} interleaved rounds"
+                 "medians of #{@result.fetch(:rounds)} interleaved rounds · a notched bar is longer than drawn"
       Chart.new(@report, subtitle:).to_svg
     end
   end

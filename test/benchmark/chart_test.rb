@@ -18,6 +18,15 @@ class ChartTest < Minitest::Test
     assert_equal [100.0, 150.0, 0.0, 150.0, 66.7, 50.0, 33.3], widths
   end
 
+  def test_a_bar_that_is_many_times_as_long_as_the_best_is_cut
+    rows = [FinishedRun::RESULT[:rows].first.merge(sets: [{ contestant: "ours", samples: [{ value: 1 }] },
+                                                          { contestant: "slow", samples: [{ value: 100 }] }])]
+    drawn = Bench::Chart.new(Bench::Report.new(FinishedRun::RESULT.merge(rows:)), subtitle: "").to_svg
+
+    assert_equal [25.0, 150.0], drawn.scan(/<rect class="(?:peer|heddle)"[^>]* width="([\d.]+)"/).flatten.map(&:to_f)
+    assert_equal 1, drawn.scan("<path").size
+  end
+
   def test_what_it_is_told_can_not_break_the_drawing
     drawn = Bench::Chart.new(Bench::Report.new(FinishedRun::RESULT), subtitle: "<script> & co").to_svg
 
