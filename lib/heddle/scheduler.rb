@@ -42,7 +42,7 @@ module Heddle
     # @raise [ArgumentError] if this machine can't run that selector
     def initialize(selector: nil)
       open_loop((selector ? Selector.find(selector) : Selector.best).to_s)
-      @stopping = false
+      @given_up = false
       Scheduler.quiet_fast_fallback
     end
 
@@ -57,12 +57,10 @@ module Heddle
       ended = true
     rescue Exception => e # rubocop:disable Lint/RescueException
       ended = true
-      raise if @stopping
-
       stop(e)
       raise
     ensure
-      stop(nil) unless ended || @stopping # the thread was killed: no exception tells of that
+      stop(nil) unless ended # the thread was killed: no exception tells of that
     end
 
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
@@ -71,11 +69,13 @@ module Heddle
       return if closed?
 
       begin
+        return if @given_up
+
         # The program is on its way out: its fibers are told to end rather than waited for.
         shutdown($!) if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run
       ensure
-        @offload_threads&.close
+        @offload_threads&.close unless @given_up
         release
       end
     end
@@ -168,15 +168,15 @@ module Heddle
       []
     end
 
-    # Ends every fiber, in order, for this reason.
+    # Ends every fiber, in order, for this reason. What is raised meanwhile (a second Ctrl-C) ends the wait for them.
     def stop(reason)
-      @stopping = true
       shutdown(reason)
       run_turns
     rescue Deadlock
       raise unless reason # what began the stop says more
-    ensure
-      @stopping = false
+    rescue Exception # rubocop:disable Lint/RescueException
+      @given_up = true
+      raise
     end
 
     def cancel_job(fiber, job)
@@ -199,9 +199,16 @@ module Heddle
       unstarted_report ? unstarted_report.call(job, error) : raise(error)
     end
 
-    # Called from C when the loop would wait for ever.
+    # Called from C when the loop would wait for ever. A fiber in +sleep+ without a limit means to.
     def on_deadlock
+      each_fiber { |fiber, _job, _state| return nil if sleeps_for_ever?(fiber) }
       raise deadlock_report ? deadlock_report.call(self) : Deadlock.new(deadlock_message)
+    end
+
+    # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for somebody.
+    def sleeps_for_ever?(fiber)
+      labels = fiber.backtrace_locations(0, 3)&.map { |location| location.label[/[^#.]+\z/] }
+      labels && labels[0, 2] == %w[kernel_sleep sleep] && labels[2] != "wait"
     end
 
     def deadlock_message

@@ -188,6 +188,21 @@ class InterfaceTest < Minitest::Test
     assert_match(/nothing can wake them/, out)
   end
 
+  def test_to_sleep_for_ever_is_no_deadlock
+    out, status = ruby(<<~RUBY)
+      require "heddle/scheduler"
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      $stdout.sync = true
+      Fiber.schedule { sleep }
+      Fiber.schedule { condition = ConditionVariable.new; (lock = Mutex.new).synchronize { condition.wait(lock) } }
+      trap(:ALRM) { puts "alarm"; exit! 0 }
+      spawn("sleep 0.2; kill -ALRM \#{Process.pid}")
+      Fiber.scheduler.run
+    RUBY
+    assert_predicate status, :success?, out
+    assert_equal "alarm\n", out
+  end
+
   def test_require_of_the_scheduler_loads_no_rack
     out, = ruby('require "heddle/scheduler"; p $LOADED_FEATURES.grep(/rack/).size, defined?(Heddle::Task).inspect')
 

@@ -210,14 +210,14 @@ class InterruptTest < Minitest::Test
   end
 
   def test_ctrl_c_cancels_the_fibers_which_may_clean_up
-    lines, status = signalled(signal_program("begin; sleep; ensure; sleep 0.01; puts 'clean'; end"))
+    lines, status = signalled(signal_program("begin; sleep 100; ensure; sleep 0.01; puts 'clean'; end"))
 
     assert_equal %w[waiting clean interrupted], lines
     assert_predicate status, :success?
   end
 
   def test_a_second_ctrl_c_ends_at_once
-    lines, = signalled(signal_program("begin; sleep; ensure; puts 'cleaning'; sleep 100; puts 'never'; end"))
+    lines, = signalled(signal_program("begin; sleep 100; ensure; puts 'cleaning'; sleep 100; puts 'never'; end"))
 
     assert_equal %w[waiting cleaning interrupted], lines.first(3)
     refute_includes lines, "never"

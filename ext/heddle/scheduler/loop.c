@@ -326,6 +326,8 @@ static void run_ready(heddle_loop *loop)
 
 static bool anybody_ready(heddle_loop *loop)
 {
+    if (loop->until && loop->until->woken)
+        return true;
     return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent);
 }
 
@@ -395,10 +397,10 @@ static int64_t time_to_wait(heddle_loop *loop)
     return deadline > now ? deadline - now : 0;
 }
 
-/* Anybody but those who rest until they are called? */
+/* Anybody but those who rest until they are called, and the fiber that runs the loop itself? */
 static bool anybody_lives(heddle_loop *loop)
 {
-    return loop->fiber_count > loop->resting || loop->park_count > loop->resting;
+    return loop->fiber_count > loop->resting + loop->hosting || loop->park_count > loop->resting;
 }
 
 static void turn(heddle_loop *loop)
@@ -435,6 +437,7 @@ static void turn(heddle_loop *loop)
 typedef struct {
     heddle_loop *loop;
     heddle_park *until;
+    heddle_fiber *outer; /* a scheduled fiber that runs the loop itself: a forked child's, on its way out */
     VALUE outer_fiber;
     bool outer_running;
 } loop_run;
@@ -443,8 +446,14 @@ static VALUE run_turns(VALUE data)
 {
     loop_run *run = (loop_run *)data;
     heddle_loop *loop = run->loop;
-    while (run->until ? !run->until->woken : anybody_lives(loop))
-        turn(loop);
+    if (run->until) {
+        do {
+            turn(loop);
+        } while (!run->until->woken);
+    } else {
+        while (anybody_lives(loop))
+            turn(loop);
+    }
     return Qnil;
 }
 
@@ -453,7 +462,9 @@ static VALUE end_run(VALUE data)
     loop_run *run = (loop_run *)data;
     run->loop->fiber = run->outer_fiber;
     run->loop->running = run->outer_running;
-    run->loop->current = NULL;
+    run->loop->current = run->outer;
+    run->loop->hosting = 0;
+    run->loop->until = NULL;
     run->loop->arriving = NULL;
     atomic_store(&run->loop->sleeping, 0);
     return Qnil;
@@ -461,9 +472,15 @@ static VALUE end_run(VALUE data)
 
 static void run_until(heddle_loop *loop, heddle_park *park)
 {
-    loop_run run = {.loop = loop, .until = park, .outer_fiber = loop->fiber, .outer_running = loop->running};
+    loop_run run = {.loop = loop,
+                    .until = park,
+                    .outer = loop->current,
+                    .outer_fiber = loop->fiber,
+                    .outer_running = loop->running};
     loop->fiber = rb_fiber_current();
     loop->running = true;
+    loop->until = park;
+    loop->hosting = run.outer ? 1 : 0;
     rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
 }
 

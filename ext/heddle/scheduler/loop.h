@@ -114,6 +114,8 @@ struct heddle_loop {
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
     heddle_park *arriving; /* what the loop switches to at this moment */
     bool running;          /* inside heddle_loop_run */
+    heddle_park *until;    /* whose end the run waits for: a fiber that runs the loop itself */
+    size_t hosting;        /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
     bool closed;
 
     size_t armed;                    /* waits that something outside this process's Ruby can end */
@@ -187,8 +189,9 @@ void heddle_park_until(heddle_park *park, int64_t deadline);
 void heddle_park_rest(heddle_park *park);
 /* Switches to the loop until woken. Raises interrupts and timeouts. Between enter and leave, under rb_ensure. */
 void heddle_park_wait(heddle_park *park);
-/* The same, but holds back what is to be raised: for a kernel that still owns memory of ours. */
-void heddle_park_wait_uninterrupted(heddle_park *park);
+/* Waits for a submitted operation. What is raised meanwhile cancels it, but leaves only after its last event: until
+ * then the kernel owns the operation's memory. */
+void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 /* Ends the wait. Idempotent; from any thread that has the GVL. */
 void heddle_park_wake(heddle_park *park);
 /* Puts the park at the end of the spent queue: it runs once everybody ready had a turn. */

@@ -252,7 +252,7 @@ static void switch_away(heddle_park *park)
     heddle_park_arrive(park);
 }
 
-void heddle_park_wait_uninterrupted(heddle_park *park)
+static void wait_uninterrupted(heddle_park *park)
 {
     /* Woken already, but queued (sleep 0, yield): the others have their turn first. */
     while (!park->woken || park->queued)
@@ -265,7 +265,39 @@ void heddle_park_wait(heddle_park *park)
         notice_passed_timeouts(park->owner);
     if (park->owner->alarm)
         raise_alarm(park->owner);
-    heddle_park_wait_uninterrupted(park);
+    wait_uninterrupted(park);
     if (park->owner->alarm)
         raise_alarm(park->owner);
+}
+
+static VALUE wait_interruptibly(VALUE park)
+{
+    heddle_park_wait((heddle_park *)park);
+    return Qnil;
+}
+
+static VALUE wait_for_the_end(VALUE park)
+{
+    wait_uninterrupted((heddle_park *)park);
+    return Qnil;
+}
+
+void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
+{
+    heddle_loop *loop = park->loop;
+    int state = 0;
+    rb_protect(wait_interruptibly, (VALUE)park, &state);
+    if (waiter->armed)
+        loop->operations->cancel(loop->selector, waiter);
+    while (waiter->armed) {
+        int later = 0;
+        if (park->away)
+            heddle_park_arrive(park);
+        park->woken = false;
+        rb_protect(wait_for_the_end, (VALUE)park, &later);
+        if (later)
+            state = later;
+    }
+    if (state)
+        rb_jump_tag(state);
 }

@@ -83,30 +83,10 @@ static bool pidfd_wait(process_waiting *wait)
 
 /* -- any child, a group, a stop: waitid in the ring, without reaping ---------------------------------------------- */
 
-static VALUE wait_on(VALUE data)
-{
-    process_waiting *wait = (process_waiting *)data;
-    wait->park.woken = false;
-    heddle_park_wait_uninterrupted(&wait->park);
-    return Qnil;
-}
-
-/* The kernel writes into `info` until the completion came. */
 static VALUE run_waitid(VALUE data)
 {
     process_waiting *wait = (process_waiting *)data;
-    int state = 0;
-    rb_protect(park_for_child, data, &state);
-    if (wait->waiter.armed)
-        wait->loop->operations->cancel(wait->loop->selector, &wait->waiter);
-    while (wait->waiter.armed) {
-        int later = 0;
-        rb_protect(wait_on, data, &later);
-        if (later)
-            state = later;
-    }
-    if (state)
-        rb_jump_tag(state);
+    heddle_park_wait_completion(&wait->park, &wait->waiter);
     return Qnil;
 }
 

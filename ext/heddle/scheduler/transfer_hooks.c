@@ -101,37 +101,10 @@ static void completed(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_park_wake(&done->park);
 }
 
-static VALUE wait_interruptibly(VALUE data)
-{
-    heddle_park_wait(&((completion *)data)->park);
-    return Qnil;
-}
-
-static VALUE wait_on(VALUE data)
-{
-    completion *done = (completion *)data;
-    done->park.woken = false;
-    heddle_park_wait_uninterrupted(&done->park);
-    return Qnil;
-}
-
-/* The kernel owns the buffer until the completion came, whatever is raised meanwhile. */
 static VALUE run_completion(VALUE data)
 {
     completion *done = (completion *)data;
-    heddle_loop *loop = done->park.loop;
-    int state = 0;
-    rb_protect(wait_interruptibly, data, &state);
-    if (done->waiter.armed)
-        loop->operations->cancel(loop->selector, &done->waiter);
-    while (done->waiter.armed) {
-        int later = 0;
-        rb_protect(wait_on, data, &later);
-        if (later)
-            state = later;
-    }
-    if (state)
-        rb_jump_tag(state);
+    heddle_park_wait_completion(&done->park, &done->waiter);
     return Qnil;
 }
 
