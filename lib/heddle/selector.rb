@@ -26,7 +26,7 @@ module Heddle
         named = ENV.fetch(VARIABLE, "")
         return find(named, "#{VARIABLE} in the environment") unless named.empty?
 
-        available.first
+        available.first.tap { |chosen| tell_of_fallback(chosen) }
       end
 
       # @param name [Symbol, String]
@@ -54,6 +54,14 @@ module Heddle
       end
 
       private
+
+      # One line a process where the best selector was built in and may not be used.
+      def tell_of_fallback(chosen)
+        return if chosen == built.first || @told_of_fallback || Ractor.current != Ractor.main
+
+        @told_of_fallback = true
+        warn "heddle: using #{chosen}: #{built.first} can't run here: #{refusal(built.first)}"
+      end
 
       # A ring belongs to one native thread. In a Ractor, and with RUBY_MN_THREADS, Ruby moves threads between those.
       def migration

@@ -28,11 +28,11 @@ module Scheduled
   def in_thread(&)
     thread = Thread.new(&)
     thread.report_on_exception = false
-    return thread.value if thread.join(LIMIT)
+    return thread.value if thread.join(self.class::LIMIT)
 
     trace = thread.backtrace
     thread.kill
-    flunk "hangs after #{LIMIT} s at\n#{trace&.join("\n")}"
+    flunk "hangs after #{self.class::LIMIT} s at\n#{trace&.join("\n")}"
   end
 
   # Lets the others run until the block is true.

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "timeout"
+require "socket"
+
+# Every object that a wait holds survives collection and compaction, at any moment.
+class GarbageCollectionTest < Minitest::Test
+  include Scheduled
+
+  # A collection at every allocation takes its time.
+  LIMIT = 60
+
+  # A bit of each kind of wait.
+  WORK = lambda do
+    reader, writer = IO.pipe
+    results = []
+    jobs = [
+      -> { results << reader.readpartial(10) },
+      -> { results << Timeout.timeout(5) { sleep(0.001) && :slept } },
+      -> { results << Enumerator.new { |y| sleep(0.001) && (y << :nested) }.next },
+      -> { results << Thread.new { :thread }.value },
+      -> { results << (IO.select([reader], nil, nil, 0.001) || :selected) },
+      -> { sleep(0.002) && writer.write("bytes") },
+      lambda do
+        fiber = Fiber.schedule { sleep }
+        Fiber.scheduler.interrupt(fiber, Heddle::Cancelled.new)
+      end
+    ]
+    fibers = jobs.map { |job| Fiber.schedule(&job) }
+    sleep 0.001 while fibers.any?(&:alive?)
+    results.map(&:to_s).sort
+  end
+  EXPECTED = %w[bytes nested selected slept thread].freeze
+
+  def test_under_gc_stress
+    results = scheduled do
+      GC.stress = true
+      WORK.call
+    ensure
+      GC.stress = false
+    end
+
+    assert_equal EXPECTED, results
+  end
+
+  def test_with_compaction_at_every_turn
+    skip "this Ruby can't compact" unless GC.respond_to?(:compact)
+    results = scheduled do
+      compacting = true
+      Fiber.schedule do
+        while compacting
+          GC.compact
+          sleep 0
+        end
+      end
+      WORK.call.tap { compacting = false }
+    end
+
+    assert_equal EXPECTED, results
+  end
+
+  def test_with_automatic_compaction
+    skip "this Ruby can't compact" unless GC.respond_to?(:auto_compact=)
+    was = GC.auto_compact
+    GC.auto_compact = true
+    results = scheduled do
+      10.times { WORK.call }
+      GC.start
+      WORK.call
+    end
+
+    assert_equal EXPECTED, results
+  ensure
+    GC.auto_compact = was unless was.nil?
+  end
+
+  # Nobody but the loop holds a fiber that nobody else knows.
+  def test_a_fiber_that_nobody_else_holds_is_kept
+    woken = 0
+    scheduled do
+      queue = Queue.new
+      100.times do
+        Fiber.schedule do
+          Fiber.new { woken += 1 if queue.pop }.resume
+        end
+      end
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+      100.times { queue << true }
+    end
+
+    assert_equal 100, woken
+  end
+
+  def test_a_dropped_scheduler_with_waiting_fibers_is_freed
+    10.times do
+      Thread.new do
+        scheduler = Heddle::Scheduler.new
+        Fiber.set_scheduler(scheduler)
+        20.times { Fiber.schedule { sleep } }
+        scheduler.each_fiber { |fiber, _job, _state| scheduler.interrupt(fiber, Heddle::Cancelled.new) }
+      end.join
+    end
+    GC.start
+    assert_operator ObjectSpace.each_object(Heddle::Scheduler).count, :<=, 10
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "tmpdir"
+
+# R3: the best selector that the machine allows is chosen at run time, and a user can name one.
+class SelectorTest < Minitest::Test
+  include Scheduled
+
+  # Lets the kernel refuse io_uring_setup (425), as a container's seccomp filter does, and then runs a program.
+  FORBID_IO_URING = <<~C
+    #include <errno.h>
+    #include <linux/filter.h>
+    #include <linux/seccomp.h>
+    #include <stddef.h>
+    #include <stdio.h>
+    #include <sys/prctl.h>
+    #include <unistd.h>
+    int main(int argc, char **argv)
+    {
+        struct sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 425, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = {.len = 4, .filter = filter};
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+            return perror("seccomp"), 1;
+        return execvp(argv[1], argv + 1), 1;
+    }
+  C
+
+  def test_select_is_built_in_everywhere_and_works
+    assert_includes Heddle::Selector.built, :select
+    assert_nil Heddle::Selector.refusal(:select)
+  end
+
+  def test_the_best_is_the_first_that_works_here
+    out, = ruby('require "heddle/scheduler"; p Heddle::Selector.best == Heddle::Selector.available.first',
+                env: { "HEDDLE_SELECTOR" => nil })
+
+    assert_equal "true\n", out.lines.last
+  end
+
+  def test_a_user_can_name_one
+    Heddle::Selector.available.each do |name|
+      assert_equal name, Heddle::Scheduler.new(selector: name).selector
+      out, = ruby('require "heddle/scheduler"; p Heddle::Scheduler.new.selector',
+                  env: { "HEDDLE_SELECTOR" => name.to_s })
+
+      assert_equal "#{name.inspect}\n", out
+    end
+  end
+
+  def test_a_wrong_name_is_an_error_that_lists_the_right_ones
+    error = assert_raises(ArgumentError) { Heddle::Scheduler.new(selector: :epol) }
+
+    assert_match(/:epol.*not built in.*select/, error.message)
+    out, = ruby('require "heddle/scheduler"; begin; Heddle::Scheduler.new; rescue ArgumentError => e; puts e.message; end',
+                env: { "HEDDLE_SELECTOR" => "nonsense" })
+
+    assert_match(/HEDDLE_SELECTOR.*nonsense/, out)
+  end
+
+  # Needs no privileges: the kernel itself refuses the call.
+  def test_a_kernel_that_forbids_io_uring_costs_one_line_and_nothing_else
+    skip "io_uring is Linux's" unless RUBY_PLATFORM.include?("linux")
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/forbid.c", FORBID_IO_URING)
+
+      assert system("cc", "-o", "#{folder}/forbid", "#{folder}/forbid.c"), "the filter's launcher must compile"
+      program = <<~RUBY
+        require "heddle/scheduler"
+        2.times do
+          scheduler = Heddle::Scheduler.new
+          Fiber.set_scheduler(scheduler)
+          Fiber.schedule { sleep 0.001; puts scheduler.selector }
+          Fiber.set_scheduler(nil)
+        end
+      RUBY
+      out, status = Open3.capture2e({ "HEDDLE_SELECTOR" => nil, "RUBYOPT" => nil }, "#{folder}/forbid", RbConfig.ruby,
+                                    "-I#{File.join(ROOT, "lib")}", "-e", program)
+
+      assert_predicate status, :success?, out
+      assert_equal %w[epoll epoll], out.lines(chomp: true).grep_v(/heddle:/)
+      assert_equal 1, out.scan(/io_uring can't run here: io_uring is forbidden/).size, out
+    end
+  end
+
+  def test_where_threads_migrate_io_uring_is_not_used
+    skip "io_uring is not built in" unless Heddle::Selector.built.include?(:io_uring)
+    out, = ruby('require "heddle/scheduler"; p Heddle::Selector.best, Heddle::Selector.refusal(:io_uring)',
+                env: { "HEDDLE_SELECTOR" => nil, "RUBY_MN_THREADS" => "1" })
+
+    assert_match(/:epoll\n.*RUBY_MN_THREADS/, out)
+  end
+end
