@@ -64,10 +64,13 @@ build_private_ruby() {
     exec 8>&-
     return 0
   fi
-  say "building a Ruby of Heddle's own into $heddle_cache (about 4 minutes on two cores)"
   # shellcheck disable=SC2086 # a list of words
-  install_packages "Building Ruby" $build_packages || return 1
+  install_packages "Building Ruby" $build_packages || {
+    has_rustc || complain "With rustc (1.58 or newer) as well it is built with YJIT, and faster."
+    return 1
+  }
   yjit=$(yjit_option)
+  say "building a Ruby of Heddle's own into $heddle_cache (about 4 minutes on two cores)"
 
   work=$(mktemp -d "$heddle_cache/build.XXXXXX") || return 1
   # shellcheck disable=SC2064 # this folder, whatever $work is later
@@ -89,6 +92,8 @@ compile_private_ruby() {
   jobs=$(nproc 2>/dev/null || echo 2)
   # Gems that are bundled, not part of Ruby: `make install` would fetch them. Bundler installs what Heddle needs.
   : >"$source/gems/bundled_gems"
+  # Debian's patches touch configure.ac, for other systems than these; a configure that is older would ask for autoconf.
+  touch "$source/configure"
   with_progress "configuring Ruby" "$heddle_log/ruby-configure.log" '' 0 \
     in_folder "$source" ./configure --prefix="$prefix" --enable-shared "$yjit" --disable-install-doc || return 1
   with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(compiling\|linking\|generating\)' 900 \
