@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "heddle"
+require "heddle/http"
+
 module Heddle
   # A request becomes an env, an answer becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
   # here: the specification is about plain Ruby objects.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle"
-require "heddle/http"
+require "heddle/net/sockets"
 require "heddle/rack"
 
 module Heddle
@@ -34,7 +34,7 @@ module Heddle
       @log = log
       @listeners = []
       @stopping = false
-      @main = @scheduler = nil
+      @main = @scheduler = @sockets = nil
     end
 
     # Opens the sockets, so that a port that is taken is known before the application is loaded.
@@ -75,20 +75,28 @@ module Heddle
       @scheduler.unpark(main) if main
     end
 
+    # @return [Hash{Symbol => Integer}, nil] what there is now: `connections`, of them `idle` and `running`, those
+    #   `accepted` so far, and `fibers` of the loop; nil while the server does not run
+    def statistics
+      sockets = @sockets or return
+      { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
+        fibers: @scheduler.fiber_count }
+    end
+
     private
 
     def serve(app, signals)
       @scheduler = scheduler = Fiber.scheduler
       @main = Fiber.current
-      service = Service.new(app, @configuration, @log, port: @listeners.filter_map(&:port).first)
-      sockets = open_sockets(scheduler, service)
+      service = Service.new(app, @configuration, @log)
+      sockets = @sockets = open_sockets(scheduler, service)
       service.on_idle = -> { scheduler.unpark(@main) if @stopping }
       watch = Signals.new(self, @log).watch if signals
       yield if block_given?
       scheduler.park until @stopping
       drain(scheduler, sockets, service)
     ensure
-      @main = nil
+      @main = @sockets = nil
       watch&.cancel
       sockets&.close
     end
@@ -108,10 +116,10 @@ module Heddle
       close_listeners
       sockets.shutdown_idle
       deadline = now + @configuration.stop_timeout
-      until service.running == 0 || @stopping == :now || (left = deadline - now) <= 0
+      until sockets.connections == 0 || @stopping == :now || (left = deadline - now) <= 0
         scheduler.park(left)
       end
-      return true if service.running == 0
+      return true if sockets.connections == 0
 
       @log.notice("stopping with #{service.running} requests unanswered" \
                   "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")

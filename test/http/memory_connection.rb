@@ -19,6 +19,10 @@ class MemoryConnection
     @fail_writes = nil
   end
 
+  def local_address = "198.51.100.1"
+
+  def local_port = 9_292
+
   # From now on writing fails with this error.
   def fail_writes(error) = @fail_writes = error
 

@@ -21,7 +21,7 @@ class EnvBuilderTest < Minitest::Test
   def test_the_server_names_itself_where_the_client_does_not
     env = env_of("GET / HTTP/1.0\r\n\r\n")
 
-    assert_equal ["localhost", "9292", "HTTP/1.0"], env.values_at("SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL")
+    assert_equal ["198.51.100.1", "9292", "HTTP/1.0"], env.values_at("SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL")
     refute env.key?("HTTP_HOST")
     refute env.key?("rack.early_hints")
     assert_equal "9292", env_of(GET)["SERVER_PORT"]
@@ -69,7 +69,7 @@ class EnvBuilderTest < Minitest::Test
     assert_equal "*", env_of("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")["PATH_INFO"]
     assert_equal "b:443", env_of("CONNECT b:443 HTTP/1.1\r\nHost: a\r\n\r\n")["PATH_INFO"]
     assert_equal "[::1]", env_of("GET / HTTP/1.1\r\nHost: [::1]:9292\r\n\r\n")["SERVER_NAME"]
-    assert_equal "localhost", env_of("GET / HTTP/1.1\r\nHost:\r\n\r\n")["SERVER_NAME"]
+    assert_equal "198.51.100.1", env_of("GET / HTTP/1.1\r\nHost:\r\n\r\n")["SERVER_NAME"]
   end
 
   def test_bytes_beyond_ascii_are_binary

@@ -40,7 +40,7 @@ module RackHelpers
     @log = MemoryLog.new
     @errors = StringIO.new
     engine = Heddle::HTTP::H1::Engine.new(Heddle::HTTP::Configuration.new(**limits))
-    builder = Heddle::Rack::EnvBuilder.new(errors: @errors, port: "9292")
+    builder = Heddle::Rack::EnvBuilder.new(errors: @errors)
     server = Heddle::HTTP::H1::ServerConnection.new(@connection, engine)
     server.serve { |head, body| Heddle::Rack::Exchange.new(server, head, body, @log).run(app, builder) }
   end

@@ -1,68 +1,91 @@
 # frozen_string_literal: true
 
-require "optparse"
+require "heddle/server"
 
 module Heddle
   module CLI
-    # A server's flags, made from its options.
+    # Reads a server's flags, which are its options: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
+    # `--no-access-log`. Names must be whole, so that a flag that comes with a later version changes no meaning.
     class Flags
-      # @param name [String]
+      # What each name stands for: an option and, for a switch, its value.
+      NAMES = Server::Options::ALL.each_with_object({}) do |option, names|
+        names[option.flag] = [option, true]
+        names[option.flag.sub("--", "--no-")] = [option, false] if option.unit == :switch
+        names[option.short] = [option, true] if option.short
+      end.freeze
+      HELP = %w[--help -h].freeze
+      private_constant :NAMES, :HELP
+
+      # @param word [String]
       # @return [Boolean] whether a server has this flag
-      def self.known?(name)
-        require "heddle/server"
-        Server::Options::ALL.any? { |option| [option.short, option.flag].include?(name[/\A[^=]+/]) }
-      end
+      def self.known?(word) = NAMES.key?(word[/\A(?:--[^=]+|-.)/])
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] what was given, as it was written
       attr_reader :values
       # @return [Array<String>] what is no flag
       attr_reader :rest
-      # @return [Boolean] whether the help was asked for
-      attr_reader :help
-      alias help? help
 
       # @param arguments [Array<String>]
       # @raise [UsageError]
       def initialize(arguments)
-        require "heddle/server"
         @values = {}
+        @rest = []
         @help = false
-        @rest = parser.parse(arguments)
-      rescue OptionParser::InvalidOption => e
-        raise UsageError, "there is no flag #{e.args.first}#{Nearest.hint(e.args.first[/\A[^=]+/], names)} " \
-                          "`heddle help serve` lists them."
-      rescue OptionParser::MissingArgument => e
-        raise UsageError, "the flag #{e.args.first} needs a value"
-      rescue OptionParser::NeedlessArgument => e
-        raise UsageError, "the flag #{e.args.first[/\A[^=]+/]} takes no value"
+        words = arguments.dup
+        while (word = words.shift)
+          next @rest.concat(words.shift(words.size)) if word == "--"
+
+          take(word, words)
+        end
       end
+
+      # @return [Boolean] whether the help was asked for
+      def help? = @help
 
       private
 
-      def parser
-        OptionParser.new do |parser|
-          parser.require_exact = true
-          Server::Options::ALL.each { |option| add(parser, option) }
-          parser.on("-h", "--help") { @help = true }
+      def take(word, words)
+        case word
+        when *HELP then @help = true
+        when /\A--/ then take_long(word, words)
+        when /\A-./ then take_short(word, words)
+        else @rest << word
         end
       end
 
-      def add(parser, option)
-        if option.unit == :switch
-          parser.on("--[no-]#{option.flag.delete_prefix("--")}") { |value| @values[option.name] = value }
-        elsif option.unit == :list
-          parser.on(*[option.short].compact, "#{option.flag} VALUE", String) do |value|
-            (@values[option.name] ||= []) << value
-          end
-        else
-          parser.on(*[option.short].compact, "#{option.flag} VALUE", String) { |value| @values[option.name] = value }
-        end
+      def take_long(word, words)
+        name, value = word.split("=", 2)
+        option, on = NAMES[name]
+        raise UsageError, unknown(name) unless option
+        return set(option, value || next_value(name, words)) unless option.unit == :switch
+        raise UsageError, "the flag #{name} takes no value" if value
+
+        set(option, on)
       end
 
-      def names
-        Server::Options::ALL.flat_map do |option|
-          option.unit == :switch ? [option.flag, "--no-#{option.flag.delete_prefix("--")}"] : [option.flag]
-        end.push("--help")
+      def take_short(word, words)
+        name = word[0, 2]
+        option, = NAMES[name]
+        raise UsageError, unknown(word) unless option
+
+        set(option, word.length > 2 ? word[2..].delete_prefix("=") : next_value(name, words))
+      end
+
+      def next_value(name, words)
+        value = words.first
+        raise UsageError, "the flag #{name} needs a value" if value.nil? || self.class.known?(value)
+
+        words.shift
+      end
+
+      def set(option, value)
+        return @values[option.name] = value unless option.unit == :list
+
+        (@values[option.name] ||= []) << value
+      end
+
+      def unknown(word)
+        "there is no flag #{word}#{Nearest.hint(word, NAMES.keys + HELP)} `heddle help serve` lists them."
       end
     end
   end

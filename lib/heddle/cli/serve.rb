@@ -33,11 +33,20 @@ module Heddle
       # The sockets first: that a port is taken should not take a minute of loading to find out.
       def serve(configuration)
         @output.sync = true
+        raise_descriptor_limit
         server = Server.new(configuration, log: Server::Log.new(output: @output, access: configuration.access_log))
         server.open
         application = load
         answered = server.run(application, signals: true) { announce(server) }
         answered ? DONE : FAILED
+      end
+
+      # A connection is a descriptor, and the usual soft limit of 1,024 is meant for programs that use `select`.
+      def raise_descriptor_limit
+        soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
+        Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard) if soft < hard
+      rescue SystemCallError
+        # Then it is what it is.
       end
 
       def announce(server)

@@ -30,7 +30,7 @@ module Heddle
         Limit.new(:idle_timeout, :seconds, 75, 0.001,
                   "how long a connection may wait without a request; then it is closed"),
         Limit.new(:write_timeout, :seconds, 30, 0.001,
-                  "how long a client may take for each 256 KiB of an answer; then the connection is closed"),
+                  "how long a client may take nothing of an answer; then the connection is closed"),
         Limit.new(:linger_timeout, :seconds, 2, 0,
                   "how long a refused client may go on sending, so that it reads the answer and sees no reset"),
         Limit.new(:linger_limit, :bytes, 4_194_304, 0,

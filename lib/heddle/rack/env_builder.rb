@@ -22,32 +22,37 @@ module Heddle
        .merge("content-type".b.freeze => "CONTENT_TYPE", "content-length".b.freeze => "CONTENT_LENGTH").freeze
       private_constant :PROTOCOLS, :HOST, :COOKIE, :KEYS
 
+      # What the connection calls the peer of a unix socket, and what it is for the application: who can reach such a
+      # socket is on this machine.
+      UNIX = "unix"
+      LOCAL = "127.0.0.1"
+      private_constant :UNIX, :LOCAL
+
       # @param errors [#puts, #write, #flush] `rack.errors`
-      # @param name [String] SERVER_NAME where the client gave no host
-      # @param port [String, nil] SERVER_PORT where the client gave none; nil for a unix socket
       # @param scheme [String] of the connections
-      def initialize(errors:, name: "localhost", port: nil, scheme: "http")
+      def initialize(errors:, scheme: "http")
         @template = {
           "REQUEST_METHOD" => nil, "SCRIPT_NAME" => "", "PATH_INFO" => nil, "QUERY_STRING" => nil,
-          "REQUEST_URI" => nil, "SERVER_NAME" => name.b.freeze, "SERVER_PORT" => port || "80",
-          "SERVER_PROTOCOL" => nil, "REMOTE_ADDR" => nil, "rack.url_scheme" => scheme, "rack.errors" => errors,
-          "rack.hijack?" => true
+          "REQUEST_URI" => nil, "SERVER_NAME" => nil, "SERVER_PORT" => nil, "SERVER_PROTOCOL" => nil,
+          "REMOTE_ADDR" => nil, "rack.url_scheme" => scheme, "rack.errors" => errors, "rack.hijack?" => true
         }.freeze
+        @ports = Hash.new { |ports, number| ports[number] = (number || 80).to_s.freeze }
       end
 
       # @param head [HTTP::H1::RequestHead]
-      # @param remote_address [String]
+      # @param connection [#remote_address, #local_address, #local_port]
       # @return [Hash{String => Object}] what the head says; the rest is the exchange's
-      def build(head, remote_address)
+      def build(head, connection)
         env = @template.dup
         env["REQUEST_METHOD"] = head.method
         env["PATH_INFO"] = head.path
         env["QUERY_STRING"] = head.query
         env["REQUEST_URI"] = head.target
         env["SERVER_PROTOCOL"] = PROTOCOLS[head.minor]
-        env["REMOTE_ADDR"] = remote_address
+        address = connection.remote_address
+        env["REMOTE_ADDR"] = address == UNIX ? LOCAL : address
         add_fields(env, head.fields)
-        add_authority(env, head)
+        add_authority(env, head, connection)
         env["rack.protocol"] = head.upgrade if head.upgrade
         env
       end
@@ -79,15 +84,18 @@ module Heddle
       end
 
       # The host of a target in absolute form counts, and not the Host header (RFC 9112, 3.2.2).
-      def add_authority(env, head)
+      def add_authority(env, head, connection)
         host = head.host
-        return if host.nil?
+        port = head.port
+        env[HOST] = head.authority if host
+        env["SERVER_NAME"] = host.nil? || host.empty? ? own_name(connection.local_address) : host
+        env["SERVER_PORT"] = port.nil? || port.empty? ? @ports[connection.local_port] : port
+      end
 
-        env[HOST] = head.authority
-        return if host.empty?
+      def own_name(address)
+        return "localhost" if address == UNIX
 
-        env["SERVER_NAME"] = host
-        env["SERVER_PORT"] = head.port unless head.port.empty?
+        address.include?(":") ? "[#{address}]" : address
       end
     end
   end

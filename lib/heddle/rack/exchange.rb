@@ -35,8 +35,10 @@ module Heddle
         finished = env["rack.response_finished"]
         failure = answer = nil
         begin
-          answer = check(app.call(env))
-          respond(*answer) unless hijacked?
+          in_scope do
+            answer = check(app.call(env))
+            respond(*answer) unless hijacked?
+          end
         rescue Exception => e
           failure = e
           fail_with(e)
@@ -59,8 +61,14 @@ module Heddle
 
       private
 
+      # A task that the application starts belongs to its request: it ends before the exchange does, and when it fails,
+      # it is the request that fails and not the server.
+      def in_scope(&)
+        Fiber.current_scheduler.is_a?(Scheduler) ? Heddle.scope(&) : yield
+      end
+
       def environment(env_builder)
-        env = env_builder.build(@head, @remote_address)
+        env = env_builder.build(@head, @connection.connection)
         @input = @body ? Input.new(@body) : NoInput::INSTANCE
         @hijack = FullHijack.new(@connection, @response)
         env["rack.input"] = @input

@@ -10,12 +10,11 @@ module Heddle
       # @param app [#call]
       # @param configuration [Configuration]
       # @param log [Log]
-      # @param port [Integer, nil] the server's, for SERVER_PORT
-      def initialize(app, configuration, log, port: nil)
+      def initialize(app, configuration, log)
         @app = app
         @log = log
         @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused))
-        @env_builder = Rack::EnvBuilder.new(errors: log.errors, port: port&.to_s)
+        @env_builder = Rack::EnvBuilder.new(errors: log.errors)
         @fibers = {}.compare_by_identity
         @on_idle = nil
       end

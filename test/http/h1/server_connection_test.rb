@@ -253,12 +253,6 @@ class ServerConnectionTest < Minitest::Test
     end
   end
 
-  def test_a_large_answer_has_more_time
-    connection = serve(GET, open: true) { |server, head, body| reply(server, head, body, "x" * 600_000) }
-
-    assert_equal 90, connection.timeouts.last
-  end
-
   def test_a_draining_server_ends_connections_with_their_answers
     connection = serve(GET, GET, open: true) do |server, head, body|
       @engine.drain

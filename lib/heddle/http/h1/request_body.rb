@@ -178,7 +178,7 @@ module Heddle
         # Not needed when the client has begun to send (RFC 9110, 10.1.1).
         def send_continue
           @continue = false
-          @connection.write(ResponseWriter::CONTINUE, ResponseWriter::CONTINUE.bytesize) unless @connection.buffered?
+          @connection.write(ResponseWriter::CONTINUE) unless @connection.buffered?
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -58,7 +58,7 @@ module Heddle
           bytes = @connection.engine.writer.early_hints(headers)
           return if @request.minor == 0 || started?
 
-          @connection.write(bytes, bytes.bytesize)
+          @connection.write(bytes)
         end
 
         # Makes the head. It is sent with the first content, or by {#flush} or {#finish}.
@@ -87,7 +87,7 @@ module Heddle
 
           head = @head
           @head = nil
-          @connection.write(head, head.bytesize)
+          @connection.write(head)
         end
 
         # Sends the whole content, with the head, in one write.
@@ -98,7 +98,7 @@ module Heddle
 
           head = @head
           @head = nil
-          @connection.write([head, *chunks], head.bytesize + size)
+          @connection.write([head, *chunks])
           @sent += size
         end
 
@@ -116,11 +116,10 @@ module Heddle
           @sent += size
           pieces = @framing == :chunked ? Chunk.encode(data) : [data]
           if @head
-            size += @head.bytesize
             pieces.unshift(@head)
             @head = nil
           end
-          @connection.write(pieces, size)
+          @connection.write(pieces)
         end
 
         # Sends a file as the content. The answer was started with its length.
@@ -149,7 +148,7 @@ module Heddle
           if @framing == :chunked
             last = [*@head, Chunk::LAST]
             @head = nil
-            @connection.write(last, last.sum(&:bytesize))
+            @connection.write(last)
           else
             flush
           end

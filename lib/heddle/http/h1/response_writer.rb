@@ -30,7 +30,7 @@ module Heddle
         # @raise [InvalidResponse]
         def head(request, status, headers, length: nil, keep_alive: true, protocol: nil, until_close: false)
           status = protocol ? 101 : check_status(status)
-          bytes = String.new(Status.line(status), capacity: 512, encoding: Encoding::BINARY)
+          bytes = Status.line(status).dup
           fields = ResponseFields.new(@names)
           fields.write(headers, bytes)
           bytes << @date_line.line unless fields.date
@@ -53,7 +53,7 @@ module Heddle
         # @return [String] an interim answer 103 (RFC 8297)
         # @raise [InvalidResponse]
         def early_hints(headers)
-          bytes = String.new(Status.line(103), encoding: Encoding::BINARY)
+          bytes = Status.line(103).dup
           ResponseFields.new(@names).write(headers, bytes)
           bytes << LINE_END
         end

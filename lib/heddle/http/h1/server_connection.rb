@@ -13,9 +13,8 @@ module Heddle
         # Requests that a client sent ahead are served in one go up to this number; then other connections
         # have their turn.
         PIPELINED = 8
-        # A client gets this much of an answer for each write_timeout.
-        WRITE_STEP = 262_144
-        private_constant :READ_SIZE, :PIPELINED, :WRITE_STEP
+        NOTHING = "".b.freeze
+        private_constant :READ_SIZE, :PIPELINED, :NOTHING
 
         # @return [Engine]
         attr_reader :engine
@@ -32,7 +31,7 @@ module Heddle
           @connection = connection
           @engine = engine
           @limits = engine.configuration
-          @buffer = String.new(encoding: Encoding::BINARY)
+          @buffer = NOTHING
           @position = 0
           @over = false
           @end_of_input = false
@@ -86,24 +85,25 @@ module Heddle
 
         # Sends bytes, all of them.
         # @param bytes [String, Array<String>]
-        # @param size [Integer] how many they are
         # @raise [ClientGone]
-        def write(bytes, size)
-          @connection.write(bytes, write_timeout(size))
-        rescue IO::TimeoutError
-          gone("the client took longer than #{write_timeout(size)} s for #{size} bytes of the answer")
+        def write(bytes)
+          @connection.write(bytes, @limits.write_timeout)
         rescue SystemCallError, IOError => e
-          gone("the client left before it had the answer (#{e.class})")
+          write_failed(e)
         end
 
         # Sends a part of a file.
+        # @param file [File]
+        # @param offset [Integer] bytes
+        # @param length [Integer] bytes
         # @raise [ClientGone]
+        # @raise [EOFError] when the file is shorter
         def sendfile(file, offset, length)
-          @connection.sendfile(file, offset, length, write_timeout(length))
-        rescue IO::TimeoutError
-          gone("the client took longer than #{write_timeout(length)} s for #{length} bytes of a file")
+          @connection.sendfile(file, offset, length, @limits.write_timeout)
+        rescue EOFError
+          raise
         rescue SystemCallError, IOError => e
-          gone("the client left before it had the file (#{e.class})")
+          write_failed(e)
         end
 
         # Hands the socket over: the server forgets the connection.
@@ -122,7 +122,7 @@ module Heddle
           return if @over
 
           answer = ErrorAnswer.bytes(refusal, @engine.date_line, content:)
-          write(answer, answer.bytesize)
+          write(answer)
           linger
         rescue ClientGone
           # Then nobody is left to be told.
@@ -249,9 +249,18 @@ module Heddle
           @position = 0
         end
 
-        def write_timeout(size) = @limits.write_timeout * (1 + (size / WRITE_STEP))
+        def write_failed(error)
+          case error
+          when IO::TimeoutError
+            message = "the client took nothing of the answer for #{@limits.write_timeout} s"
+          when SystemCallError
+            message = "the client left before it had the answer (#{error.class})"
+          else
+            # Two fibers at once, say: a mistake of the application, of which the connection knows nothing.
+            raise error unless @connection.closed?
 
-        def gone(message)
+            message = "the connection was closed before the client had the answer"
+          end
           close
           raise ClientGone, message
         end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+
+class StopTest < Minitest::Test
+  include ServerHelpers
+
+  GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+  # An application whose requests wait until they are let go.
+  def held
+    @arrived = Thread::Queue.new
+    @release = Thread::Queue.new
+    lambda do |_env|
+      @arrived << true
+      @release.pop
+      [200, {}, ["done"]]
+    end
+  end
+
+  def test_running_requests_are_answered_and_idle_connections_closed
+    start(held)
+    idle = connect
+    busy = connect
+    busy.write(GET)
+    @arrived.pop(timeout: PATIENCE)
+    server.stop
+
+    assert_equal "", read_all(idle)
+    assert_raises(Errno::ECONNREFUSED) { connect }
+    @release << true
+    answer = read_all(busy)
+
+    assert_operator answer, :end_with?, "done"
+    assert_includes answer, "connection: close\r\n"
+    assert wait_for_end, "every request was answered"
+  end
+
+  def test_requests_that_take_too_long_are_cancelled
+    start(held, stop_timeout: 0.1)
+    busy = connect
+    busy.write(GET)
+    @arrived.pop(timeout: PATIENCE)
+    server.stop
+
+    refute wait_for_end
+    assert_equal "", read_all(busy)
+    assert_match(/stopping with 1 requests unanswered after 0.1 s/, output.string)
+  end
+
+  def test_stopping_now_does_not_wait
+    start(held)
+    busy = connect
+    busy.write(GET)
+    @arrived.pop(timeout: PATIENCE)
+    server.stop(now: true)
+
+    refute wait_for_end
+    assert_equal "", read_all(busy)
+  end
+
+  def test_a_server_leaves_nothing_behind
+    # Ruby's own thread for time limits is there to stay.
+    serving(text) { get("/") }
+    threads = Thread.list.size
+    descriptors = Dir.children("/proc/self/fd").size if File.directory?("/proc/self/fd")
+    3.times { serving(text) { assert_equal "hello", get("/").body } }
+
+    assert_equal threads, Thread.list.size
+    assert_operator Dir.children("/proc/self/fd").size, :<=, descriptors + 1 if descriptors
+  end
+end
