@@ -10,14 +10,13 @@ class DemoTest < Minitest::Test
   def setup
     chromium = need_program("chromium")
     driver = need_program("chromedriver")
-    @served = ServedProcess.new([*ServedProcess::HEDDLE, "demo", "--port", "0"])
+    @served = ServedProcess.shared([*ServedProcess::HEDDLE, "demo", "--port", "0"])
     @browser = Browser.new(chromium, driver)
     @browser.visit(@served.uri.to_s)
   end
 
   def teardown
     @browser&.close
-    @served&.stop
   end
 
   def test_fifty_requests_of_a_second_end_in_about_a_second_on_the_page
@@ -29,7 +28,7 @@ class DemoTest < Minitest::Test
     ends = @browser.run("return [...#{lines}].map((line) => line.getAttribute('x2'))")
 
     assert_equal "0", @browser.run("return document.querySelector('#fifty').dataset.failed"), status_of("fifty")
-    assert_in_delta 1.2, total, 0.2
+    assert_in_delta 1.4, total, 0.4 # in sequence it would be 50
     assert_in_delta total, @browser.text("#fifty [data-measured]").to_f, 0.006
     assert_equal(50, ends.count { |x| x.to_f.positive? })
     assert_match(/All 50 requests were answered in 1\.\d\d s/, status_of("fifty"))

@@ -18,6 +18,12 @@ class ServedProcess
   # @return [URI::HTTP] where it listens
   attr_reader :uri
 
+  # @return [ServedProcess] one for all tests that ask for the same, stopped after the last test
+  def self.shared(*arguments, **options)
+    @shared ||= {}
+    @shared[[arguments, options]] ||= new(*arguments, **options).tap { |served| Minitest.after_run { served.stop } }
+  end
+
   # @param command [Array<String>]
   # @param environment [Hash] added to the process's environment
   # @param folder [String] where it is started

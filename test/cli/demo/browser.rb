@@ -82,9 +82,10 @@ class Browser
   # @return [Array<String>] what the page wrote to its console, errors of loading included
   def console = session("se/log", { type: "browser" }).map { |entry| "#{entry["level"]} #{entry["message"]}" }
 
-  # @return [String] a PNG of the page
-  def screenshot
-    devtools("Page.captureScreenshot", format: "png", captureBeyondViewport: true).fetch("data").unpack1("m")
+  # @param whole [Boolean] the page to its end, not only what the window shows
+  # @return [String] a PNG
+  def screenshot(whole: true)
+    devtools("Page.captureScreenshot", format: "png", captureBeyondViewport: whole).fetch("data").unpack1("m")
   end
 
   def close
