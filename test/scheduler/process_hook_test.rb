@@ -122,6 +122,27 @@ class ProcessHookTest < Minitest::Test
     end
   end
 
+  def test_a_child_forked_before_the_loop_runs_does_not_run_the_parents_program
+    out, status = ruby(<<~RUBY)
+      $stdout.sync = true
+      require "heddle/scheduler"
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      Fiber.schedule do
+        pid = fork do
+          seen = []
+          Fiber.schedule { seen << 1 }
+          Fiber.schedule { sleep 0.001; seen << 2 }
+          sleep 0.01
+          puts "child \#{seen}"
+        end
+        Process.wait(pid)
+      end
+      puts "program"
+    RUBY
+    assert_predicate status, :success?, out
+    assert_equal ["child [1, 2]", "program"], out.lines(chomp: true).sort
+  end
+
   def test_a_forked_child_ends_its_block_and_exits
     out, status = ruby(<<~RUBY)
       require "heddle/scheduler"

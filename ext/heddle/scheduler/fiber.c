@@ -1,4 +1,5 @@
 #include "scheduler/fiber_table.h"
+#include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
 
 static ID id_call, id_report_failure, id_report_unstarted;
@@ -20,9 +21,19 @@ static bool is_exception(VALUE error)
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
 }
 
+static VALUE transfer(VALUE fiber)
+{
+    return rb_fiber_transfer(fiber, 0, NULL);
+}
+
 static void forget(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
+    heddle_park *starter = heddle_fiber_take_starter(fiber);
+    if (starter && loop->running)
+        loop->handed_over = starter; /* Ruby switches from an ended fiber to the loop: it goes on with this one */
+    else if (starter)
+        heddle_park_wake(starter);
     if (loop->current == fiber)
         loop->current = NULL;
     heddle_fiber_table_delete(&loop->by_fiber, fiber->fiber);
@@ -57,6 +68,8 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
         }
     }
     forget(fiber);
+    if (loop->stranded && !state)
+        transfer(loop->fiber); /* not to the root fiber, where Ruby goes when a fiber ends; never comes back */
     if (state)
         rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby hands them to the fiber that runs the loop */
     return Qnil;
@@ -109,18 +122,6 @@ bool heddle_is_fiber_error(VALUE error)
     return RTEST(rb_obj_is_kind_of(error, rb_const_get(rb_cObject, rb_intern("FiberError"))));
 }
 
-/* Ruby's own words ("can't set a guard page") help nobody. */
-static VALUE explain(VALUE error)
-{
-    if (!heddle_is_fiber_error(error))
-        return error;
-    return rb_exc_new_str(rb_obj_class(error),
-                          rb_sprintf("%" PRIsVALUE ": too many fibers at once for this machine's settings; raise the "
-                                     "limit (sysctl vm.max_map_count=1000000) or bound how many you start "
-                                     "(Heddle::Semaphore, Heddle.map's limit:)",
-                                     rb_funcall(error, rb_intern("message"), 0)));
-}
-
 static VALUE report_unstarted(VALUE data)
 {
     VALUE *arguments = (VALUE *)data;
@@ -129,7 +130,7 @@ static VALUE report_unstarted(VALUE data)
 
 void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error)
 {
-    VALUE arguments[] = {fiber->loop->scheduler, fiber->job, explain(error)};
+    VALUE arguments[] = {fiber->loop->scheduler, fiber->job, heddle_fiber_limit_error(error)};
     heddle_park_leave(&fiber->entry);
     forget(fiber);
     report_unstarted((VALUE)arguments);
@@ -141,11 +142,6 @@ static VALUE leave_park(VALUE park)
     return Qnil;
 }
 
-static VALUE transfer(VALUE fiber)
-{
-    return rb_fiber_transfer(fiber, 0, NULL);
-}
-
 /* A fiber gets its stack when it is first switched to; until its body runs it has its entry. */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
@@ -155,7 +151,7 @@ static void switch_to_new(heddle_loop *loop, VALUE fiber)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
     if (record && heddle_park_entered(&record->entry) && !record->entry.put_back) {
-        VALUE error = explain(rb_errinfo());
+        VALUE error = heddle_fiber_limit_error(rb_errinfo());
         rb_set_errinfo(Qnil);
         heddle_park_leave(&record->entry);
         forget(record);
@@ -166,37 +162,49 @@ static void switch_to_new(heddle_loop *loop, VALUE fiber)
 
 typedef struct {
     heddle_park park;
-    heddle_loop *loop;
-    VALUE fiber;
+    heddle_fiber *fiber;
 } starting;
 
 static VALUE start_from_park(VALUE data)
 {
     starting *start = (starting *)data;
-    heddle_park_wake(&start->park);
+    heddle_loop *loop = start->park.loop;
+    VALUE fiber = start->fiber->fiber;
+
+    start->fiber->starter = &start->park;
     start->park.away = true;
-    switch_to_new(start->loop, start->fiber);
+    switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);
+    RB_GC_GUARD(fiber);
     return Qnil;
 }
 
 void heddle_fiber_start(heddle_fiber *fiber)
 {
-    starting start = {.loop = fiber->loop, .fiber = fiber->fiber};
     heddle_loop *loop = fiber->loop;
+    VALUE keep = fiber->fiber;
 
     if (loop->running || loop->current) {
-        /* The caller goes on in a later turn, ready already: its child runs first. */
+        /* The caller stands by until its child waits for the first time, or ends: then it goes on at once. */
+        starting start = {.fiber = fiber};
         heddle_park_enter(loop, &start.park);
         rb_ensure(start_from_park, (VALUE)&start, leave_park, (VALUE)&start.park);
     } else {
         /* Nothing runs the loop yet: the child's first wait comes back here. */
         loop->fiber = rb_fiber_current();
-        switch_to_new(loop, start.fiber);
+        switch_to_new(loop, keep);
         loop->current = NULL;
         loop->arriving = NULL;
     }
-    RB_GC_GUARD(start.fiber);
+    RB_GC_GUARD(keep);
+}
+
+/* The park of the fiber that stands by for this one; it hears of the child once. */
+heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber)
+{
+    heddle_park *starter = fiber->starter;
+    fiber->starter = NULL;
+    return starter && heddle_park_entered(starter) ? starter : NULL;
 }
 
 void heddle_fiber_enqueue(heddle_fiber *fiber)

@@ -1,6 +1,7 @@
 #include "scheduler/loop.h"
 
 #include "scheduler/fiber_table.h"
+#include "scheduler/guard_pages.h"
 #include "scheduler/io_wait.h"
 
 #include <errno.h>
@@ -107,6 +108,12 @@ static void forget_parent(heddle_loop *loop)
     if (loop->io_waits)
         memset(loop->io_waits, 0, (size_t)loop->io_waits_size * sizeof(*loop->io_waits));
     loop->arriving = NULL;
+    loop->handed_over = NULL;
+    loop->stranded = loop->current && !loop->running;
+    if (loop->current)
+        loop->current->starter = NULL;
+    if (loop->stranded)
+        loop->fiber = rb_fiber_current();
     loop->running = false;
 }
 
@@ -133,6 +140,7 @@ void heddle_loop_open(heddle_loop *loop)
         return;
     /* Opened where it is used first: a ring belongs to the thread that opened it. */
     loop->thread = rb_thread_current();
+    heddle_guard_pages_install();
     int result = loop->operations->open(&loop->selector);
     if (result < 0)
         rb_syserr_fail(-result, loop->operations->name);
@@ -315,13 +323,32 @@ static void dispatch(heddle_loop *loop, uint64_t token)
         heddle_loop_open(loop);
 }
 
+/* Who was left by a fiber that ended: a chain of them, maybe. */
+static void dispatch_handed_over(heddle_loop *loop)
+{
+    while (loop->handed_over) {
+        heddle_park *park = loop->handed_over;
+        loop->handed_over = NULL;
+        if (!heddle_park_entered(park))
+            continue;
+        park->woken = true;
+        dispatch(loop, (uint64_t)park->generation << 32 | park->slot);
+    }
+}
+
+static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
+{
+    dispatch(loop, heddle_token_ring_shift(ring));
+    dispatch_handed_over(loop);
+}
+
 static void run_ready(heddle_loop *loop)
 {
     /* A snapshot: who becomes ready meanwhile waits for the next turn, so that everybody gets one. */
     for (uint32_t n = heddle_token_ring_count(&loop->ready); n > 0 && heddle_token_ring_count(&loop->ready); n--)
-        dispatch(loop, heddle_token_ring_shift(&loop->ready));
+        dispatch_next(loop, &loop->ready);
     if (heddle_token_ring_count(&loop->spent))
-        dispatch(loop, heddle_token_ring_shift(&loop->spent));
+        dispatch_next(loop, &loop->spent);
 }
 
 static bool anybody_ready(heddle_loop *loop)
@@ -480,6 +507,7 @@ static void run_until(heddle_loop *loop, heddle_park *park)
     loop->fiber = rb_fiber_current();
     loop->running = true;
     loop->until = park;
+    loop->handed_over = NULL;
     loop->hosting = run.outer ? 1 : 0;
     rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
 }

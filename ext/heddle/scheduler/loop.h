@@ -50,6 +50,7 @@ struct heddle_fiber {
     bool alarm;               /* something has to be raised: an interrupt, or a timeout that fired */
     heddle_timeout *timeouts; /* the blocks of timeout_after it is in, innermost first */
     heddle_park *park;        /* where it waits, or NULL */
+    heddle_park *starter;     /* who started it at once and goes on when it first waits */
     heddle_park entry;        /* its own place in the queue: to be started, or put back after a foreign switch */
     heddle_fiber *next, *previous;
 };
@@ -112,10 +113,13 @@ struct heddle_loop {
     heddle_attachment *attachments;
 
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
+    heddle_park *handed_over; /* to be switched to before anybody else */
     heddle_park *arriving; /* what the loop switches to at this moment */
     bool running;          /* inside heddle_loop_run */
     heddle_park *until;    /* whose end the run waits for: a fiber that runs the loop itself */
     size_t hosting;        /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
+    bool stranded; /* a child forked by a scheduled fiber before anything ran the loop: what would run it is the copy
+                      of the parent's program, which must not go on here */
     bool closed;
 
     size_t armed;                    /* waits that something outside this process's Ruby can end */
@@ -161,8 +165,9 @@ void heddle_loop_wake(heddle_loop *loop);
 
 /* A fiber that will run job.call, once it is started or enqueued. */
 heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
-/* Runs it at once; the caller goes on in a later turn. Raises FiberError where there is no stack for it. */
+/* Runs it at once, until it first waits; then the caller goes on. Raises FiberError where there is no stack for it. */
 void heddle_fiber_start(heddle_fiber *fiber);
+heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber);
 /* Runs it in a later turn. */
 void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* It could not be switched to for the first time: tells the scheduler, forgets it. */

@@ -239,7 +239,7 @@ static void notice_passed_timeouts(heddle_fiber *fiber)
 static void switch_away(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
-    if (!loop->running && park->owner == &loop->foreign) {
+    if (!loop->running && (park->owner == &loop->foreign || loop->stranded)) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one. */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop hands over to us by returning, not by the token */
@@ -248,7 +248,13 @@ static void switch_away(heddle_park *park)
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
     park->away = true;
-    rb_fiber_transfer(loop->fiber, 0, NULL);
+    heddle_park *starter = heddle_fiber_take_starter(park->owner);
+    if (starter) {
+        loop->arriving = starter;
+        rb_fiber_transfer(starter->fiber, 0, NULL);
+    } else {
+        rb_fiber_transfer(loop->fiber, 0, NULL);
+    }
     heddle_park_arrive(park);
 }
 

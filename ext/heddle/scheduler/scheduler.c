@@ -2,6 +2,7 @@
 
 #include "scheduler/scheduler.h"
 
+#include "scheduler/guard_pages_ruby.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 
@@ -279,6 +280,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_method(scheduler_class, "each_fiber", scheduler_each_fiber, 0);
     rb_define_method(scheduler_class, "fiber_count", scheduler_fiber_count, 0);
     rb_define_method(scheduler_class, "statistics", scheduler_statistics, 0);
+    Init_heddle_guard_pages(scheduler_class);
     heddle_define_block_hooks(scheduler_class);
     heddle_define_timeout_hook(scheduler_class);
     heddle_define_io_hooks(scheduler_class);

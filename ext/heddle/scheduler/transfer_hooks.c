@@ -26,6 +26,7 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
+    bool socket;  /* known to be one: the kernel took a socket's call */
 } io_transfer;
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */
@@ -59,13 +60,14 @@ static ssize_t nowait_attempt(const io_transfer *transfer)
  * Bytes or -errno, -EAGAIN meaning "wait". O_NONBLOCK is left as the program set it: it belongs to the open file,
  * which may be shared with a parent's terminal.
  */
-static ssize_t attempt(const io_transfer *transfer)
+static ssize_t attempt(io_transfer *transfer)
 {
     ssize_t result;
     if (transfer->offset < 0) {
         result = transfer->write ? send(transfer->fd, transfer->memory, transfer->size, MSG_DONTWAIT | MSG_NOSIGNAL)
                                  : recv(transfer->fd, transfer->memory, transfer->size, MSG_DONTWAIT);
-        if (result >= 0 || errno != ENOTSOCK)
+        transfer->socket = result >= 0 || errno != ENOTSOCK;
+        if (transfer->socket)
             return result < 0 ? -errno : result;
     }
 #ifdef __linux__
@@ -148,7 +150,7 @@ static ssize_t transfer_some(io_transfer *transfer)
             continue;
         if (result != -EAGAIN && result != -EWOULDBLOCK)
             return result;
-        if (is_file(transfer->fd)) {
+        if (!transfer->socket && is_file(transfer->fd)) {
             result = complete(transfer);
             if (result == -ENOSYS)
                 result = plain_attempt(transfer);
