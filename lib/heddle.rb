@@ -176,6 +176,19 @@ module Heddle
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
+    # Loads all of this at once. A Ractor of Ruby 3.3 can load nothing itself: call this before the first one.
+    #
+    # @return [nil]
+    def eager_load
+      [self, Concurrency].each do |namespace|
+        namespace.constants.each do |name|
+          path = namespace.autoload?(name)
+          namespace.const_get(name) if path&.start_with?("heddle/concurrency/", "heddle/scheduler")
+        end
+      end
+      nil
+    end
+
     private
 
     def current_task(what)

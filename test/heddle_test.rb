@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "concurrency/support/loop_helpers"
+require "English"
 require "open3"
 require "rbconfig"
 
@@ -186,6 +187,87 @@ class HeddleTest < Minitest::Test
       end
       assert_operator took, :<, 3, "it did not wait for the grace"
     end
+  end
+
+  # The signal reaches the main thread while it runs a task, twice.
+  def test_ctrl_c_amid_a_computing_task_does_the_same
+    with_program(<<~RUBY) do |output, _pid|
+      require "heddle"
+      begin
+        Heddle.run do
+          Heddle.async do
+            Fiber.scheduler.park
+          ensure
+            puts "cleaned up"
+          end
+          Heddle.async do
+            Fiber.scheduler.yield
+            Process.kill(:INT, Process.pid)
+            loop { }
+          end
+          Heddle.scope { Heddle.async { Fiber.scheduler.park } }
+        end
+      rescue Interrupt
+        puts "interrupted"
+      end
+      begin
+        Heddle.run do
+          Heddle.async do
+            Fiber.scheduler.park
+          ensure
+            Fiber.scheduler.park
+          end
+          Heddle.async do
+            Fiber.scheduler.park
+          ensure
+            Process.kill(:INT, Process.pid)
+            loop { }
+          end
+          Fiber.scheduler.yield
+          Process.kill(:INT, Process.pid)
+          loop { }
+        end
+      rescue Interrupt
+        puts "at once"
+      end
+    RUBY
+      took = seconds { assert_equal "cleaned up\ninterrupted\nat once\n", output.read }
+      assert_operator took, :<, 4, "it did not wait for the grace"
+    end
+  end
+
+  def test_starts_a_loop_in_any_fiber
+    in_fiber = -> { Heddle.run { Heddle.async { turns && :value }.value } }
+
+    assert_equal :value, Fiber.new { in_fiber.call }.resume
+    assert_equal :value, Enumerator.new { |results| results << in_fiber.call }.next
+  end
+
+  def test_works_in_a_child_after_fork
+    in_loop do
+      Heddle.async { turns(20) }
+      pid = fork do
+        value = Heddle.run { Heddle.map([1, 2]) { |n| turns && n } }
+        exit!(value == [1, 2] ? 0 : 1)
+      end
+      Process.wait(pid)
+      assert_equal 0, $CHILD_STATUS.exitstatus
+    end
+  end
+
+  def test_every_ractor_has_its_own_loop
+    out, = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.join(ROOT, "lib")}", "-e", <<~RUBY)
+      require "heddle"
+      Heddle.eager_load
+      ractors = Array.new(2) do |number|
+        Ractor.new(number) do |n|
+          Heddle.run { Heddle.map(1..3) { |i| Heddle.timeout(5) { sleep(0.001) && (n * 10) + i } } }
+        end
+      end
+      p(ractors.map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take })
+    RUBY
+
+    assert_equal "[[1, 2, 3], [11, 12, 13]]\n", out
   end
 
   private

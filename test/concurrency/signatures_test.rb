@@ -12,8 +12,10 @@ class SignaturesTest < Minitest::Test
   ].freeze
 
   def test_signatures_are_valid
-    environment.class_decls.each_key { |name| builder.build_instance(name) if heddle?(name) && class?(name) }
-    environment.class_decls.each_key { |name| builder.build_singleton(name) if heddle?(name) }
+    environment.class_decls.each_key.select { |name| heddle?(name) }.each do |name|
+      builder.build_instance(name) if class?(name)
+      builder.build_singleton(name)
+    end
   end
 
   def test_every_signature_belongs_to_a_method_that_takes_these_arguments
@@ -59,9 +61,8 @@ class SignaturesTest < Minitest::Test
     sides = [[builder.build_singleton(type_name(type)), ->(name) { type.method(name) }]]
     sides << [builder.build_instance(type_name(type)), ->(name) { type.instance_method(name) }] if type.is_a?(Class)
     sides.flat_map do |definition, finder|
-      definition.methods.select { |name, it| it.defined_in == type_name(type) && name != :new }.map do |name, it|
-        [name, find(finder, name), it.method_types.map(&:type)]
-      end
+      own = definition.methods.select { |name, one| one.defined_in == type_name(type) && name != :new }
+      own.map { |name, one| [name, find(finder, name), one.method_types.map(&:type)] }
     end
   end
 

@@ -23,7 +23,7 @@ module Heddle
         @clock = Clock.new(scheduler)
         @guests = {}.compare_by_identity
         @strays = nil
-        @root = nil
+        @root = @passed_on = nil
       end
 
       # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
@@ -55,6 +55,15 @@ module Heddle
       # The tasks that no scope owns: started from plain fibers after, or without, a Heddle.run.
       def strays
         @strays ||= Strays.new(@scheduler)
+      end
+
+      # Hands a signal that struck a task to the loop as well, which stops everything, and at the next one at once. Only
+      # once, though it is raised in every scope on its way up.
+      def pass_on(signal)
+        return if @passed_on.equal?(signal)
+
+        @passed_on = signal
+        @scheduler.spawn(-> { raise signal, cause: signal.cause })
       end
 
       # Scheduled fibers that belong to the users: all but this layer's own.

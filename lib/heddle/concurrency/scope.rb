@@ -100,7 +100,8 @@ module Heddle
     end
 
     def failed(error)
-      (@failures ||= []) << error unless @failures&.include?(error)
+      Concurrency::Context.of(task.scheduler).pass_on(error) if error.is_a?(SignalException)
+      (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
       cancel
     end
 
