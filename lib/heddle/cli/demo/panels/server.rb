@@ -32,8 +32,7 @@ module Heddle
             <<~HTML
               <p>Asked for once a second while you look at this page, and four times a second while another panel is at
               work. One of the fibers is the one that answers the question. While the fifty requests are under way
-              there are a hundred more: fifty that ask and fifty that answer. Those that answered rest afterwards, ready for the
-              next requests.</p>
+              there are a hundred more: fifty that ask and fifty that answer.</p>
             HTML
           end
 
