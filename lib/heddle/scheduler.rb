@@ -132,7 +132,8 @@ module Heddle
 
     class << self
       # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
-      # loop. Switched off once, unless the environment asks for it or the program has its own setting.
+      # loop. Its default can't be told from a choice, so it is switched off once, by the first scheduler; a program
+      # that wants it sets it after that.
       def quiet_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 

@@ -13,12 +13,15 @@ module Heddle
         executable_real? exist? expand_path file? flush ftype grpowned? identical? lchmod lchown link lstat mtime
         owned? pipe? readable? readable_real? readlink realdirpath realpath rename setgid? setuid? size size? socket?
         stat sticky? symlink symlink? truncate umask unlink utime world_readable? world_writable? writable?
-        writable_real? zero? chdir children close each each_child entries exists? glob mkdir mkfifo read rmdir
+        writable_real? zero? chdir children close each each_child entries exists? glob mkdir mkfifo rmdir
         close_read close_write
       ].to_h { |name| [name, true] }.freeze
 
       # Classes whose methods of those names are meant.
       OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|#<Class:(?:File|Dir|IO)>)[#.]/
+
+      # Opening a folder waits for nobody, unlike opening a file.
+      OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
       class << self
         # @param scheduler [Scheduler]
@@ -33,7 +36,7 @@ module Heddle
 
         # @param label [String] such as "File.stat" or "Dir#children"
         def inline?(label)
-          OWNERS.match?(label) && INLINE.key?(label[/[^#.]+\z/])
+          (OWNERS.match?(label) && INLINE.key?(label[/[^#.]+\z/])) || OPENING_A_FOLDER.match?(label)
         end
       end
     end

@@ -39,6 +39,11 @@ module Heddle
         @lock.synchronize { @threads.size }
       end
 
+      # @return [Integer] threads that wait for work now
+      def idle
+        @lock.synchronize { @idle }
+      end
+
       # Lets work under way end, then all threads.
       def close
         threads = @lock.synchronize do

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "tmpdir"
+
+# What would block the thread runs on another one while only its own fiber waits.
+class OffloadTest < Minitest::Test
+  include Scheduled
+
+  def test_work_runs_on_another_thread_and_its_value_comes_back
+    scheduled do |scheduler|
+      thread = scheduler.offload_threads.run { Thread.current }
+
+      refute_same Thread.current, thread
+      assert_equal "heddle offload", thread.name
+    end
+  end
+
+  def test_what_the_work_raises_is_raised_in_the_fiber
+    scheduled do |scheduler|
+      error = assert_raises(IndexError) { scheduler.offload_threads.run { raise IndexError, "inside" } }
+
+      assert_equal "inside", error.message
+    end
+  end
+
+  # A fixed number of threads would deadlock: what is queued may be what ends the work under way.
+  def test_work_that_waits_for_later_work_ends
+    scheduled do |scheduler|
+      gates = Array.new(20) { Queue.new }
+      ended = 0
+      gates.each_cons(2) do |own, following|
+        Fiber.schedule do
+          scheduler.offload_threads.run { own.pop && (following << true) }
+          ended += 1
+        end
+      end
+      scheduler.offload_threads.run { gates.first << true }
+      until_true { ended == 19 }
+    end
+  end
+
+  def test_an_idle_thread_serves_again_and_close_ends_it
+    pool = Heddle::Scheduler::OffloadThreads.new
+    first = pool.run { Thread.current }
+    until_true { pool.idle == 1 }
+
+    assert_same first, pool.run { Thread.current }
+    pool.close
+
+    refute_predicate first, :alive?
+    assert_equal 0, pool.size
+    assert_match(/closed/, assert_raises(ThreadError) { pool.run { nil } }.message)
+  end
+
+  def test_an_idle_thread_ends_after_a_while
+    pool = Heddle::Scheduler::OffloadThreads.new(idle: 0.001)
+    thread = pool.run { Thread.current }
+
+    assert thread.join(LIMIT)
+    assert_equal 0, pool.size
+  end
+
+  def test_the_scheduler_ends_its_threads
+    thread = scheduled { |scheduler| scheduler.offload_threads.run { Thread.current } }
+
+    assert thread.join(LIMIT)
+  end
+
+  if RUBY_VERSION >= "3.4"
+    def test_quick_operations_of_ruby_stay_on_the_loops_thread
+      scheduled do |scheduler|
+        Dir.mktmpdir do |folder|
+          File.stat(folder)
+          File.exist?("#{folder}/none")
+          Dir.children(folder)
+          Dir.mkdir("#{folder}/one")
+        end
+
+        assert_equal 0, scheduler.offload_threads.size
+      end
+    end
+
+    # Opening a FIFO waits for its other end, which another fiber of the same loop opens.
+    def test_a_fifo_is_opened_from_both_ends
+      scheduled do
+        Dir.mktmpdir do |folder|
+          File.mkfifo("#{folder}/fifo")
+          heard = nil
+          Fiber.schedule { heard = File.read("#{folder}/fifo") }
+          File.write("#{folder}/fifo", "through")
+          until_true { heard }
+
+          assert_equal "through", heard
+        end
+      end
+    end
+
+    def test_operations_are_known_by_the_method_that_asks
+      operations = Heddle::Scheduler::BlockingOperations
+
+      %w[File.stat File.exist? Dir.children Dir#each IO#close File.unlink FileTest.size].each do |label|
+        assert operations.inline?(label), label
+      end
+      ["IO#flock", "File.open", "File#initialize", "IO#read", "Zlib::Deflate#deflate", "IO.copy_stream", "close",
+       "Socket#close", ""].each do |label|
+        refute operations.inline?(label), label
+      end
+    end
+  end
+end
