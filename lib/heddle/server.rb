@@ -15,6 +15,7 @@ module Heddle
     autoload :BootError, "heddle/server/boot_error"
     autoload :Configuration, "heddle/server/configuration"
     autoload :ConfigurationError, "heddle/server/configuration_error"
+    autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
     autoload :Log, "heddle/server/log"
     autoload :Option, "heddle/server/option"
@@ -91,6 +92,7 @@ module Heddle
       service = Service.new(app, @configuration, @log)
       sockets = @sockets = open_sockets(scheduler, service)
       service.on_idle = -> { scheduler.unpark(@main) if @stopping }
+      @log.start
       watch = Signals.new(self, @log).watch if signals
       yield if block_given?
       scheduler.park until @stopping
@@ -99,6 +101,7 @@ module Heddle
       @main = @sockets = nil
       watch&.cancel
       sockets&.close
+      @log.stop
     end
 
     def open_sockets(scheduler, service)
@@ -121,14 +124,14 @@ module Heddle
       end
       return true if sockets.connections == 0
 
-      @log.notice("stopping with #{service.running} requests unanswered" \
+      @log.notice("stopping with #{service.running} #{service.running == 1 ? "request" : "requests"} unanswered" \
                   "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
       service.cancel
       false
     end
 
     def check_selector
-      Selector.find(@configuration.selector, "--selector") if @configuration.selector
+      Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector
     rescue ArgumentError => e
       raise BootError, e.message
     end

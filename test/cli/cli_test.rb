@@ -52,7 +52,8 @@ class CLITest < Minitest::Test
   end
 
   def test_flags_of_every_kind_are_read
-    flags = Heddle::CLI::Flags.new(%w[-p1 --bind a -b b:2 --no-access-log --underscore-headers x.ru --body-limit=1k -- -y])
+    flags = Heddle::CLI::Flags.new(%w[-p1 --bind a -b b:2 --no-access-log --underscore-headers x.ru
+                                      --body-limit=1k -- -y])
     expected = { port: "1", bind: %w[a b:2], access_log: false, underscore_headers: true, body_limit: "1k" }
 
     assert_equal expected, flags.values

@@ -203,6 +203,35 @@ class ServerTest < Minitest::Test
     end
   end
 
+  def test_tasks_of_a_request_may_write_to_its_stream_at_the_same_time
+    large = "x" * 3_000_000
+    app = lambda do |_env|
+      [200, {}, lambda { |stream|
+        3.times.map { |number| Heddle.async { stream.write("<#{number}", large, "#{number}>") } }.each(&:wait)
+        assert_raises(ThreadError) { Thread.new { stream.write("x") }.tap { |one| one.report_on_exception = nil }.join }
+        stream.close
+      }]
+    end
+    serving(app) do
+      assert_equal %w[0 1 2], get("/").body.delete("x").scan(/<(\d)\1>/).flatten.sort
+    end
+    assert_empty errors.string
+  end
+
+  def test_a_task_that_fails_is_its_requests_failure_and_not_the_servers
+    app = lambda do |env|
+      next [200, {}, ["fine"]] if env["PATH_INFO"] == "/"
+
+      Heddle.async { raise "in a task" }
+      sleep
+    end
+    serving(app) do
+      assert_equal "500", get("/fails").code
+      assert_equal "fine", get("/").body
+    end
+    assert_match(/RuntimeError: in a task/, errors.string)
+  end
+
   def test_a_websocket_like_upgrade_talks_in_both_directions
     shout = lambda do |stream|
       loop { stream.write(stream.readpartial(100).upcase) }

@@ -46,7 +46,7 @@ class StopTest < Minitest::Test
 
     refute wait_for_end
     assert_equal "", read_all(busy)
-    assert_match(/stopping with 1 requests unanswered after 0.1 s/, output.string)
+    assert_match(/stopping with 1 request unanswered after 0.1 s/, output.string)
   end
 
   def test_stopping_now_does_not_wait

@@ -12,6 +12,8 @@ module Heddle
         @input = input
         @response = response
         @on_close = on_close
+        @thread = Thread.current
+        @lock = Thread::Mutex.new
         @reusable = false
         @read_closed = false
       end
@@ -37,18 +39,23 @@ module Heddle
         @input.gets
       end
 
-      # Sends at once. Waits while the client is slower than the application.
+      # Sends at once. Waits while the client is slower than the application. Tasks may write to one stream at the same
+      # time: each call's strings stay together.
       # @param strings [Array<#to_s>]
       # @return [Integer] bytes
       # @raise [ClientGone]
       # @raise [IOError] when closed for writing
+      # @raise [ThreadError] from another thread than the request's
       def write(*strings)
-        raise IOError, "the stream is closed for writing" if @response.finished?
+        check_thread
+        @lock.synchronize do
+          raise IOError, "the stream is closed for writing" if @response.finished?
 
-        strings.sum do |string|
-          string = string.to_s
-          @response.write(string)
-          string.bytesize
+          strings.sum do |string|
+            string = string.to_s
+            @response.write(string)
+            string.bytesize
+          end
         end
       end
 
@@ -78,7 +85,8 @@ module Heddle
       def close_write
         return if @response.finished?
 
-        @reusable = @response.finish
+        check_thread
+        @reusable = @lock.synchronize { @response.finish }
         closed if @read_closed
       end
 
@@ -94,6 +102,13 @@ module Heddle
       def closed? = @read_closed && @response.finished?
 
       private
+
+      def check_thread
+        return if Thread.current.equal?(@thread)
+
+        raise ThreadError, "a stream is written in the thread of its request: hand what other threads have to say " \
+                           "over in a Thread::Queue, or take the connection over with rack.hijack"
+      end
 
       def check_readable
         raise IOError, "the stream is closed for reading" if @read_closed

@@ -35,8 +35,8 @@ module Heddle
 
       def check_file
         if !File.exist?(path)
-          raise BootError, "there is no file #{path} in #{Dir.pwd}. Run the command where the application's config.ru" \
-                           " is, or name the file: heddle serve path/to/config.ru"
+          raise BootError, "there is no file #{path} in #{Dir.pwd}. Run the command in the application's folder, " \
+                           "or name the file: heddle serve path/to/config.ru"
         elsif !File.file?(path)
           raise BootError, "#{path} is no file. Name the application's config.ru: heddle serve path/to/config.ru"
         elsif !File.readable?(path)

@@ -19,12 +19,19 @@ module Heddle
       # @param errors [#write]
       # @param access [Boolean] whether requests are logged
       def initialize(output: $stdout, errors: $stderr, access: true)
-        @output = output
+        @output = LineBuffer.new(output)
         @errors = errors
         @access = access
         @gone = 0
         @second = @time = nil
       end
+
+      # Lines are written together from now on, as long as the loop runs.
+      # @return [void]
+      def start = @output.start
+
+      # @return [void]
+      def stop = @output.stop
 
       # @return [Boolean] whether requests are logged
       def access? = @access
@@ -32,7 +39,7 @@ module Heddle
       # A request was answered, or given up.
       # @param exchange [Rack::Exchange]
       # @param seconds [Float]
-      def request(exchange, seconds) = write(@output, AccessLine.of(time, exchange, seconds))
+      def request(exchange, seconds) = @output.write(AccessLine.of(time, exchange, seconds))
 
       # A client sent what is no request.
       # @param connection [Object]
@@ -40,7 +47,7 @@ module Heddle
       def refused(connection, refusal)
         return unless @access
 
-        write(@output, "#{time} #{refusal.status} refused: #{refusal.reason}, for #{connection.remote_address}\n")
+        @output.write("#{time} #{refusal.status} refused: #{refusal.reason}, for #{connection.remote_address}\n")
       end
 
       # The application raised.
@@ -51,13 +58,13 @@ module Heddle
         lines = lines.take(LINES).map { |line| "    from #{line}\n" }
         cause = error.cause
         lines << "    caused by #{cause.class}: #{cause.message} (#{cause.backtrace&.first})\n" if cause
-        write(@errors, "#{time} error in #{request_line(exchange)}: #{error.class}: #{error.message}\n#{lines.join}")
+        complain("#{time} error in #{request_line(exchange)}: #{error.class}: #{error.message}\n#{lines.join}")
       end
 
       # The application promised something about its answer and did not keep it.
       # @param exchange [Rack::Exchange]
       # @param text [String]
-      def complaint(exchange, text) = write(@errors, "#{time} error in #{request_line(exchange)}: #{text}\n")
+      def complaint(exchange, text) = complain("#{time} error in #{request_line(exchange)}: #{text}\n")
 
       # Clients leave; that is theirs to do, and no error.
       # @param _exchange [Rack::Exchange]
@@ -66,15 +73,15 @@ module Heddle
 
       # Something about the server itself.
       # @param text [String]
-      def notice(text) = write(@output, "#{time} #{text}\n")
+      def notice(text) = @output.write("#{time} #{text}\n")
 
       private
 
       def request_line(exchange) = "#{exchange.head.method} #{exchange.head.target.byteslice(0, 200)}"
 
-      # A log that nobody reads any more must not stop the server.
-      def write(stream, text)
-        stream.write(text)
+      # Errors are rare, and may be the last words: they don't wait.
+      def complain(text)
+        @errors.write(text)
       rescue SystemCallError, IOError
         nil
       end

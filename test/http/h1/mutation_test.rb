@@ -15,7 +15,8 @@ class MutationTest < Minitest::Test
     "OPTIONS * HTTP/1.0\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"
   ].freeze
   BODIES = ["5\r\nhello\r\n0\r\n\r\n", "1;a=b\r\nx\r\n00A\r\n0123456789\r\n0;c\r\nT: v\r\n\r\n"].freeze
-  BYTES = ["\r", "\n", "\r\n", "\0", " ", "\t", ":", ",", ";", "#", "/", "\xFF", "0", "9", "a", "_", "[", "]", "\x7F"].map(&:b)
+  BYTES = ["\r", "\n", "\r\n", "\0", " ", "\t", ":", ",", ";", "#", "/", "\xFF", "0", "9", "a", "_", "[", "]",
+           "\x7F"].map(&:b)
   ROUNDS = 400
 
   def setup

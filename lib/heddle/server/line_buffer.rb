@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Collects lines while a loop runs and writes them together, so that a log costs no system call a request, and one
+    # that is not read holds up nobody. Without a loop each line is written at once.
+    class LineBuffer
+      # Seconds that a line may be late.
+      DELAY = 0.05
+      # Bytes that wait for a reader; further lines are counted and not kept.
+      LIMIT = 1_048_576
+      # Seconds that the last lines may take.
+      PATIENCE = 1
+      private_constant :DELAY, :LIMIT, :PATIENCE
+
+      # @param stream [#write]
+      def initialize(stream)
+        @stream = stream
+        @lines = +""
+        @lost = 0
+        @task = nil
+        @waiting = nil
+      end
+
+      # Collects from now on, until the task is cancelled. In a loop.
+      # @return [Task]
+      def start
+        @scheduler = Fiber.scheduler
+        @task = Heddle.async(name: "log", background: true) { run }
+      end
+
+      # Writes what is left, and from now on each line at once.
+      # @return [void]
+      def stop
+        return unless @task
+
+        @task.cancel
+        @task = nil
+        Heddle.timeout(PATIENCE) { flush }
+      rescue TimeoutError
+        # Nobody reads them.
+      end
+
+      # @param line [String] with its line end
+      # @return [void]
+      def write(line)
+        return put(line) unless @task
+        return @lost += 1 if @lines.bytesize + line.bytesize > LIMIT
+
+        @lines << line
+        wake if @waiting
+      end
+
+      private
+
+      def run
+        loop do
+          if @lines.empty?
+            @waiting = Fiber.current
+            @scheduler.park
+          end
+          sleep(DELAY)
+          flush
+        ensure
+          @waiting = nil
+        end
+      end
+
+      def wake
+        fiber = @waiting
+        @waiting = nil
+        @scheduler.unpark(fiber)
+      end
+
+      def flush
+        lines = @lines
+        return if lines.empty? && @lost == 0
+
+        @lines = +""
+        lines << "(#{@lost} lines of the log were lost: it is read too slowly)\n" if @lost > 0
+        @lost = 0
+        put(lines)
+      end
+
+      # A log that nobody reads any more must not stop the server.
+      def put(text)
+        @stream.write(text)
+      rescue SystemCallError, IOError
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/served_process"
+require "socket"
+require "tmpdir"
+
+# The command as a person starts and stops it.
+class ServeTest < Minitest::Test
+  PATIENCE = 30
+
+  # Answers at once, or on /wait when the file `go` is there; tells by the file `arrived` that it has begun.
+  CONFIG = <<~RUBY
+    run do |env|
+      if env["PATH_INFO"] == "/wait"
+        File.write("arrived", "")
+        sleep 0.01 until File.exist?("go")
+      end
+      [200, { "content-type" => "text/plain" }, ["hello from \#{File.basename(__FILE__)}"]]
+    end
+  RUBY
+
+  def setup
+    @folder = Dir.mktmpdir
+    File.write(file("config.ru"), CONFIG)
+  end
+
+  def teardown
+    @served&.stop
+    FileUtils.remove_entry(@folder)
+  end
+
+  def file(name) = File.join(@folder, name)
+
+  def serve(*arguments)
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, *arguments, "-p", "0"], folder: @folder)
+  end
+
+  def wait_until
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    until yield
+      raise "nothing happens:\n#{@served.output}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+      sleep 0.01
+    end
+  end
+
+  # A request that is being served.
+  def waiting_request
+    socket = TCPSocket.new(@served.uri.host, @served.uri.port)
+    socket.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+    wait_until { File.exist?(file("arrived")) }
+    socket
+  end
+
+  def test_serve_finds_the_config_ru_of_the_folder_and_says_where_it_serves
+    serve("serve")
+
+    assert_equal "hello from config.ru", @served.get("/").body
+    address = @served.uri.to_s.chomp("/")
+
+    assert_match(/^Heddle .* serves config\.ru on #{address}$/, @served.output)
+    assert_predicate @served.stop, :success?
+    assert_match(%r{^\d\d:\d\d:\d\d 200 GET / 20 bytes in [\d.]+ ms for (127\.0\.0\.1|::1)$}, @served.output)
+    @served = nil
+  end
+
+  def test_a_file_alone_is_served
+    File.write(file("other.ru"), CONFIG)
+    serve("other.ru", "--no-access-log")
+
+    assert_equal "hello from other.ru", @served.get("/").body
+    @served.stop
+    refute_match(/GET/, @served.output)
+    @served = nil
+  end
+
+  def test_the_demo_is_served
+    serve("demo")
+
+    assert_equal "200", @served.get("/").code
+    assert_match(/serves the demo site on /, @served.output)
+  end
+
+  def test_term_lets_running_requests_finish
+    serve("serve")
+    socket = waiting_request
+    Process.kill("TERM", @served.pid)
+    wait_until { @served.output.include?("stopping when running requests are answered") }
+    File.write(file("go"), "")
+
+    assert_match(/connection: close.*hello/m, socket.read)
+    assert_predicate @served.stop, :success?
+    @served = nil
+  end
+
+  def test_a_second_ctrl_c_stops_at_once
+    serve("serve")
+    socket = waiting_request
+    Process.kill("INT", @served.pid)
+    wait_until { @served.output.include?("Ctrl-C again stops at once") }
+    status = @served.stop
+
+    assert_equal 1, status.exitstatus, @served.output
+    assert_equal "", socket.read
+    assert_match(/stopping with 1 request unanswered/, @served.output)
+    refute_match(%r{lib/heddle}, @served.output)
+    @served = nil
+  end
+end

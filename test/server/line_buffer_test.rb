@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+
+class LineBufferTest < Minitest::Test
+  # Remembers each write, and may be slow or broken.
+  class Stream
+    attr_reader :writes
+    attr_accessor :hook
+
+    def initialize = @writes = []
+
+    def write(text)
+      hook&.call
+      @writes << text.dup
+    end
+  end
+
+  def setup
+    @stream = Stream.new
+    @buffer = Heddle::Server::LineBuffer.new(@stream)
+  end
+
+  def test_without_a_loop_each_line_is_written_at_once
+    2.times { |number| @buffer.write("#{number}\n") }
+
+    assert_equal %W[0\n 1\n], @stream.writes
+  end
+
+  def test_in_a_loop_lines_are_written_together
+    Heddle.run do
+      @buffer.start
+      written = Thread::Queue.new
+      @stream.hook = -> { written << true }
+      10.times { |number| @buffer.write("#{number}\n") }
+
+      assert_empty @stream.writes
+      written.pop
+
+      assert_equal [10], @stream.writes.map { |text| text.lines.size }
+      @buffer.write("later\n")
+      written.pop
+
+      assert_equal "later\n", @stream.writes.last
+      @buffer.stop
+    end
+  end
+
+  def test_what_is_left_is_written_at_the_end
+    Heddle.run do
+      @buffer.start
+      @buffer.write("last\n")
+      @buffer.stop
+      @buffer.write("after\n")
+    end
+
+    assert_equal %W[last\n after\n], @stream.writes
+  end
+
+  def test_a_log_that_is_not_read_loses_lines_and_says_so
+    Heddle.run do
+      @buffer.start
+      2_000.times { @buffer.write("#{"x" * 999}\n") }
+      @buffer.stop
+    end
+    lines = @stream.writes.join.lines
+
+    assert_operator lines.size, :<, 1_100
+    assert_equal "(#{2_000 - lines.size + 1} lines of the log were lost: it is read too slowly)\n", lines.last
+  end
+
+  def test_the_end_does_not_wait_for_ever_for_a_log_that_is_not_read
+    Heddle.run do
+      @buffer.start
+      @stream.hook = -> { sleep }
+      @buffer.write("x\n")
+      Heddle.timeout(30) { @buffer.stop }
+    end
+
+    assert_empty @stream.writes
+  end
+
+  def test_a_broken_log_stops_nobody
+    @stream.hook = -> { raise Errno::EPIPE }
+    @buffer.write("x\n")
+
+    assert_empty @stream.writes
+  end
+end
