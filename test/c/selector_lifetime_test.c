@@ -1,7 +1,7 @@
 /* sources: selector/{selector,fd_table,wakeup,uring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
-#include <sys/stat.h>
+#include <pthread.h>
 
 /* Waiters that leave, descriptors that close and come back as something else, callbacks that change the lists. */
 
@@ -178,6 +178,36 @@ static void a_closed_descriptor_does_not_hold_up_the_others(void)
     disarm(&second);
     settle();
     close_both(fds);
+    close_selector();
+}
+
+static void *close_it(void *fd)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 10 * MILLISECOND}, NULL);
+    close(*(int *)fd);
+    return NULL;
+}
+
+/* Linux's select answers "readable" at the end of such a wait. */
+static void closed_by_another_thread_while_the_wait_is_under_way(void)
+{
+    int fds[2];
+    pthread_t thread;
+    open_selector();
+    make_pipe(fds);
+    noting_waiter waiter = waiter_for(fds[0], HEDDLE_READABLE);
+    arm(&waiter);
+    settle();
+    pthread_create(&thread, NULL, close_it, &fds[0]);
+    turn(50 * MILLISECOND);
+    pthread_join(thread, NULL);
+    settle();
+    if (strcmp(operations->name, "select") == 0)
+        CHECK_EQUAL(1, waiter.calls);
+    if (waiter.calls)
+        CHECK_EQUAL(-EBADF, waiter.result);
+    disarm(&waiter);
+    close(fds[1]);
     close_selector();
 }
 
@@ -368,6 +398,7 @@ static const behaviour BEHAVIOURS[] = {
     {"a reused number serves its new waiter", a_reused_number_serves_its_new_waiter},
     {"a duplicate of the old file does no harm", a_duplicate_of_the_old_file_does_no_harm},
     {"a closed descriptor does not hold up the others", a_closed_descriptor_does_not_hold_up_the_others},
+    {"closed by another thread while the wait is under way", closed_by_another_thread_while_the_wait_is_under_way},
     {"a descriptor that is not open fails", a_descriptor_that_is_not_open_fails},
     {"a callback disarms its neighbours", a_callback_disarms_its_neighbours},
     {"a neighbour freed in a callback is not touched", a_neighbour_freed_in_a_callback_is_not_touched},

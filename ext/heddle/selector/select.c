@@ -211,6 +211,11 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
     return 0;
 }
 
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0 || errno != EBADF;
+}
+
 static void deliver(select_selector *self, int fd, int ready)
 {
     heddle_fd_entry *entry = heddle_fd_table_find(&self->table, fd);
@@ -225,7 +230,7 @@ static void deliver_bad(select_selector *self)
     for (int at = 0; at < self->used; at++) {
         for (word bits = any(self->wanted, at); bits; bits &= bits - 1) {
             int fd = at * WORD_BITS + __builtin_ctzl(bits);
-            if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            if (!is_open(fd))
                 deliver(self, fd, -EBADF);
         }
     }
@@ -250,7 +255,8 @@ static void select_harvest(heddle_selector *selector)
                     ready |= SET_EVENTS[i];
                 self->ready[i][at] &= ~bit_of(fd);
             }
-            deliver(self, fd, ready);
+            /* Linux calls a descriptor readable that was closed during the wait. */
+            deliver(self, fd, is_open(fd) ? ready : -EBADF);
         }
     }
 }
