@@ -60,8 +60,8 @@ bundle_with() {
     complain "Bundler is missing for $ruby: install it (Debian: apt-get install ruby-bundler)"
     return 1
   }
-  env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_WITHOUT -u BUNDLE_FROZEN -u BUNDLE_DEPLOYMENT \
-    BUNDLE_GEMFILE="$gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
+  env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_FROZEN -u BUNDLE_DEPLOYMENT \
+    BUNDLE_WITHOUT="$([ "$runtime" = no ] || echo development)" BUNDLE_GEMFILE="$gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
     BUNDLE_SILENCE_ROOT_WARNING=1 BUNDLE_IGNORE_MESSAGES=1 BUNDLER_VERSION="$version" \
     "$ruby" -e 'load Gem.activate_bin_path("bundler", "bundle", ">= 0")' -- "$@"
 }
@@ -72,20 +72,29 @@ bundle_install() {
 }
 
 # install_gems RUBY VERSION [GEMFILE...]: the development gems and those of the examples, unless a stamp says that
-# exactly these are installed.
+# exactly these are installed. With $runtime=yes only what running Heddle needs.
 install_gems() {
   local ruby=$1 version=$2 gemfile name stamp state
   shift 2
-  [ $# -gt 0 ] || set -- "$root/Gemfile" "$root"/examples/*/Gemfile
+  if [ $# -eq 0 ]; then
+    set -- "$root/Gemfile"
+    [ "$runtime" = yes ] || set -- "$@" "$root"/examples/*/Gemfile
+  fi
   for gemfile in "$@"; do
     [ -e "$gemfile" ] || continue
     name=${gemfile#"$root/"}
     stamp=$root/vendor/bundle/.installed-$version-$(printf '%s' "$name" | tr '/' '-')
     state=$(printf '%s\n' "$ruby" && cat "$gemfile" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
-    [ ! -e "$stamp" ] || [ "$(cat "$stamp")" != "$state" ] || [ ! -e "$gemfile.lock" ] || continue
+    ! has_stamp "$stamp" "$gemfile" "$state" || continue
+    if [ "$runtime" = yes ]; then
+      stamp=$stamp-runtime
+      ! has_stamp "$stamp" "$gemfile" "$state" || continue
+    fi
     mkdir -p "$root/vendor/bundle"
     with_progress "gems of $name for Ruby $version" "$heddle_log/gems-$version.log" '' 0 \
       bundle_install "$ruby" "$gemfile" || return 1
     printf '%s\n' "$state" >"$stamp"
   done
 }
+
+has_stamp() { [ -e "$1" ] && [ -e "$2.lock" ] && [ "$(cat "$1")" = "$3" ]; }
