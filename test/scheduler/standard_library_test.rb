@@ -151,6 +151,7 @@ class StandardLibraryTest < Minitest::Test
   # Switched off once, by the first scheduler of a process: what the program sets afterwards holds.
   def test_a_setting_of_fast_fallback_by_the_program_holds
     out, = ruby(<<~RUBY)
+      require "socket"
       require "heddle/scheduler"
       Heddle::Scheduler.new
       exit unless Socket.respond_to?(:tcp_fast_fallback)

@@ -19,20 +19,42 @@ static bool is_closed(VALUE io)
     return RB_TYPE_P(io, T_FILE) && RTEST(rb_io_closed_p(io));
 }
 
+/* Room for what is kept of this descriptor; raises NoMemoryError. */
+static void reserve(heddle_loop *loop, int fd)
+{
+    if (fd < loop->io_waits_size)
+        return;
+    int size = loop->io_waits_size ? loop->io_waits_size : 64;
+    while (size <= fd)
+        size *= 2;
+    heddle_io_wait **waits = realloc(loop->io_waits, (size_t)size * sizeof(*waits));
+    if (!waits)
+        rb_memerror();
+    loop->io_waits = waits;
+    bool *drained = realloc(loop->io_drained, (size_t)size * sizeof(*drained));
+    if (!drained)
+        rb_memerror();
+    loop->io_drained = drained;
+    memset(waits + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*waits));
+    memset(drained + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*drained));
+    loop->io_waits_size = size;
+}
+
 static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
 {
-    if (fd >= loop->io_waits_size) {
-        int size = loop->io_waits_size ? loop->io_waits_size : 64;
-        while (size <= fd)
-            size *= 2;
-        heddle_io_wait **waits = realloc(loop->io_waits, (size_t)size * sizeof(*waits));
-        if (!waits)
-            rb_memerror();
-        memset(waits + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*waits));
-        loop->io_waits = waits;
-        loop->io_waits_size = size;
-    }
+    reserve(loop, fd);
     return &loop->io_waits[fd];
+}
+
+bool heddle_io_drained(heddle_loop *loop, int fd)
+{
+    return fd < loop->io_waits_size && loop->io_drained[fd];
+}
+
+void heddle_io_note_drained(heddle_loop *loop, int fd, bool drained)
+{
+    reserve(loop, fd);
+    loop->io_drained[fd] = drained;
 }
 
 /* -EBADF stands for "closed while you waited". */

@@ -28,6 +28,13 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 int64_t heddle_io_timeout(VALUE io);
 NORETURN(void heddle_io_timed_out(void));
 
+/*
+ * Did the last read of this socket take all there was? Then the next one would meet EAGAIN, most likely, and waits
+ * before it tries. A note about a number: of another socket that got it since, it costs a turn and nothing else.
+ */
+bool heddle_io_drained(heddle_loop *loop, int fd);
+void heddle_io_note_drained(heddle_loop *loop, int fd, bool drained); /* raises NoMemoryError */
+
 void heddle_io_wait_link(heddle_io_wait *wait);
 void heddle_io_wait_unlink(heddle_io_wait *wait);
 /* Fails the waits whose IO is closed. */

@@ -124,6 +124,7 @@ struct heddle_loop {
 
     size_t armed;                    /* waits that something outside this process's Ruby can end */
     struct heddle_io_wait **io_waits; /* by descriptor: waits on IO that we don't own */
+    bool *io_drained;                 /* by descriptor: its last read took all there was */
     int io_waits_size;
     size_t io_wait_count;
     int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */

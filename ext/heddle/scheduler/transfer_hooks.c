@@ -144,12 +144,18 @@ static ssize_t complete(io_transfer *transfer)
 static ssize_t transfer_some(io_transfer *transfer)
 {
     int64_t timeout = -2;
+    bool wait_first = !transfer->write && heddle_io_drained(transfer->loop, transfer->fd);
+    transfer->socket = wait_first;
     for (;;) {
-        ssize_t result = attempt(transfer);
+        ssize_t result = wait_first ? -EAGAIN : attempt(transfer);
         if (result == -EINTR)
             continue;
-        if (result != -EAGAIN && result != -EWOULDBLOCK)
+        if (result != -EAGAIN && result != -EWOULDBLOCK) {
+            if (transfer->socket && !transfer->write)
+                heddle_io_note_drained(transfer->loop, transfer->fd, result > 0 && (size_t)result < transfer->size);
             return result;
+        }
+        wait_first = false;
         if (!transfer->socket && is_file(transfer->fd)) {
             result = complete(transfer);
             if (result == -ENOSYS)
