@@ -1,6 +1,7 @@
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
+#include "scheduler/starter.h"
 
 static ID id_call, id_report_failure, id_report_unstarted;
 
@@ -142,6 +143,17 @@ static VALUE leave_park(VALUE park)
     return Qnil;
 }
 
+NORETURN(static void refuse(heddle_fiber *fiber, VALUE error));
+
+/* It has got no stack. */
+static void refuse(heddle_fiber *fiber, VALUE error)
+{
+    VALUE explained = heddle_fiber_limit_error(error);
+    heddle_park_leave(&fiber->entry);
+    forget(fiber);
+    rb_exc_raise(explained);
+}
+
 /* A fiber gets its stack when it is first switched to; until its body runs it has its entry. */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
@@ -151,11 +163,9 @@ static void switch_to_new(heddle_loop *loop, VALUE fiber)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
     if (record && heddle_park_entered(&record->entry) && !record->entry.put_back) {
-        VALUE error = heddle_fiber_limit_error(rb_errinfo());
+        VALUE error = rb_errinfo();
         rb_set_errinfo(Qnil);
-        heddle_park_leave(&record->entry);
-        forget(record);
-        rb_exc_raise(error);
+        refuse(record, error);
     }
     rb_jump_tag(state);
 }
@@ -192,9 +202,11 @@ void heddle_fiber_start(heddle_fiber *fiber)
     } else {
         /* Nothing runs the loop yet: the child's first wait comes back here. */
         loop->fiber = rb_fiber_current();
-        switch_to_new(loop, keep);
+        VALUE error = heddle_starter_switch(loop, keep);
         loop->current = NULL;
         loop->arriving = NULL;
+        if (!NIL_P(error))
+            refuse(fiber, error);
     }
     RB_GC_GUARD(keep);
 }

@@ -3,6 +3,7 @@
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages.h"
 #include "scheduler/io_wait.h"
+#include "scheduler/starter.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -93,6 +94,7 @@ static void forget_parent(heddle_loop *loop)
         heddle_fiber_table_put(&loop->by_fiber, loop->current->fiber, loop->current);
     }
     empty_slots(loop);
+    loop->starter = 0;
     loop->parks = NULL;
     loop->park_count = 0;
     loop->resting = 0;
@@ -144,6 +146,7 @@ void heddle_loop_open(heddle_loop *loop)
     int result = loop->operations->open(&loop->selector);
     if (result < 0)
         rb_syserr_fail(-result, loop->operations->name);
+    heddle_starter_prepare(loop);
 }
 
 void heddle_loop_release(heddle_loop *loop)
@@ -179,6 +182,7 @@ void heddle_loop_release(heddle_loop *loop)
     loop->parks = NULL;
     loop->park_count = 0;
     loop->resting = 0;
+    loop->starter = 0;
 }
 
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment)
@@ -205,6 +209,10 @@ void heddle_loop_mark(heddle_loop *loop)
 {
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
+    if (loop->starter) {
+        rb_gc_mark(loop->starter);
+        rb_gc_mark(loop->start_error);
+    }
     if (loop->foreign.interrupt != Qundef)
         rb_gc_mark_movable(loop->foreign.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
@@ -278,14 +286,9 @@ static VALUE transfer(VALUE fiber)
 /* The first switch to a fiber fails where there is no stack for it. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
-    int state = 0;
-    rb_protect(transfer, entry->fiber, &state);
-    if (!state)
+    VALUE error = heddle_starter_switch(loop, entry->fiber);
+    if (NIL_P(error))
         return;
-    if (loop->arriving != entry)
-        rb_jump_tag(state); /* it did arrive, and raised later */
-    VALUE error = rb_errinfo();
-    rb_set_errinfo(Qnil);
     loop->current = NULL;
     heddle_fiber_unstarted(entry->owner, error);
 }

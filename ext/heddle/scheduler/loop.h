@@ -89,6 +89,7 @@ struct heddle_loop {
     VALUE scheduler;
     VALUE thread;
     VALUE fiber; /* the one that runs the loop, and what fibers switch to when they wait */
+    VALUE starter, starting, start_home, start_error; /* see starter.h; starter: 0 until needed */
 
     const heddle_selector_operations *operations;
     heddle_selector *selector; /* NULL until first needed, and in a child after fork */
