@@ -145,12 +145,20 @@ static void close_idle(heddle_connection *connection)
     heddle_sockets_close_connection(connection);
 }
 
-/* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
-static bool is_over(heddle_connection *connection)
+typedef enum {
+    NOTHING_YET,
+    SOMETHING,
+    THE_END, /* or an error */
+} prospect;
+
+/* What the next recv will find. */
+static prospect look(heddle_connection *connection)
 {
     char byte;
     ssize_t result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return result == 0 || (result < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    if (result > 0)
+        return SOMETHING;
+    return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? NOTHING_YET : THE_END;
 }
 
 static void call_runner(heddle_sockets *sockets, heddle_connection *connection)
@@ -168,11 +176,21 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
     }
     if (connection->queued)
         return;
-    bool ending = (ready & (HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)) || sockets->set.operations->untold_ends;
-    if ((ready & HEDDLE_BROKEN) || (ending && is_over(connection)))
+    if (ready & HEDDLE_BROKEN) {
         close_idle(connection);
-    else if (ready & (HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP))
+        return;
+    }
+    if (!(ready & (HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)))
+        return;
+    /* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
+    bool ending = (ready & (HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)) || sockets->set.operations->untold_ends;
+    prospect next = ending ? look(connection) : SOMETHING;
+    if (next == SOMETHING)
         call_runner(sockets, connection);
+    else if (next == THE_END)
+        close_idle(connection);
+    else
+        sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
 }
 
 /* -- idle times -------------------------------------------------------------------------------------------------- */
@@ -208,6 +226,23 @@ static void wheel_turns(heddle_timer *timer)
     set_wheel_timer(sockets);
 }
 
+/* Who has read as much as it asked for can't know whether that was all; a runner shall not come for nothing. */
+static bool has_input(heddle_connection *connection)
+{
+    heddle_transport *transport = &connection->transport;
+    if (heddle_connection_buffered(connection) || transport->operations->pending(transport))
+        return true;
+    if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT))
+        return false;
+    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* first: what is noted meanwhile stays */
+    prospect next = look(connection);
+    if (next == SOMETHING)
+        heddle_transport_note(transport, HEDDLE_HAS_INPUT);
+    else if (next == THE_END)
+        heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
+    return next == SOMETHING;
+}
+
 void heddle_sockets_rest(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
@@ -220,8 +255,7 @@ void heddle_sockets_rest(heddle_connection *connection)
         heddle_idle_wheel_add(&sockets->wheel, &connection->idle, connection->idle_since + sockets->idle_timeout);
         set_wheel_timer(sockets);
     }
-    if (heddle_connection_buffered(connection) || transport->operations->pending(transport) ||
-        heddle_transport_has(transport, HEDDLE_HAS_INPUT))
+    if (has_input(connection))
         call_runner(sockets, connection);
     else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
         close_idle(connection);

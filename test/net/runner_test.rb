@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_case"
+
+# The fibers that serve connections: pooled, and yet no use of one sees another.
+class RunnerTest < Minitest::Test
+  include Heddle::TestHelpers::SocketsCase
+
+  def test_a_fiber_serves_many_connections
+    fibers = serve_many(10) { Fiber.current }
+
+    assert_equal 1, fibers.uniq.size
+  end
+
+  def test_without_the_pool_each_call_has_a_fiber_of_its_own
+    fibers = serve_many(10, fiber_pool: false) { Fiber.current }
+
+    assert_equal 10, fibers.uniq.size
+    refute_predicate fibers.first, :alive?
+  end
+
+  def test_nothing_is_seen_of_another_use
+    [true, false].each do |fiber_pool|
+      seen = serve_many(5, fiber_pool:) do |i|
+        fiber = Fiber.current
+        before = [Fiber[:user], fiber.storage, Thread.current[:user], Thread.current.keys,
+                  fiber.instance_variables, fiber.instance_variable_get(:@user), $!]
+        Fiber[:user] = i
+        Fiber[:other] = i
+        Thread.current[:user] = i
+        fiber.instance_variable_set(:@user, i)
+        fiber.instance_variable_set(:@other, i)
+        before
+      end
+
+      assert_equal 1, seen.map { |values| values.map { |value| value.respond_to?(:empty?) && value.empty? ? nil : value } }
+                          .uniq.size, seen.inspect
+      assert_equal [nil, [], []], seen.last.values_at(0, 3, 4)
+      assert_nil seen.last[5]
+    end
+  end
+
+  def test_the_storage_of_who_made_the_sockets_is_not_inherited
+    seen = nil
+    scheduled do |scheduler|
+      Fiber[:secret] = "of the server"
+      listener = TCPServer.new("127.0.0.1", 0)
+      sockets = Heddle::Net::Sockets.new(scheduler, &seeing { seen = [Fiber[:secret], Fiber.current.storage] })
+      sockets.listen(listener)
+      client = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
+      client.write("x")
+      until_true { seen }
+      sockets.close
+      listener.close
+    end
+    assert_nil seen[0]
+    assert_empty seen[1].to_h
+  end
+
+  def test_a_storage_handed_on_survives_the_wipe
+    gate = Thread::Queue.new
+    seen = []
+    handler = lambda do |connection|
+      input = connection.read_partial(1)
+      Fiber[:user] = input
+      Fiber.schedule { gate.pop; seen << Fiber[:user] }
+      connection.write(input)
+      connection.idle!
+    end
+    serve(handler) do |server|
+      client = server.connect
+      %w[a b].each do |word|
+        client.write(word)
+        client.readpartial(1)
+      end
+      2.times { gate << true }
+      until_true { seen.size == 2 }
+    end
+    assert_equal %w[a b], seen.sort
+  end
+
+  def test_an_interrupt_that_came_too_late_does_not_hit_the_next_use
+    reads = []
+    handler = lambda do |connection|
+      reads << connection.read_partial(10)
+      reads << error_of(StandardError) { connection.read_partial(10, 0.01) }.class if reads.size > 1
+      connection.idle!
+      Fiber.scheduler.interrupt(Fiber.current, RuntimeError.new("too late")) if reads.size == 1
+    end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("a")
+      until_true { server.sockets.idle == 1 && reads.size == 1 }
+      client.write("b")
+      until_true { reads.size == 3 }
+    end
+    assert_equal ["a", "b", IO::TimeoutError], reads
+  end
+
+  def test_a_fiber_is_retired_after_a_thousand_uses
+    fibers = serve_many(1001) { Fiber.current }
+
+    assert_equal [1000, 1], fibers.chunk_while { |one, other| one.equal?(other) }.map(&:size)
+    refute_predicate fibers.first, :alive?
+  end
+
+  def test_a_fiber_is_retired_after_an_exception_that_is_no_standard_error
+    fibers = []
+    handler = lambda do |connection|
+      fibers << Fiber.current
+      raise [nil, RuntimeError, NotImplementedError][fibers.size] || RuntimeError, "on purpose" if fibers.size < 3
+
+      connection.write("fine")
+    end
+    _out, err = capture_io do
+      serve(handler) do |server|
+        3.times do
+          client = server.connect
+          client.write("x")
+          error_of(Errno::ECONNRESET) { client.read }
+        end
+      end
+    end
+    assert_equal 2, err.scan("on purpose").size
+    assert_same fibers[0], fibers[1]
+    refute_same fibers[1], fibers[2]
+  end
+
+  def test_many_who_wait_at_once_have_fibers_each_and_few_stay
+    gate = Thread::Queue.new
+    handler = lambda do |connection|
+      connection.read_partial(1)
+      gate.pop
+      connection.write("x")
+      connection.idle!
+    end
+    serve(handler) do |server|
+      clients = Array.new(100) { server.connect.tap { |client| client.write("x") } }
+      until_true { server.sockets.running == 100 }
+
+      assert_operator server.scheduler.fiber_count, :>, 100
+      100.times { gate << true }
+      clients.each { |client| client.readpartial(1) }
+      started = now
+      sleep 0.05 until server.scheduler.fiber_count <= 10 || now - started > 5
+
+      assert_operator server.scheduler.fiber_count, :<=, 10
+      assert_equal 100, server.sockets.idle
+    end
+  end
+
+  def test_who_became_ready_in_the_same_turn_is_served_by_one_fiber
+    fibers = []
+    serve(seeing { fibers << Fiber.current }) do |server|
+      clients = Array.new(30) { server.connect }
+      until_true { server.sockets.connections == 30 }
+      clients.each { |client| client.write("x") }
+      clients.each { |client| client.readpartial(1) }
+    end
+    assert_operator fibers.uniq.size, :<=, 2
+  end
+
+  def test_other_fibers_get_their_turn_beside_a_flood
+    turns = 0
+    served = 0
+    serve(seeing { served += 1 }) do |server|
+      clients = Array.new(20) { server.connect }
+      flood = clients.map do |client|
+        Fiber.schedule do
+          100.times { client.write("x"); client.readpartial(1) }
+        end
+      end
+      while flood.any?(&:alive?)
+        turns += 1
+        sleep 0
+      end
+    end
+    assert_equal 2000, served
+    assert_operator turns, :>, 100
+  end
+
+  def test_the_job_of_a_runner_says_what_it_is
+    job = nil
+    serve(seeing { job = Fiber.scheduler.current }) do |server|
+      server.connect.write("x")
+      until_true { job }
+    end
+    assert_equal "Heddle::Net::Runner", job.class.name
+  end
+
+  private
+
+  def seeing
+    lambda do |connection|
+      connection.write(connection.read_partial(10))
+      yield
+      connection.idle!
+    end
+  end
+
+  # What the block returned in each of so many uses, one after the other.
+  def serve_many(count, **options)
+    results = []
+    handler = lambda do |connection|
+      connection.read_partial(10)
+      results << yield(results.size)
+      connection.write("x")
+      connection.idle!
+    end
+    serve(handler, **options) do |server|
+      client = server.connect
+      count.times do
+        client.write("x")
+        client.readpartial(1)
+      end
+    end
+    results
+  end
+end
