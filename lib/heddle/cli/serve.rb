@@ -51,7 +51,7 @@ module Heddle
 
       def announce(server)
         @output.puts("Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves #{what} " \
-                     "on #{server.urls.join(" and ")}", "Ctrl-C stops it.")
+                     "on #{server.urls.join(", ")}", "Ctrl-C stops it.")
       end
 
       def check_rest(rest)
