@@ -1,4 +1,4 @@
-/* sources: selector/{selector,fd_table,wakeup,uring,epoll,kqueue,select}.c */
+/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
 #include <pthread.h>
@@ -390,6 +390,26 @@ static void opening_and_closing_leaves_nothing(void)
     }
 }
 
+#ifdef __linux__
+#include "selector/uring_abi.h"
+
+/* A ring that is registered with its thread outlives its descriptor, and a thread has room for 16. */
+static void closing_gives_the_rings_place_back_to_the_thread(void)
+{
+    for (int i = 0; i < 40; i++) {
+        open_selector();
+        close_selector();
+    }
+    for (int i = 0; i < 16; i++) {
+        struct io_uring_params parameters = {0};
+        int fd = (int)MUST(syscall(__NR_io_uring_setup, 1, &parameters));
+        struct io_uring_rsrc_update update = {.offset = UINT32_MAX, .data = (uint64_t)fd};
+        CHECK_EQUAL(1, syscall(__NR_io_uring_register, fd, HEDDLE_REGISTER_RING_FDS, &update, 1));
+        close(fd);
+    }
+}
+#endif
+
 static const behaviour BEHAVIOURS[] = {
     {"disarmed before the event", disarmed_before_the_event},
     {"disarmed between wait and harvest", disarmed_between_wait_and_harvest},
@@ -406,6 +426,9 @@ static const behaviour BEHAVIOURS[] = {
     {"a callback arms its own waiter again", a_callback_arms_its_own_waiter_again},
     {"closing with waiters armed", closing_with_waiters_armed},
     {"opening and closing leaves nothing", opening_and_closing_leaves_nothing},
+#ifdef __linux__
+    {"closing gives the ring's place back to the thread", closing_gives_the_rings_place_back_to_the_thread, true},
+#endif
 };
 
 int main(int argc, char **argv)

@@ -2,30 +2,19 @@
 
 #ifdef __linux__
 
-#include "uring_abi.h"
+#include "uring_ring.h"
 #include "wakeup.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
-/*
- * io_uring by raw system calls. The ring belongs to the thread that opened it (SINGLE_ISSUER) and completes only
- * when that thread enters the kernel (DEFER_TASKRUN), so no other thread may enter: they write to the eventfd.
- */
+/* No other thread may enter the ring: they write to the eventfd, which the ring polls. */
 
-enum {
-    SUBMISSIONS = 1024,
-    COMPLETIONS = 8192,
-    NO_SLOT = UINT32_MAX,
-};
+enum { NO_SLOT = UINT32_MAX };
 
 /*
  * The kernel knows an operation by slot and generation, never by address. A slot is free again only after the last
@@ -44,21 +33,8 @@ static const uint64_t CANCELLATION = 1ull << 63;
 
 typedef struct {
     heddle_selector base;
-    int fd;
-    int enter_fd;         /* the registered index, or fd */
-    unsigned enter_flags; /* IORING_ENTER_REGISTERED_RING where it could be registered */
+    heddle_ring ring;
     bool has_waitid;
-
-    void *ring;
-    size_t ring_size;
-    struct io_uring_sqe *sqes;
-    size_t sqes_size;
-
-    _Atomic unsigned *sq_head, *sq_tail, *sq_flags;
-    unsigned sq_mask, sq_entries, sq_local_tail;
-    _Atomic unsigned *cq_head, *cq_tail;
-    unsigned cq_mask;
-    struct io_uring_cqe *cqes;
 
     operation_slot *slots;
     uint32_t slot_count, free_slot;
@@ -67,79 +43,23 @@ typedef struct {
     heddle_waiter wakeup_waiter;
 } uring_selector;
 
-static int ring_setup(unsigned entries, struct io_uring_params *parameters)
-{
-    return (int)syscall(__NR_io_uring_setup, entries, parameters);
-}
-
-static struct io_uring_params wanted_parameters(void)
-{
-    return (struct io_uring_params){
-        .flags = HEDDLE_SETUP_SINGLE_ISSUER | HEDDLE_SETUP_DEFER_TASKRUN | HEDDLE_SETUP_SUBMIT_ALL |
-                 HEDDLE_SETUP_TASKRUN_FLAG | HEDDLE_SETUP_CQSIZE,
-        .cq_entries = COMPLETIONS,
-    };
-}
-
-static int uring_probe(char *reason, size_t size)
-{
-    struct io_uring_params parameters = wanted_parameters();
-    int fd = ring_setup(8, &parameters);
-    if (fd < 0) {
-        int error = errno;
-        const char *why = error == ENOSYS  ? "this kernel has no io_uring"
-                          : error == EPERM || error == EACCES
-                              ? "io_uring is forbidden here (kernel.io_uring_disabled or a seccomp filter)"
-                          : error == EINVAL ? "this kernel is older than 6.1"
-                          : error == ENOMEM ? "no memory may be locked (ulimit -l)"
-                                            : strerror(error);
-        snprintf(reason, size, "%s", why);
-        return -error;
-    }
-    close(fd);
-    const unsigned needed = HEDDLE_FEAT_SINGLE_MMAP | HEDDLE_FEAT_NODROP | HEDDLE_FEAT_EXT_ARG;
-    if ((parameters.features & needed) != needed) {
-        snprintf(reason, size, "this kernel's io_uring lacks features that Heddle needs");
-        return -ENOSYS;
-    }
-    return 0;
-}
-
 /* -- submission -------------------------------------------------------------------------------------------------- */
-
-static unsigned unsubmitted(uring_selector *self)
-{
-    return self->sq_local_tail - atomic_load_explicit(self->sq_head, memory_order_acquire);
-}
-
-/* Gives the kernel what was prepared; waits for `minimum` completions, at most `timeout` ns (< 0: for ever). */
-static int enter(uring_selector *self, unsigned minimum, int64_t timeout)
-{
-    struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
-    struct io_uring_getevents_arg argument = {.ts = timeout >= 0 ? (uint64_t)(uintptr_t)&limit : 0};
-
-    atomic_store_explicit(self->sq_tail, self->sq_local_tail, memory_order_release);
-    long result = syscall(__NR_io_uring_enter, self->enter_fd, unsubmitted(self), minimum,
-                          HEDDLE_ENTER_GETEVENTS | HEDDLE_ENTER_EXT_ARG | self->enter_flags, &argument,
-                          sizeof(argument));
-    return result < 0 ? -errno : (int)result;
-}
 
 static void harvest_completions(uring_selector *self);
 
 static struct io_uring_sqe *next_submission(uring_selector *self)
 {
     /* EBUSY and EAGAIN: the completion queue has overflowed, or memory is short; taking completions helps both. */
-    for (int tries = 0; unsubmitted(self) >= self->sq_entries; tries++) {
-        int result = enter(self, 0, 0);
+    for (int tries = 0; heddle_ring_unsubmitted(&self->ring) >= self->ring.sq_entries; tries++) {
+        int result = heddle_ring_enter(&self->ring, 0, 0);
         if (result < 0 && result != -EBUSY && result != -EAGAIN && result != -EINTR)
             return NULL;
         harvest_completions(self);
         if (tries == 1000)
             return NULL;
     }
-    struct io_uring_sqe *sqe = &self->sqes[self->sq_local_tail & self->sq_mask];
-    self->sq_local_tail++;
+    struct io_uring_sqe *sqe = &self->ring.sqes[self->ring.sq_local_tail & self->ring.sq_mask];
+    self->ring.sq_local_tail++;
     memset(sqe, 0, sizeof(*sqe));
     return sqe;
 }
@@ -364,11 +284,11 @@ static void harvest_completions(uring_selector *self)
 {
     /* The head moves before each callback: a callback may submit, and so come back here. */
     for (;;) {
-        unsigned head = atomic_load_explicit(self->cq_head, memory_order_relaxed);
-        if (head == atomic_load_explicit(self->cq_tail, memory_order_acquire))
+        unsigned head = atomic_load_explicit(self->ring.cq_head, memory_order_relaxed);
+        if (head == atomic_load_explicit(self->ring.cq_tail, memory_order_acquire))
             return;
-        struct io_uring_cqe cqe = self->cqes[head & self->cq_mask];
-        atomic_store_explicit(self->cq_head, head + 1, memory_order_release);
+        struct io_uring_cqe cqe = self->ring.cqes[head & self->ring.cq_mask];
+        atomic_store_explicit(self->ring.cq_head, head + 1, memory_order_release);
         deliver(self, &cqe);
     }
 }
@@ -378,23 +298,10 @@ static void uring_harvest(heddle_selector *selector)
     harvest_completions((uring_selector *)selector);
 }
 
-static bool has_completions(uring_selector *self)
-{
-    return atomic_load_explicit(self->cq_head, memory_order_relaxed) !=
-           atomic_load_explicit(self->cq_tail, memory_order_acquire);
-}
-
-/* The completion queue's tail alone is blind under DEFER_TASKRUN: deferred work shows only in the flags. */
-static bool needs_enter(uring_selector *self)
-{
-    unsigned flags = atomic_load_explicit(self->sq_flags, memory_order_relaxed);
-    return (flags & (HEDDLE_SQ_TASKRUN | HEDDLE_SQ_CQ_OVERFLOW)) || unsubmitted(self) > 0;
-}
-
 static bool uring_pending(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
-    return has_completions(self) || needs_enter(self);
+    return heddle_ring_has_completions(&self->ring) || heddle_ring_needs_enter(&self->ring);
 }
 
 static int tolerate(int result)
@@ -405,7 +312,7 @@ static int tolerate(int result)
 static int uring_poll(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
-    int result = needs_enter(self) ? tolerate(enter(self, 0, 0)) : 0;
+    int result = heddle_ring_needs_enter(&self->ring) ? tolerate(heddle_ring_enter(&self->ring, 0, 0)) : 0;
     harvest_completions(self);
     return result;
 }
@@ -413,7 +320,7 @@ static int uring_poll(heddle_selector *selector)
 static int uring_wait(heddle_selector *selector, int64_t timeout)
 {
     uring_selector *self = (uring_selector *)selector;
-    return tolerate(enter(self, has_completions(self) ? 0 : 1, timeout));
+    return tolerate(heddle_ring_enter(&self->ring, heddle_ring_has_completions(&self->ring) ? 0 : 1, timeout));
 }
 
 static void uring_wake(heddle_selector *selector)
@@ -436,75 +343,39 @@ static void woken(heddle_waiter *waiter, int result, uint32_t flags)
 
 static void release(uring_selector *self)
 {
-    if (self->ring)
-        munmap(self->ring, self->ring_size);
-    if (self->sqes)
-        munmap(self->sqes, self->sqes_size);
-    if (self->fd >= 0)
-        close(self->fd);
     heddle_wakeup_close(&self->wakeup);
     free(self->slots);
     free(self);
 }
 
-static bool supports(int fd, unsigned operation)
+static bool has_completions_outstanding(const uring_selector *self)
 {
-    enum { COUNT = 256 };
-    size_t size = sizeof(struct io_uring_probe) + COUNT * sizeof(struct io_uring_probe_op);
-    struct io_uring_probe *probe = calloc(1, size);
-    bool supported = false;
-    if (probe && syscall(__NR_io_uring_register, fd, HEDDLE_REGISTER_PROBE, probe, COUNT) >= 0)
-        supported = operation <= probe->last_op && (probe->ops[operation].flags & IO_URING_OP_SUPPORTED);
-    free(probe);
-    return supported;
-}
-
-static int map_ring(uring_selector *self, const struct io_uring_params *parameters)
-{
-    size_t sq_size = parameters->sq_off.array + parameters->sq_entries * sizeof(unsigned);
-    size_t cq_size = parameters->cq_off.cqes + parameters->cq_entries * sizeof(struct io_uring_cqe);
-    self->ring_size = sq_size > cq_size ? sq_size : cq_size;
-    self->sqes_size = parameters->sq_entries * sizeof(struct io_uring_sqe);
-
-    void *ring = mmap(NULL, self->ring_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, self->fd,
-                      IORING_OFF_SQ_RING);
-    if (ring == MAP_FAILED)
-        return -errno;
-    self->ring = ring;
-    void *sqes = mmap(NULL, self->sqes_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, self->fd,
-                      IORING_OFF_SQES);
-    if (sqes == MAP_FAILED)
-        return -errno;
-    self->sqes = sqes;
-    /* A forked child must neither share the rings nor hold their pages. */
-    madvise(ring, self->ring_size, MADV_DONTFORK);
-    madvise(sqes, self->sqes_size, MADV_DONTFORK);
-
-    char *base = ring;
-    self->sq_head = (_Atomic unsigned *)(base + parameters->sq_off.head);
-    self->sq_tail = (_Atomic unsigned *)(base + parameters->sq_off.tail);
-    self->sq_flags = (_Atomic unsigned *)(base + parameters->sq_off.flags);
-    self->sq_mask = *(unsigned *)(base + parameters->sq_off.ring_mask);
-    self->sq_entries = parameters->sq_entries;
-    self->cq_head = (_Atomic unsigned *)(base + parameters->cq_off.head);
-    self->cq_tail = (_Atomic unsigned *)(base + parameters->cq_off.tail);
-    self->cq_mask = *(unsigned *)(base + parameters->cq_off.ring_mask);
-    self->cqes = (struct io_uring_cqe *)(base + parameters->cq_off.cqes);
-
-    unsigned *array = (unsigned *)(base + parameters->sq_off.array);
-    for (unsigned i = 0; i < parameters->sq_entries; i++)
-        array[i] = i;
-    return 0;
-}
-
-/* Saves the lookup of the ring's descriptor at each call; only the registering thread may use the index. */
-static void register_ring(uring_selector *self)
-{
-    struct io_uring_rsrc_update update = {.offset = UINT32_MAX, .data = (uint64_t)self->fd};
-    if (syscall(__NR_io_uring_register, self->fd, HEDDLE_REGISTER_RING_FDS, &update, 1) == 1) {
-        self->enter_fd = (int)update.offset;
-        self->enter_flags = HEDDLE_ENTER_REGISTERED_RING;
+    for (uint32_t i = 0; i < self->slot_count; i++) {
+        if (self->slots[i].outstanding > 0 && !self->slots[i].poll)
+            return true;
     }
+    return false;
+}
+
+static void uring_close(heddle_selector *selector)
+{
+    uring_selector *self = (uring_selector *)selector;
+    /*
+     * The kernel ends what is left of a closed ring in its own time, and might still write to a buffer that its owner
+     * frees as soon as this has returned. Only the ring's own thread may ask for an end; another one that closes it
+     * (the end of the process) has no way to wait.
+     */
+    if (has_completions_outstanding(self))
+        heddle_ring_cancel_everything(&self->ring);
+    heddle_ring_close(&self->ring);
+    release(self);
+}
+
+static void uring_abandon(heddle_selector *selector)
+{
+    uring_selector *self = (uring_selector *)selector;
+    heddle_ring_abandon(&self->ring);
+    release(self);
 }
 
 static int uring_open(heddle_selector **selector)
@@ -514,67 +385,31 @@ static int uring_open(heddle_selector **selector)
         return -ENOMEM;
     self->base.operations = &heddle_io_uring_operations;
     self->free_slot = NO_SLOT;
-    self->wakeup = (heddle_wakeup){-1, -1};
 
-    struct io_uring_params parameters = wanted_parameters();
-    self->fd = ring_setup(SUBMISSIONS, &parameters);
-    int result = self->fd < 0 ? -errno : map_ring(self, &parameters);
-    if (result == 0)
-        result = heddle_wakeup_open(&self->wakeup);
+    int result = heddle_ring_open(&self->ring);
     if (result < 0) {
-        release(self);
+        free(self);
         return result;
     }
-    self->enter_fd = self->fd;
-    register_ring(self);
-    self->has_waitid = supports(self->fd, HEDDLE_OP_WAITID);
-
-    self->wakeup_waiter = (heddle_waiter){
-        .fn = woken, .fd = self->wakeup.read_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
-    result = uring_arm(&self->base, &self->wakeup_waiter);
+    self->has_waitid = heddle_ring_supports(&self->ring, HEDDLE_OP_WAITID);
+    self->wakeup = (heddle_wakeup){-1, -1};
+    result = heddle_wakeup_open(&self->wakeup);
+    if (result == 0) {
+        self->wakeup_waiter = (heddle_waiter){
+            .fn = woken, .fd = self->wakeup.read_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+        result = uring_arm(&self->base, &self->wakeup_waiter);
+    }
     if (result < 0) {
-        release(self);
+        uring_close(&self->base);
         return result;
     }
     *selector = &self->base;
     return 0;
 }
 
-/*
- * The kernel ends what is left of a closed ring in its own time, and might still write to a buffer that its owner
- * frees as soon as close has returned. Only the ring's own thread may ask; another one that closes it (the end of
- * the process) has no way to wait.
- */
-static void end_completions(uring_selector *self)
-{
-    bool outstanding = false;
-    for (uint32_t i = 0; i < self->slot_count && !outstanding; i++)
-        outstanding = self->slots[i].outstanding > 0 && !self->slots[i].poll;
-    if (!outstanding)
-        return;
-    heddle_sync_cancel everything = {
-        .fd = -1, .flags = HEDDLE_CANCEL_ALL | HEDDLE_CANCEL_ANY, .seconds = 1, .nanoseconds = 0};
-    syscall(__NR_io_uring_register, self->fd, HEDDLE_REGISTER_SYNC_CANCEL, &everything, 1);
-}
-
-static void uring_close(heddle_selector *selector)
-{
-    uring_selector *self = (uring_selector *)selector;
-    end_completions(self);
-    release(self);
-}
-
-static void uring_abandon(heddle_selector *selector)
-{
-    uring_selector *self = (uring_selector *)selector;
-    self->ring = NULL; /* not mapped here: MADV_DONTFORK */
-    self->sqes = NULL;
-    release(self);
-}
-
 const heddle_selector_operations heddle_io_uring_operations = {
     .name = "io_uring",
-    .probe = uring_probe,
+    .probe = heddle_ring_probe,
     .open = uring_open,
     .close = uring_close,
     .abandon = uring_abandon,
