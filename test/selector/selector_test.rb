@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/scheduled"
+require "open3"
 require "tmpdir"
 
 # R3: the best selector that the machine allows is chosen at run time, and a user can name one.

@@ -163,7 +163,8 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     rb_ensure(wait_for_event, (VALUE)&wait, end_wait, (VALUE)&wait);
     RB_GC_GUARD(io);
 
-    if (wait.result == -EBADF && is_closed(io))
+    /* Also when it became ready first and was closed before its fiber had a turn. */
+    if ((wait.result == -EBADF || wait.result > 0) && is_closed(io))
         rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
     if (wait.result < 0)
         rb_syserr_fail(-wait.result, "waiting for IO");
