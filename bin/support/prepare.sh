@@ -60,6 +60,10 @@ bundle_with() {
     complain "Bundler is missing for $ruby: install it (Debian: apt-get install ruby-bundler)"
     return 1
   }
+  # Where the Rails example needs nokogiri compiled, libxml2 need not be compiled with it (2 minutes).
+  if pkg-config --exists libxml-2.0 libxslt 2>/dev/null; then
+    export BUNDLE_BUILD__NOKOGIRI="${BUNDLE_BUILD__NOKOGIRI---use-system-libraries}"
+  fi
   env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_FROZEN -u BUNDLE_DEPLOYMENT \
     BUNDLE_WITHOUT="$([ "$runtime" = no ] || echo development)" BUNDLE_GEMFILE="$gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
     BUNDLE_SILENCE_ROOT_WARNING=1 BUNDLE_IGNORE_MESSAGES=1 BUNDLER_VERSION="$version" \

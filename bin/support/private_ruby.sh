@@ -96,7 +96,7 @@ compile_private_ruby() {
   touch "$source/configure"
   with_progress "configuring Ruby" "$heddle_log/ruby-configure.log" '' 0 \
     in_folder "$source" ./configure --prefix="$prefix" --enable-shared "$yjit" --disable-install-doc || return 1
-  with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(compiling\|linking\|generating\)' 900 \
+  with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(compiling\|linking\|generating\)' 590 \
     in_folder "$source" make -j "$jobs" || return 1
   rm -rf -- "$prefix"
   with_progress "installing Ruby into $prefix" "$heddle_log/ruby-install.log" '' 0 \
@@ -106,6 +106,7 @@ compile_private_ruby() {
     return 1
   }
   : >"$prefix/.complete"
+  rm -rf -- "$heddle_cache/apt"
   [ "$yjit" = --disable-yjit ] || set -- "$@" --yjit
   shift 3
   say "built $("$prefix/bin/ruby" "$@" -v)"
