@@ -18,6 +18,23 @@ class HeddleTest < Minitest::Test
     assert_nil Fiber.scheduler
   end
 
+  def test_fibers_outside_the_tree_do_not_hold_up_an_error
+    log = []
+    error = assert_raises(KeyError) do
+      in_loop do
+        Fiber.schedule do
+          sleep
+        ensure
+          log << :cancelled
+        end
+        raise KeyError
+      end
+    end
+
+    assert_equal [:cancelled], log
+    refute_kind_of Heddle::FurtherFailures, error
+  end
+
   def test_nested_run_starts_no_second_loop_and_waits_for_its_own_tasks
     log = []
     in_loop do

@@ -9,7 +9,7 @@ class GuestTest < Minitest::Test
   def test_scopes_and_time_limits_work_in_a_plain_fiber
     log = []
     with_plain_scheduler do
-      Fiber.schedule do
+      in_fiber do
         log << Heddle.scope { Heddle.async { turns && 1 }.value }
         log << Heddle.map([1, 2]) { |n| turns && n }
         log << Heddle.race([3, 4]) { |n| turns(n) && n }
@@ -59,7 +59,7 @@ class GuestTest < Minitest::Test
 
   def test_a_fiber_is_no_task_any_more_when_its_scopes_are_closed
     with_plain_scheduler do |scheduler|
-      Fiber.schedule do
+      in_fiber do
         assert_nil Heddle::Task.current
         Heddle.scope do
           assert_kind_of Heddle::Task, Heddle::Task.current
@@ -88,6 +88,15 @@ class GuestTest < Minitest::Test
 
   private
 
+  # An error in a plain fiber is only reported: here it is the test's.
+  def in_fiber(&block)
+    Fiber.schedule do
+      block.call
+    rescue Exception => e
+      @error = e
+    end
+  end
+
   def with_plain_scheduler
     Thread.new do
       scheduler = Heddle::Scheduler.new(selector: selector_under_test)
@@ -97,5 +106,6 @@ class GuestTest < Minitest::Test
     ensure
       Fiber.set_scheduler(nil)
     end.join
+    raise @error if @error
   end
 end

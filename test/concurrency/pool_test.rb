@@ -90,6 +90,22 @@ class PoolTest < Minitest::Test
     end
   end
 
+  def test_one_whose_attempt_failed_keeps_its_turn
+    order = []
+    in_loop do
+      pool = Heddle::Pool.new { @made.empty? ? new_resource : turns && raise(IOError, "too many connections") }
+      first = pool.acquire
+      Heddle.async { pool.with { order << :tried } }
+      turns(1)
+      Heddle.async { pool.with { order << :came_later } }
+      turns(10)
+      assert_equal 2, pool.waiting
+      pool.release(first)
+    end
+
+    assert_equal %i[tried came_later], order
+  end
+
   def test_when_none_at_all_can_be_made_everybody_gets_the_error
     in_loop do
       pool = Heddle::Pool.new { turns && raise(IOError, "down") }

@@ -260,6 +260,26 @@ class ScopeTest < Minitest::Test
     assert_match(/Heddle.run/, error.message)
   end
 
+  def test_scope_of_an_enumerator_may_outlast_the_one_around_it
+    in_loop do
+      numbers = Enumerator.new { |y| Heddle.scope { (y << 1) && (y << 2) } }
+      Heddle.scope { assert_equal 1, numbers.next }
+      assert_equal 2, numbers.next
+      assert_raises(StopIteration) { numbers.next }
+      assert_same Heddle::Task.current, Heddle::Task.current.innermost
+      assert_equal 3, Heddle.async { turns && 3 }.value
+    end
+  end
+
+  def test_task_cannot_be_started_from_another_thread_and_the_scope_is_none_the_worse
+    in_loop do
+      Heddle.scope do |scope|
+        Thread.new { assert_raises(ThreadError) { scope.async { flunk } } }.join
+        assert_empty scope.children
+      end
+    end
+  end
+
   def test_thousands_of_children
     sum = 0
     in_loop { 10_000.times { |i| Heddle.async { sum += i } } }

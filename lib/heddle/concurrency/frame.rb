@@ -16,7 +16,7 @@ module Heddle
       DEFAULT_GRACE = 5.0
 
       # @return [Frame, nil] the frame around this one in the same task
-      attr_reader :outer
+      attr_accessor :outer
 
       # @return [Frame, nil] the frame whose cancelling struck this one; nil while nothing has
       attr_reader :origin
@@ -71,7 +71,7 @@ module Heddle
       # @param surfaced [Boolean] has the Cancelled that was raised for this frame arrived here?
       def leave(surfaced)
         owner = task
-        owner.innermost = @outer
+        unlink(owner)
         @over = :ended
         return unless @origin.equal?(self)
 
@@ -81,6 +81,15 @@ module Heddle
       end
 
       private
+
+      # Frames end in the order of a stack, but for those that an Enumerator has opened and not closed yet.
+      def unlink(owner)
+        frame = owner.innermost
+        return owner.innermost = @outer if frame.equal?(self)
+
+        frame = frame.outer until frame.nil? || frame.outer.equal?(self)
+        frame.outer = @outer if frame
+      end
 
       # The outermost frame inside this one that is struck already: it is being unwound, and must not be disturbed.
       def struck_inside(frame)

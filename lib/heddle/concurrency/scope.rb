@@ -32,10 +32,11 @@ module Heddle
       raise ScopeEnded, "#{self} has ended: no task can be started in it any more" if ended?
 
       child = Task.new(self, task.scheduler, name, block)
+      child.strike(child) if @origin
+      child.start # may raise: only then it is one of ours
       (@children ||= {}.compare_by_identity)[child] = background
       @foreground = (@foreground || 0) + 1 unless background
-      child.strike(child) if @origin
-      child.start
+      child
     end
 
     # @return [Array<Task>] the tasks of this scope that have not ended
