@@ -456,8 +456,7 @@ static void turn(heddle_loop *loop)
         /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
             check(loop->operations->poll(loop->selector), loop->operations->name);
-            if (anybody_ready(loop))
-                timeout = 0;
+            timeout = time_to_wait(loop); /* a callback may have set a timer */
         }
         if (timeout)
             block(loop, timeout);
