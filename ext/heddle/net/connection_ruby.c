@@ -184,11 +184,11 @@ static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
     int64_t timeout = argc == 4 ? heddle_duration(argv[3]) : -1;
-    Check_Type(argv[0], T_FILE);
+    VALUE file = rb_io_get_io(argv[0]);
     off_t offset = NUM2OFFT(argv[1]), length = NUM2OFFT(argv[2]);
     if (offset < 0 || length < 0)
         rb_raise(rb_eArgError, "a negative offset or length");
-    heddle_output_sendfile(open_handle(self), argv[0], offset, (size_t)length, timeout);
+    heddle_output_sendfile(open_handle(self), file, offset, (size_t)length, timeout);
     RB_GC_GUARD(self);
     return OFFT2NUM(length);
 }

@@ -129,7 +129,7 @@ static bool set_nodelay(int fd)
 
 void heddle_listener_add(heddle_sockets *sockets, VALUE io)
 {
-    Check_Type(io, T_FILE);
+    io = rb_io_get_io(io);
     int fd = rb_io_descriptor(io), listening = 0;
     socklen_t size = sizeof(listening);
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening)
