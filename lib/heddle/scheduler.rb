@@ -8,7 +8,7 @@ require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 module Heddle
   # Raised in a fiber that is told to end: an Exception and no StandardError, so that a +rescue+ without a class
   # does not swallow it.
-  class Cancelled < Exception # rubocop:disable Lint/InheritException
+  class Cancelled < Exception
     def initialize(message = "cancelled")
       super
     end
@@ -55,7 +55,7 @@ module Heddle
       ended = false
       run_turns
       ended = true
-    rescue Exception => e # rubocop:disable Lint/RescueException
+    rescue Exception => e
       ended = true
       stop(e)
       raise
@@ -175,7 +175,7 @@ module Heddle
       run_turns
     rescue Deadlock
       raise unless reason # what began the stop says more
-    rescue Exception # rubocop:disable Lint/RescueException
+    rescue Exception
       @given_up = true
       raise
     end

@@ -36,7 +36,8 @@ module Heddle
       def find(name, source = "selector:")
         name = name.to_s.downcase.to_sym
         unless built.include?(name)
-          raise ArgumentError, "#{source} names #{name.inspect}, which is not built in here: use one of #{built.join(", ")}"
+          raise ArgumentError,
+                "#{source} names #{name.inspect}, which is not built in here: use one of #{built.join(", ")}"
         end
 
         reason = refusal(name)

@@ -63,17 +63,23 @@ class GarbageCollectionTest < Minitest::Test
 
   def test_with_automatic_compaction
     skip "this Ruby can't compact" unless GC.respond_to?(:auto_compact=)
-    was = GC.auto_compact
-    GC.auto_compact = true
-    results = scheduled do
-      10.times { WORK.call }
-      GC.start
-      WORK.call
+    results = compacting_by_itself do
+      scheduled do
+        10.times { WORK.call }
+        GC.start
+        WORK.call
+      end
     end
 
     assert_equal EXPECTED, results
+  end
+
+  def compacting_by_itself
+    was = GC.auto_compact
+    GC.auto_compact = true
+    yield
   ensure
-    GC.auto_compact = was unless was.nil?
+    GC.auto_compact = was
   end
 
   # Nobody but the loop holds a fiber that nobody else knows.

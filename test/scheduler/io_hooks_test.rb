@@ -32,14 +32,14 @@ class IOHooksTest < Minitest::Test
         results << reader.gets << reader.readpartial(3) << reader.sysread(2) << reader.read(4) << reader.getc
         results << reader.readline(chomp: true) << reader.read
       end
-      ["line\n", "abc", "de", "fghi", "j", "kl\n", "rest"].each do |part|
+      %W[line\n abc de fghi j kl\n rest].each do |part|
         writer.write(part)
         sleep 0.001
       end
       writer.close
       until_true { !done.alive? }
 
-      assert_equal ["line\n", "abc", "de", "fghi", "j", "kl", "rest"], results
+      assert_equal %W[line\n abc de fghi j kl rest], results
     end
   end
 
@@ -173,7 +173,7 @@ class IOHooksTest < Minitest::Test
     scheduled do |scheduler|
       reader, writer = IO.pipe
 
-      assert_equal false, scheduler.io_wait(reader, IO::READABLE, 0.001)
+      assert_same false, scheduler.io_wait(reader, IO::READABLE, 0.001)
       writer << "x"
 
       assert_equal IO::READABLE, scheduler.io_wait(reader, IO::READABLE, 1)
@@ -353,19 +353,20 @@ class IOHooksTest < Minitest::Test
   end
 
   # D3: more descriptors than select(2)'s FD_SETSIZE.
-  def test_descriptors_beyond_1024
+  def test_more_descriptors_than_select_was_made_for
     limit = Process.getrlimit(:NOFILE).first
     skip "ulimit -n is #{limit}" if limit < 2_500
     scheduled do
       pairs = Array.new(1_100) { UNIXSocket.pair }
       heard = 0
-      pairs.each do |left, _|
+      lefts, rights = pairs.transpose
+      lefts.each do |left|
         Fiber.schedule do
           left.read(1)
           heard += 1
         end
       end
-      pairs.each { |_, right| right << "x" }
+      rights.each { |right| right << "x" }
       until_true { heard == pairs.size }
       pairs.flatten.each(&:close)
     end

@@ -101,11 +101,11 @@ class OffloadTest < Minitest::Test
       operations = Heddle::Scheduler::BlockingOperations
 
       %w[File.stat File.exist? Dir.children Dir#each IO#close File.unlink FileTest.size].each do |label|
-        assert operations.inline?(label), label
+        assert_operator operations, :inline?, label
       end
       ["IO#flock", "File.open", "File#initialize", "IO#read", "Zlib::Deflate#deflate", "IO.copy_stream", "close",
        "Socket#close", ""].each do |label|
-        refute operations.inline?(label), label
+        refute_operator operations, :inline?, label
       end
     end
   end

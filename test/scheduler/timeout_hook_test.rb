@@ -104,7 +104,7 @@ class TimeoutHookTest < Minitest::Test
 
   def test_a_timeout_that_is_over_never_strikes
     scheduled do
-      100.times { Timeout.timeout(0.002) { sleep 0.001 } rescue nil } # rubocop:disable Style/RescueModifier
+      100.times { Timeout.timeout(0.002) { sleep 0.001 } rescue nil }
       sleep 0.01
 
       assert_equal 0, Fiber.scheduler.statistics[:timers]
@@ -149,7 +149,7 @@ class TimeoutHookTest < Minitest::Test
 
   def test_it_leaves_the_block_by_break_throw_and_return
     scheduled do
-      assert_equal 1, [1].each { |i| break Timeout.timeout(10) { break i } }
+      assert_equal(1, Timeout.timeout(10) { break 1 })
       assert_equal(2, catch(:done) { Timeout.timeout(10) { throw :done, 2 } })
       assert_equal 0, Fiber.scheduler.statistics[:timers]
     end

@@ -65,7 +65,7 @@ module Heddle
         while (work, answer = take)
           begin
             answer << [false, work.call]
-          rescue Exception => e # rubocop:disable Lint/RescueException
+          rescue Exception => e
             answer << [true, e]
           end
         end
