@@ -250,6 +250,26 @@ class PoolTest < Minitest::Test
     end
   end
 
+  def test_child_after_fork_makes_its_own
+    in_loop do
+      pool = new_pool(limit: 1)
+      pool.with {}
+      lent = pool.acquire
+      waiting = Heddle.async { pool.with(&:number) }
+      reader, writer = IO.pipe
+      pid = fork do
+        writer << pool.with(&:number) << @closed.inspect
+        writer.close
+        exit!(0)
+      end
+      writer.close
+      assert_equal "2[]", reader.read
+      Process.wait(pid)
+      pool.release(lent)
+      assert_equal 1, waiting.value
+    end
+  end
+
   def test_only_what_was_lent_can_be_given_back
     in_loop do
       pool = new_pool

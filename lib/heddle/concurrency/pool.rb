@@ -38,12 +38,8 @@ module Heddle
 
       @create, @check, @close = create, check, close
       @limit, @idle_timeout, @check_after, @retry_after = limit, idle_timeout, check_after, retry_after
-      @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
-      @busy = {}.compare_by_identity
-      @takers = []
-      @creating = 0
-      @not_before = nil
       @closed = false
+      begin_empty
     end
 
     # @return [Integer] how many it makes at most
@@ -93,6 +89,7 @@ module Heddle
     def acquire(timeout: nil)
       raise ClosedQueueError, "the pool is closed" if @closed
 
+      begin_empty if @process != Process.pid # what the parent has is the parent's, its connections above all
       deadline = now + timeout if timeout
       if @takers.empty?
         resource = take_idle
@@ -136,6 +133,15 @@ module Heddle
     def closed? = @closed
 
     private
+
+    def begin_empty
+      @process = Process.pid
+      @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
+      @busy = {}.compare_by_identity
+      @takers = []
+      @creating = 0
+      @not_before = nil
+    end
 
     # What a waiting task is given instead of a resource: leave to make one.
     LEAVE = Object.new.freeze
