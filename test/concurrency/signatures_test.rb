@@ -81,7 +81,7 @@ class SignaturesTest < Minitest::Test
     assert_operator high, :>=, most, "#{type}##{name} takes fewer arguments than its signature says"
     keywords = function.required_keywords.keys + function.optional_keywords.keys
     known = method.parameters.filter_map { |kind, key| key if %i[key keyreq].include?(kind) }
-    assert_empty keywords - known, "#{type}##{name}"
+    assert_empty keywords - known, "#{type}##{name}" unless method.parameters == [[:rest]]
   end
 
   def arity_range(method)
