@@ -111,13 +111,13 @@ module Heddle
     #
     # Ruby reads an address that the hook returns with inet_pton, which knows neither a +%zone+ nor +127.1+; only
     # where the hook is missing does it ask libc, which reads a numeric one without a look-up. So it is missing then.
-    def method_missing(name, *arguments)
+    #
+    # There is no respond_to_missing? beside it: Ruby would then take a missing method for an error of the hook.
+    def method_missing(name, *arguments) # rubocop:disable Style/MissingRespondToMissing
       return super if name != :address_resolve || NUMERIC_ADDRESS.match?(arguments.first.to_s)
 
       resolve_name(arguments.first)
     end
-
-    def respond_to_missing?(name, include_private = false) = name == :address_resolve || super
 
     # Threads that run what would block the loop.
     # @return [OffloadThreads]
