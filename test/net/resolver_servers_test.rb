@@ -17,6 +17,8 @@ class ResolverServersTest < Minitest::Test
     silent.on("web.example") { nil }
 
     assert_equal ["192.0.2.1"], resolver_for(silent, @server, timeout: 0.05).addresses("web.example")
+    silent.wait_for_questions(2)
+
     assert_equal 2, silent.questions.size
   end
 
@@ -58,6 +60,8 @@ class ResolverServersTest < Minitest::Test
     assert_equal Socket::EAI_AGAIN, error.error_code
     assert_kind_of SocketError, error
     assert_match(/web\.example.*127\.0\.0\.1 port #{silent.port}: no answer within 0\.02 s/, error.message)
+    silent.wait_for_questions(4)
+
     assert_equal 4, silent.questions.size, "two tries, A and AAAA"
   end
 
@@ -67,6 +71,8 @@ class ResolverServersTest < Minitest::Test
     assert_raises(Socket::ResolutionError) do
       resolver_for(silent, timeout: 0.02, attempts: 3, no_aaaa: true).addresses("web.example")
     end
+
+    silent.wait_for_questions(3)
 
     assert_equal 3, silent.questions.size
   end
