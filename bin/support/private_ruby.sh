@@ -72,6 +72,7 @@ build_private_ruby() {
   yjit=$(yjit_option)
   say "building a Ruby of Heddle's own into $heddle_cache (about 4 minutes on two cores)"
 
+  rm -rf -- "$heddle_cache"/build.* # of a build that was killed; the lock says that there is no other
   work=$(mktemp -d "$heddle_cache/build.XXXXXX") || return 1
   # shellcheck disable=SC2064 # this folder, whatever $work is later
   trap "rm -rf -- '$work'" EXIT
@@ -92,11 +93,13 @@ compile_private_ruby() {
   jobs=$(nproc 2>/dev/null || echo 2)
   # Gems that are bundled, not part of Ruby: `make install` would fetch them. Bundler installs what Heddle needs.
   : >"$source/gems/bundled_gems"
+  # A hundred extensions that only Ruby's own tests load.
+  rm -rf -- "$source/ext/-test-"
   # Debian's patches touch configure.ac, for other systems than these; a configure that is older would ask for autoconf.
   touch "$source/configure"
   with_progress "configuring Ruby" "$heddle_log/ruby-configure.log" '' 0 \
     in_folder "$source" ./configure --prefix="$prefix" --enable-shared "$yjit" --disable-install-doc || return 1
-  with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(compiling\|linking\|generating\)' 590 \
+  with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(configuring\|compiling\|linking\|generating\)' 500 \
     in_folder "$source" make -j "$jobs" || return 1
   rm -rf -- "$prefix"
   with_progress "installing Ruby into $prefix" "$heddle_log/ruby-install.log" '' 0 \
