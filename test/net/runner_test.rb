@@ -84,7 +84,9 @@ class RunnerTest < Minitest::Test
 
   def test_an_interrupt_that_came_too_late_does_not_hit_the_next_use
     reads = []
+    fibers = []
     handler = lambda do |connection|
+      fibers << Fiber.current
       reads << connection.read_partial(10)
       reads << error_of(StandardError) { connection.read_partial(10, 0.01) }.class if reads.size > 1
       connection.idle!
@@ -98,6 +100,7 @@ class RunnerTest < Minitest::Test
       until_true { reads.size == 3 }
     end
     assert_equal ["a", "b", IO::TimeoutError], reads
+    assert_same(*fibers)
   end
 
   def test_a_fiber_is_retired_after_a_thousand_uses

@@ -107,6 +107,26 @@ module SocketsTests
     assert_operator order.index("b"), :<=, 3
   end
 
+  def test_pipelined_requests_take_turns_with_other_fibers
+    served = 0
+    handler = lambda do |connection|
+      served += 1
+      connection.unread(connection.read_partial(100)[1..])
+      connection.idle!
+    end
+    serve(handler) do |server|
+      server.connect.write("a" * 50)
+      until_true { served > 0 }
+      turns = 0
+      while served < 50
+        turns += 1
+        sleep 0
+      end
+
+      assert_operator turns, :>=, 40
+    end
+  end
+
   def test_a_peer_that_goes_while_idle_costs_no_call
     calls = 0
     handler = lambda do |connection|
@@ -190,8 +210,10 @@ module SocketsTests
       connection.idle!
     end
     serve(handler) do |server|
-      slow = Array.new(20) { server.connect.tap { |client| client.write("slow") } }
+      slow = Array.new(20) { server.connect }
       quick = server.connect
+      until_true { server.sockets.connections == 21 }
+      slow.each { |client| client.write("slow") } # all are ready in the same turn
       quick.write("quick")
 
       assert_equal "quick done", quick.readpartial(100)
