@@ -14,6 +14,9 @@
 /* Closed IO that nobody told us of is looked for at most this often (Ruby < 4.0 has no hook for it). */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
+/* Only other threads can wake the loop now, and they may end without a word: it looks again this often. */
+static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
+
 static ID id_on_deadlock;
 
 /* -- time -------------------------------------------------------------------------------------------------------- */
@@ -448,10 +451,14 @@ static void turn(heddle_loop *loop)
         if (loop->operations->pending(loop->selector))
             check(loop->operations->poll(loop->selector), loop->operations->name);
     } else {
-        if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox) && rb_thread_alone()) {
-            rb_funcall(loop->scheduler, id_on_deadlock, 0);
-            if (anybody_ready(loop))
-                return;
+        if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
+            if (rb_thread_alone()) {
+                rb_funcall(loop->scheduler, id_on_deadlock, 0);
+                if (anybody_ready(loop))
+                    return;
+            } else {
+                timeout = DEADLOCK_INTERVAL;
+            }
         }
         /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
