@@ -18,7 +18,7 @@ class GarbageCollectionTest < Minitest::Test
     results = []
     jobs = [
       -> { results << reader.readpartial(10) },
-      -> { results << Timeout.timeout(5) { sleep(0.001) && :slept } },
+      -> { results << Timeout.timeout(LIMIT) { sleep(0.001) && :slept } },
       -> { results << Enumerator.new { |y| sleep(0.001) && (y << :nested) }.next },
       -> { results << Thread.new { :thread }.value },
       -> { results << (IO.select([reader], nil, nil, 0.001) || :selected) },
@@ -100,7 +100,9 @@ class GarbageCollectionTest < Minitest::Test
     assert_equal 100, woken
   end
 
-  def test_a_dropped_scheduler_with_waiting_fibers_is_freed
+  def test_a_dropped_scheduler_is_freed_with_all_it_held
+    count = -> { GC.start && ObjectSpace.each_object(Heddle::Scheduler).count }
+    before = count.call
     10.times do
       Thread.new do
         scheduler = Heddle::Scheduler.new
@@ -109,7 +111,8 @@ class GarbageCollectionTest < Minitest::Test
         scheduler.each_fiber { |fiber, _job, _state| scheduler.interrupt(fiber, Heddle::Cancelled.new) }
       end.join
     end
-    GC.start
-    assert_operator ObjectSpace.each_object(Heddle::Scheduler).count, :<=, 10
+
+    # The collector looks at the machine's stack, too, and may find one there that nobody uses.
+    assert_operator count.call, :<, before + 5
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "socket"
 require "heddle/server"
 require "minitest/mock"
 require "tmpdir"
