@@ -100,7 +100,9 @@ module ConnectionTests
   def test_writes_nothing_but_strings
     errors = []
     handler = lambda do |connection|
-      errors << error_of(TypeError) { connection.write(["fine", :symbol]) } << error_of(TypeError) { connection.write(1) }
+      errors << error_of(TypeError) { connection.write(["fine", :symbol]) } << error_of(TypeError) do
+        connection.write(1)
+      end
     end
     serve(handler) do |server|
       client = server.connect
@@ -509,7 +511,7 @@ module ConnectionTests
         address = client.local_address
 
         assert_equal [address.ip_address, address.ip_port, address.ip_address, server.port], seen
-        assert seen[0].frozen?
+        assert_predicate seen[0], :frozen?
       end
     rescue Errno::EADDRNOTAVAIL, Errno::EAFNOSUPPORT
       assert_includes host, ":", "only IPv6 may be missing"
@@ -525,11 +527,11 @@ module ConnectionTests
     end
   end
 
-  def with_file(content)
+  def with_file(content, &block)
     Dir.mktmpdir do |folder|
       path = File.join(folder, "file")
       File.binwrite(path, content)
-      File.open(path, "rb") { |file| yield file }
+      File.open(path, "rb", &block)
     end
   end
 end

@@ -27,7 +27,7 @@ class RunnerTest < Minitest::Test
       seen = serve_many(5, fiber_pool:) do |i|
         fiber = Fiber.current
         before = [Fiber[:user], fiber.storage, Thread.current[:user], Thread.current.keys,
-                  fiber.instance_variables, fiber.instance_variable_get(:@user), $!]
+                  fiber.instance_variables, fiber.instance_variable_get(:@user), $!] # rubocop:disable Style/SpecialGlobalVars
         Fiber[:user] = i
         Fiber[:other] = i
         Thread.current[:user] = i
@@ -36,7 +36,11 @@ class RunnerTest < Minitest::Test
         before
       end
 
-      assert_equal 1, seen.map { |values| values.map { |value| value.respond_to?(:empty?) && value.empty? ? nil : value } }
+      assert_equal 1, seen.map { |values|
+        values.map { |value|
+          value.respond_to?(:empty?) && value.empty? ? nil : value
+        }
+      }
                           .uniq.size, seen.inspect
       assert_equal [nil, [], []], seen.last.values_at(0, 3, 4)
       assert_nil seen.last[5]
@@ -161,7 +165,9 @@ class RunnerTest < Minitest::Test
       clients = Array.new(30) { server.connect }
       until_true { server.sockets.connections == 30 }
       clients.each { |client| client.write("x") }
-      clients.each { |client| client.readpartial(1) }
+      answers = clients.map { |client| client.readpartial(1) }
+
+      assert_equal clients.size, answers.size
     end
     assert_operator fibers.uniq.size, :<=, 2
   end

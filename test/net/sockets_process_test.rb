@@ -11,7 +11,7 @@ class SocketsProcessTest < Minitest::Test
   include Heddle::TestHelpers::SocketsCase
 
   # A server that is asked about itself through its standard input.
-  SERVER = <<~'RUBY'
+  SERVER = <<~RUBY
     require "socket"
     require "heddle/net/sockets"
     scheduler = Heddle::Scheduler.new
@@ -49,7 +49,7 @@ class SocketsProcessTest < Minitest::Test
 
     def ask(question)
       @pipe.puts(question.lines(chomp: true).join("; "))
-      eval(@pipe.gets)
+      eval(@pipe.gets) # rubocop:disable Security/Eval -- our own program answers
     end
 
     def connect = TCPSocket.new("127.0.0.1", port)
@@ -164,7 +164,7 @@ class SocketsProcessTest < Minitest::Test
       end_of_test.close
       Process.wait(pid)
     end
-    first, connections, second, closed = Marshal.load(child_said)
+    first, connections, second, closed = Marshal.load(child_said) # rubocop:disable Security/MarshalLoad
 
     assert_match(/this is a child/, first.message)
     assert_equal 0, connections
@@ -296,7 +296,7 @@ class SocketsProcessTest < Minitest::Test
   end
 
   def test_a_process_that_ends_with_everything_open
-    output, status = ruby(<<~'RUBY')
+    output, status = ruby(<<~RUBY)
       require "socket"
       require "heddle/net/sockets"
       scheduler = Heddle::Scheduler.new

@@ -57,7 +57,11 @@ module SocketsTests
       connection.read_partial(10)
       connection.idle!
       errors << connection.closed?
-      %i[idle! detach remote_address shutdown_write].each { |name| errors << error_of(IOError) { connection.send(name) } }
+      %i[idle! detach remote_address shutdown_write].each do |name|
+        errors << error_of(IOError) do
+          connection.send(name)
+        end
+      end
       errors << error_of(IOError) { connection.write("x") } << error_of(IOError) { connection.read_partial(1) }
       connection.close
     end
@@ -357,7 +361,11 @@ module SocketsTests
       end
     end
     serve(handler) do |server|
-      clients = %w[read write wait idle detach].to_h { |word| [word, server.connect.tap { |client| client.write(word) }] }
+      clients = %w[read write wait idle detach].to_h do |word|
+        [word, server.connect.tap do |client|
+          client.write(word)
+        end]
+      end
       silent = server.connect
       until_true { server.sockets.connections == 5 && server.sockets.running == 3 }
       server.sockets.close
@@ -462,11 +470,21 @@ module SocketsTests
   end
 
   def test_only_its_own_thread_may_use_it
-    serve(echo) do |server|
-      error = Thread.new { assert_raises(ThreadError) { server.sockets.close } }.value
-
-      assert_match(/belongs to another thread/, error.message)
+    errors = []
+    handler = lambda do |connection|
+      calls = [[:read_partial, 1], [:write, "x"], [:idle!], [:detach], [:close], [:remote_address]]
+      errors.concat(Thread.new { calls.map { |call| error_of(ThreadError) { connection.send(*call) } } }.value)
+      connection.write(connection.read_partial(1))
     end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+
+      assert_equal "x", client.read
+      errors << Thread.new { error_of(ThreadError) { server.sockets.close } }.value
+    end
+    assert_equal 7, errors.compact.size
+    errors.each { |error| assert_match(/another thread/, error.message) }
   end
 
   def test_mistakes_are_told
