@@ -3,6 +3,7 @@
 require "heddle/native"
 require "heddle/selector"
 require "heddle/scheduler/offload_threads"
+require "heddle/scheduler/offload_job"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 
 module Heddle

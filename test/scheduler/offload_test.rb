@@ -68,7 +68,59 @@ class OffloadTest < Minitest::Test
     assert thread.join(LIMIT)
   end
 
+  # The work may use the stack of the fiber that asked, so that one must not leave before it has ended.
+  def test_an_interrupted_fiber_leaves_when_its_work_has_ended
+    events = []
+    scheduled do |scheduler|
+      fiber = Fiber.schedule do
+        scheduler.offload_threads.run do
+          events << :work_began
+          sleep
+        ensure
+          events << :work_ended
+        end
+      rescue IndexError => e
+        events << e.message
+      end
+      until_true { events.any? }
+      scheduler.interrupt(fiber, IndexError.new("left"))
+      until_true { !fiber.alive? }
+      events << scheduler.offload_threads.run { :next_work }
+    end
+
+    assert_equal [:work_began, :work_ended, "left", :next_work], events
+  end
+
+  def test_interrupts_at_any_moment_strike_only_their_own_work
+    ended = 0
+    scheduled do |scheduler|
+      200.times do |i|
+        fiber = Fiber.schedule do
+          scheduler.offload_threads.run { Thread.pass }
+        rescue IndexError
+          nil
+        ensure
+          ended += 1
+        end
+        sleep 0 if i.odd?
+        scheduler.interrupt(fiber, IndexError.new) if fiber.alive? && (i % 3).zero?
+      end
+      until_true { ended == 200 }
+    end
+  end
+
   if RUBY_VERSION >= "3.4"
+    def test_a_timeout_ends_an_open_that_waits
+      require "timeout"
+      scheduled do
+        Dir.mktmpdir do |folder|
+          File.mkfifo("#{folder}/fifo")
+
+          assert_raises(Timeout::Error) { Timeout.timeout(0.05) { File.open("#{folder}/fifo") } }
+        end
+      end
+    end
+
     def test_quick_operations_of_ruby_stay_on_the_loops_thread
       scheduled do |scheduler|
         Dir.mktmpdir do |folder|

@@ -20,18 +20,21 @@ module Heddle
       end
 
       # Runs the block on another thread; the calling fiber waits.
+      #
+      # What is raised in the fiber meanwhile (a timeout, a cancellation) is raised in the block, too, where it waits
+      # in a system call, and comes out of here when the block has ended: it may use the fiber's own stack.
+      #
       # @return [Object] the block's value
-      # @raise what the block raises
+      # @raise what the block raises, or what was raised in the fiber
       def run(&work)
-        answer = Thread::Queue.new
+        job = Job.new(work)
         @lock.synchronize do
           raise ThreadError, "these offload threads are closed" if @queue.closed?
 
-          @queue << [work, answer]
+          @queue << job
           start if @queue.size > @idle
         end
-        failed, value = answer.pop
-        failed ? raise(value) : value
+        job.value
       end
 
       # @return [Integer] threads alive now
@@ -62,12 +65,8 @@ module Heddle
       end
 
       def serve
-        while (work, answer = take)
-          begin
-            answer << [false, work.call]
-          rescue Exception => e
-            answer << [true, e]
-          end
+        while (job = take)
+          job.run
         end
       ensure
         @lock.synchronize { @threads.delete(Thread.current) }
