@@ -1,5 +1,6 @@
 /* Only defines what Ruby sees; each part is in the folder of its layer. */
 
+#include "concurrency/concurrency.h"
 #include "net/net.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
@@ -14,5 +15,6 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     VALUE heddle = rb_define_module("Heddle");
     Init_heddle_selector(heddle);
     Init_heddle_scheduler(heddle);
+    Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
 }

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
+require "English"
 
-# What waits in channels, and what they hold, survives the garbage collector and compaction.
+# What waits in channels, and what they hold, survives the garbage collector, compaction and fork.
 class ChannelMemoryTest < Minitest::Test
   include Heddle::LoopHelpers
 
@@ -53,6 +54,23 @@ class ChannelMemoryTest < Minitest::Test
       3.times { GC.start }
       assert_equal %i[waiting waiting], [taker.state, pusher.state]
       [taker, pusher].each(&:cancel).each(&:wait)
+    end
+  end
+
+  def test_child_after_fork_has_the_items_and_not_the_waiters
+    in_loop do
+      empty, full = Heddle::Channel.new, Heddle::Channel.new(1)
+      full << :held
+      tasks = [Heddle.async { empty.pop }, Heddle.async { full << :waiting }]
+      turns
+      pid = fork do
+        GC.start
+        empty << 1 << 2
+        exit!([empty.pop, empty.pop, full.pop] == [1, 2, :held] ? 0 : 1)
+      end
+      Process.wait(pid)
+      assert_equal 0, $CHILD_STATUS.exitstatus
+      tasks.each(&:cancel)
     end
   end
 end

@@ -1,0 +1,461 @@
+/*
+ * Heddle::Concurrency::ChannelCore: what Heddle::Channel does per item. The rest, and what users read, is in
+ * lib/heddle/concurrency/channel.rb.
+ */
+
+#include "concurrency/concurrency.h"
+
+#include "scheduler/loop.h"
+
+#include <pthread.h>
+#include <ruby/fiber/scheduler.h>
+
+typedef struct channel channel;
+typedef struct wait wait;
+typedef struct visit visit;
+
+/* A wait's place in the list of one channel. */
+struct visit {
+    wait *wait;
+    channel *at;
+    visit *next, *previous;
+    bool listed;
+};
+
+/* One fiber that waits: for an item, at one or several channels, or with one, for room. On its own stack. */
+struct wait {
+    heddle_park park;
+    enum { WAITING, SERVED, REFUSED } outcome;
+    VALUE item;
+    channel *by; /* who served it */
+    visit *visits;
+    long count, open; /* the channels; those of them that are not closed */
+    int64_t timeout;  /* ns; < 0: none */
+};
+
+typedef struct {
+    visit *first, *last;
+} visit_list;
+
+struct channel {
+    VALUE *items; /* a ring; its size is a power of two */
+    size_t head, count, size;
+    long capacity; /* < 0: no limit */
+    visit_list takers;  /* there are some only while there is no item */
+    visit_list pushers; /* there are some only while there is no room */
+    bool closed;
+    unsigned fork_generation;
+};
+
+static _Atomic unsigned forks;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+/* -- the object -------------------------------------------------------------------------------------------------- */
+
+static void channel_mark(void *data)
+{
+    const channel *self = data;
+    for (size_t i = 0; i < self->count; i++)
+        rb_gc_mark(self->items[(self->head + i) & (self->size - 1)]);
+}
+
+static void channel_free(void *data)
+{
+    channel *self = data;
+    xfree(self->items);
+    xfree(self);
+}
+
+static size_t channel_memory_size(const void *data)
+{
+    const channel *self = data;
+    return sizeof(*self) + self->size * sizeof(VALUE);
+}
+
+static const rb_data_type_t channel_type = {
+    .wrap_struct_name = "Heddle::Channel",
+    .function = {.dmark = channel_mark, .dfree = channel_free, .dsize = channel_memory_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE channel_allocate(VALUE klass)
+{
+    channel *self;
+    VALUE object = TypedData_Make_Struct(klass, channel, &channel_type, self);
+    self->capacity = -1;
+    self->fork_generation = forks;
+    return object;
+}
+
+static channel *get(VALUE object)
+{
+    channel *self;
+    TypedData_Get_Struct(object, channel, &channel_type, self);
+    if (self->fork_generation != forks) {
+        /* Who waited in the parent does not exist here. */
+        self->takers = self->pushers = (visit_list){NULL, NULL};
+        self->fork_generation = forks;
+    }
+    return self;
+}
+
+/* -- items ------------------------------------------------------------------------------------------------------- */
+
+static void reserve_place(channel *self)
+{
+    if (self->count < self->size)
+        return;
+    size_t size = self->size ? self->size * 2 : 8;
+    VALUE *items = ALLOC_N(VALUE, size);
+    for (size_t i = 0; i < self->count; i++)
+        items[i] = self->items[(self->head + i) & (self->size - 1)];
+    xfree(self->items);
+    self->items = items;
+    self->size = size;
+    self->head = 0;
+}
+
+static void append_item(channel *self, VALUE item)
+{
+    reserve_place(self);
+    self->items[(self->head + self->count++) & (self->size - 1)] = item;
+}
+
+static void prepend_item(channel *self, VALUE item)
+{
+    reserve_place(self);
+    self->head = (self->head - 1) & (self->size - 1);
+    self->items[self->head] = item;
+    self->count++;
+}
+
+static VALUE shift_item(channel *self)
+{
+    VALUE item = self->items[self->head];
+    self->head = (self->head + 1) & (self->size - 1);
+    self->count--;
+    return item;
+}
+
+static bool has_room(const channel *self)
+{
+    return self->capacity < 0 || self->count < (size_t)self->capacity;
+}
+
+/* -- who waits --------------------------------------------------------------------------------------------------- */
+
+static void list(visit_list *list, visit *visit)
+{
+    visit->listed = true;
+    visit->next = NULL;
+    visit->previous = list->last;
+    if (list->last)
+        list->last->next = visit;
+    else
+        list->first = visit;
+    list->last = visit;
+}
+
+static void unlist(visit_list *list, visit *visit)
+{
+    if (!visit->listed)
+        return;
+    visit->listed = false;
+    if (visit->previous)
+        visit->previous->next = visit->next;
+    else
+        list->first = visit->next;
+    if (visit->next)
+        visit->next->previous = visit->previous;
+    else
+        list->last = visit->previous;
+}
+
+static void end_wait(wait *waiter, int outcome)
+{
+    waiter->outcome = outcome;
+    heddle_park_wake(&waiter->park);
+}
+
+static void leave_takers(wait *taker)
+{
+    for (long i = 0; i < taker->count; i++)
+        unlist(&taker->visits[i].at->takers, &taker->visits[i]);
+}
+
+/* Gives the item to the one that has waited longest. Nobody else may give to it then. */
+static void serve_taker(channel *self, VALUE item)
+{
+    wait *taker = self->takers.first->wait;
+    leave_takers(taker);
+    taker->item = item;
+    taker->by = self;
+    end_wait(taker, SERVED);
+}
+
+static VALUE accept_pusher(channel *self)
+{
+    visit *visit = self->pushers.first;
+    unlist(&self->pushers, visit);
+    end_wait(visit->wait, SERVED);
+    return visit->wait->item;
+}
+
+/* An item that was given to a fiber which was interrupted before it had it: it is the next one again. */
+static void restore_item(channel *self, VALUE item)
+{
+    if (self->takers.first)
+        serve_taker(self, item);
+    else
+        prepend_item(self, item);
+}
+
+static VALUE wait_until_served(VALUE data)
+{
+    wait *waiter = (wait *)data;
+    /* Woken may mean: for an earlier wait of this fiber, by Ruby's queues and mutexes. */
+    for (;;) {
+        heddle_park_wait(&waiter->park);
+        if (waiter->outcome != WAITING || waiter->park.timed_out)
+            return Qnil;
+        waiter->park.woken = false;
+    }
+}
+
+/* Of the calling fiber; raises outside a loop. */
+static heddle_loop *current_loop(const char *what)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    if (NIL_P(scheduler)) {
+        VALUE concurrency = rb_path2class("Heddle::Concurrency");
+        rb_funcall(concurrency, rb_intern("scheduler!"), 1, rb_str_new_cstr(what));
+    }
+    return heddle_loop_get(scheduler);
+}
+
+/* Waits at what is listed by `enlist`; returns an exception's tag or 0. */
+static int stay(wait *waiter, heddle_loop *loop, void (*enlist)(wait *))
+{
+    int state = 0;
+    heddle_park_enter(loop, &waiter->park);
+    enlist(waiter);
+    if (waiter->timeout == 0) {
+        waiter->park.timed_out = true;
+        heddle_park_wake(&waiter->park);
+    } else if (waiter->timeout > 0) {
+        heddle_park_until(&waiter->park, heddle_deadline(waiter->timeout));
+    }
+    rb_protect(wait_until_served, (VALUE)waiter, &state);
+    heddle_park_leave(&waiter->park);
+    return state;
+}
+
+/* -- pop --------------------------------------------------------------------------------------------------------- */
+
+static void enlist_taker(wait *taker)
+{
+    for (long i = 0; i < taker->count; i++)
+        list(&taker->visits[i].at->takers, &taker->visits[i]);
+}
+
+/* True: the taker has an item. */
+static bool wait_for_item(wait *taker, const char *what)
+{
+    taker->item = Qnil;
+    taker->open = taker->count;
+    for (long i = 0; i < taker->count; i++)
+        taker->visits[i].wait = taker;
+    int state = stay(taker, current_loop(what), enlist_taker);
+    leave_takers(taker);
+    if (state) {
+        if (taker->outcome == SERVED)
+            restore_item(taker->by, taker->item);
+        rb_jump_tag(state);
+    }
+    return taker->outcome == SERVED;
+}
+
+static VALUE take_item(channel *self)
+{
+    if (self->count == 0)
+        return accept_pusher(self);
+    VALUE item = shift_item(self);
+    if (self->pushers.first)
+        append_item(self, accept_pusher(self));
+    return item;
+}
+
+static bool has_item(const channel *self)
+{
+    return self->count > 0 || self->pushers.first;
+}
+
+static int64_t timeout_option(int argc, VALUE *argv, int plain)
+{
+    static ID keyword;
+    VALUE options, timeout;
+    if (argc == plain)
+        return -1;
+    if (!rb_keyword_given_p())
+        rb_error_arity(argc, plain, plain);
+    if (!keyword)
+        keyword = rb_intern("timeout");
+    options = argv[argc - 1];
+    rb_get_kwargs(options, &keyword, 0, 1, &timeout);
+    return timeout == Qundef ? -1 : heddle_duration(timeout);
+}
+
+static VALUE channel_pop(int argc, VALUE *argv, VALUE object)
+{
+    int64_t timeout = timeout_option(argc, argv, 0);
+    channel *self = get(object);
+    if (has_item(self))
+        return take_item(self);
+    if (self->closed)
+        return Qnil;
+    visit at = {.at = self};
+    wait taker = {.visits = &at, .count = 1, .timeout = timeout};
+    wait_for_item(&taker, "Heddle::Channel#pop");
+    RB_GC_GUARD(object);
+    return taker.item;
+}
+
+static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
+{
+    Check_Type(channels, T_ARRAY);
+    long count = RARRAY_LEN(channels);
+    VALUE buffer;
+    visit *visits = ALLOCV_N(visit, buffer, count);
+    for (long i = 0; i < count; i++)
+        visits[i] = (visit){.at = get(rb_ary_entry(channels, i))};
+    wait taker = {.visits = visits, .count = count, .timeout = heddle_duration(timeout)};
+    VALUE result = Qnil;
+    if (wait_for_item(&taker, "Heddle::Channel.select")) {
+        for (long i = 0; i < count; i++) {
+            if (visits[i].at == taker.by)
+                result = rb_assoc_new(rb_ary_entry(channels, i), taker.item);
+        }
+    }
+    ALLOCV_END(buffer);
+    RB_GC_GUARD(channels);
+    return result;
+}
+
+/* -- push -------------------------------------------------------------------------------------------------------- */
+
+static void enlist_pusher(wait *pusher)
+{
+    list(&pusher->visits->at->pushers, pusher->visits);
+}
+
+/* False: the time was up. */
+static bool push_later(channel *self, VALUE item, int64_t timeout)
+{
+    visit at = {.at = self};
+    wait pusher = {.visits = &at, .count = 1, .timeout = timeout, .item = item};
+    at.wait = &pusher;
+    int state = stay(&pusher, current_loop("Heddle::Channel#push"), enlist_pusher);
+    unlist(&self->pushers, &at);
+    if (state)
+        rb_jump_tag(state);
+    if (pusher.outcome == REFUSED)
+        rb_raise(rb_path2class("ClosedQueueError"), "the channel was closed while a push waited for room");
+    RB_GC_GUARD(item);
+    return pusher.outcome == SERVED;
+}
+
+static VALUE channel_push(int argc, VALUE *argv, VALUE object)
+{
+    rb_check_arity(argc, 1, 2);
+    int64_t timeout = timeout_option(argc, argv, 1);
+    channel *self = get(object);
+    if (self->closed)
+        rb_raise(rb_path2class("ClosedQueueError"), "the channel is closed: nothing can be pushed any more");
+    if (self->takers.first)
+        serve_taker(self, argv[0]);
+    else if (has_room(self))
+        append_item(self, argv[0]);
+    else if (!push_later(self, argv[0], timeout))
+        return Qnil;
+    return object;
+}
+
+/* -- the rest ---------------------------------------------------------------------------------------------------- */
+
+static VALUE channel_close(VALUE object)
+{
+    channel *self = get(object);
+    self->closed = true;
+    while (self->takers.first) {
+        visit *visit = self->takers.first;
+        unlist(&self->takers, visit);
+        if (--visit->wait->open == 0)
+            end_wait(visit->wait, REFUSED);
+    }
+    while (self->pushers.first) {
+        visit *visit = self->pushers.first;
+        unlist(&self->pushers, visit);
+        end_wait(visit->wait, REFUSED);
+    }
+    return object;
+}
+
+static VALUE channel_limit(VALUE object, VALUE capacity)
+{
+    get(object)->capacity = NIL_P(capacity) ? -1 : NUM2LONG(capacity);
+    return capacity;
+}
+
+static VALUE channel_capacity(VALUE object)
+{
+    long capacity = get(object)->capacity;
+    return capacity < 0 ? Qnil : LONG2NUM(capacity);
+}
+
+static VALUE channel_closed_p(VALUE object)
+{
+    return get(object)->closed ? Qtrue : Qfalse;
+}
+
+static VALUE channel_item_p(VALUE object)
+{
+    return has_item(get(object)) ? Qtrue : Qfalse;
+}
+
+static VALUE channel_size(VALUE object)
+{
+    return SIZET2NUM(get(object)->count);
+}
+
+static VALUE channel_num_waiting(VALUE object)
+{
+    const channel *self = get(object);
+    size_t count = 0;
+    for (const visit *visit = self->takers.first; visit; visit = visit->next)
+        count++;
+    for (const visit *visit = self->pushers.first; visit; visit = visit->next)
+        count++;
+    return SIZET2NUM(count);
+}
+
+void Init_heddle_concurrency(VALUE heddle)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+    VALUE klass = rb_define_class_under(rb_define_module_under(heddle, "Concurrency"), "ChannelCore", rb_cObject);
+    rb_define_alloc_func(klass, channel_allocate);
+    rb_define_private_method(klass, "limit", channel_limit, 1);
+    rb_define_method(klass, "push", channel_push, -1);
+    rb_define_method(klass, "<<", channel_push, -1);
+    rb_define_method(klass, "pop", channel_pop, -1);
+    rb_define_method(klass, "close", channel_close, 0);
+    rb_define_method(klass, "capacity", channel_capacity, 0);
+    rb_define_method(klass, "closed?", channel_closed_p, 0);
+    rb_define_method(klass, "item?", channel_item_p, 0);
+    rb_define_method(klass, "size", channel_size, 0);
+    rb_define_method(klass, "num_waiting", channel_num_waiting, 0);
+    rb_define_private_method(rb_singleton_class(klass), "await", channel_await, 2);
+}

@@ -1,0 +1,8 @@
+#ifndef HEDDLE_CONCURRENCY_H
+#define HEDDLE_CONCURRENCY_H
+
+#include <ruby.h>
+
+void Init_heddle_concurrency(VALUE heddle);
+
+#endif
