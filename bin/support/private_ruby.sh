@@ -99,7 +99,7 @@ compile_private_ruby() {
   touch "$source/configure"
   with_progress "configuring Ruby" "$heddle_log/ruby-configure.log" '' 0 \
     in_folder "$source" ./configure --prefix="$prefix" --enable-shared "$yjit" --disable-install-doc || return 1
-  with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(configuring\|compiling\|linking\|generating\)' 500 \
+  with_progress "compiling Ruby" "$heddle_log/ruby-make.log" '^\(configuring\|compiling\|linking\|generating\)' 445 \
     in_folder "$source" make -j "$jobs" || return 1
   rm -rf -- "$prefix"
   with_progress "installing Ruby into $prefix" "$heddle_log/ruby-install.log" '' 0 \
