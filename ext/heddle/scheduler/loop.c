@@ -14,6 +14,9 @@
 /* Closed IO that nobody told us of is looked for at most this often (Ruby < 4.0 has no hook for it). */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
+/* How long fibers may run before a selector that has to be asked is asked again: a tenth of the time goes to it. */
+static const int64_t BLIND_INTERVAL = 20 * 1000;
+
 /* Only other threads can wake the loop now, and they may end without a word: it looks again this often. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
@@ -438,6 +441,19 @@ static bool anybody_lives(heddle_loop *loop)
     return loop->fiber_count > loop->resting + loop->hosting || loop->park_count > loop->resting;
 }
 
+static bool worth_a_poll(heddle_loop *loop)
+{
+    if (!loop->operations->pending(loop->selector))
+        return false;
+    if (!loop->operations->blind)
+        return true;
+    int64_t now = heddle_now();
+    if (now - loop->polled < BLIND_INTERVAL)
+        return false;
+    loop->polled = now;
+    return true;
+}
+
 static void turn(heddle_loop *loop)
 {
     loop->turns++;
@@ -448,7 +464,7 @@ static void turn(heddle_loop *loop)
         return;
     int64_t timeout = anybody_ready(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
-        if (loop->operations->pending(loop->selector))
+        if (worth_a_poll(loop))
             check(loop->operations->poll(loop->selector), loop->operations->name);
     } else {
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {

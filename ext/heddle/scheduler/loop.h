@@ -128,6 +128,7 @@ struct heddle_loop {
     bool *io_drained;                 /* by descriptor: its last read took all there was */
     int io_waits_size;
     size_t io_wait_count;
+    int64_t polled; /* when a blind selector was last asked */
     int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
     uint64_t swept_switches;
 

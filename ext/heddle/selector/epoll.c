@@ -27,13 +27,9 @@ typedef struct {
     bool no_epoll_pwait2; /* kernel < 5.11: milliseconds only */
     heddle_wakeup wakeup;
     heddle_fd_table table;
-    int64_t polled; /* CLOCK_MONOTONIC ns: when `pending` last said yes */
     int harvested;  /* events that `wait` brought and `harvest` has not delivered */
     struct epoll_event events[EVENTS_A_WAIT];
 } epoll_selector;
-
-/* Nanoseconds between two looks at the kernel while there is other work: some 10 % of the time at most. */
-static const int64_t POLL_INTERVAL = 20000;
 
 /* In `data`: the wake-up descriptor never has waiters. */
 static const uint64_t WAKEUP = UINT64_MAX;
@@ -166,17 +162,10 @@ static void epoll_disarm(heddle_selector *selector, heddle_waiter *waiter)
     /* A one-shot registration stays: it fires once at most, and nobody is there to hear. */
 }
 
-/* Nothing but a system call can tell: one every few microseconds, while fibers are ready, is often enough. */
 static bool epoll_pending(heddle_selector *selector)
 {
-    epoll_selector *self = (epoll_selector *)selector;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t nanoseconds = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    if (nanoseconds - self->polled < POLL_INTERVAL)
-        return false;
-    self->polled = nanoseconds;
-    return true;
+    (void)selector;
+    return true; /* nothing but a system call can tell */
 }
 
 /* Nanoseconds to what epoll_wait takes; rounded up, so that a timer is never polled for just before its time. */
@@ -260,6 +249,7 @@ static void epoll_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_epoll_operations = {
     .name = "epoll",
+    .blind = true,
     .probe = epoll_probe,
     .open = epoll_open,
     .close = epoll_close,
