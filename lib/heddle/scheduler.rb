@@ -52,16 +52,10 @@ module Heddle
     # An exception raised into the loop (Interrupt, Thread#raise, +exit+ in a fiber) cancels every fiber, waits for
     # them to end and is raised again; a second one is raised at once.
     # @return [nil]
+    # @raise [ThreadError] while the loop runs already, or belongs to another thread
     def run
-      ended = false
-      run_turns
-      ended = true
-    rescue Exception => e
-      ended = true
-      stop(e)
-      raise
-    ensure
-      stop(nil) unless ended # the thread was killed: no exception tells of that
+      claim # outside of what follows: to be refused ends nothing
+      run_to_the_end
     end
 
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
@@ -69,6 +63,7 @@ module Heddle
     def scheduler_close
       return if closed?
 
+      claim
       begin
         return if @given_up
 
@@ -170,6 +165,18 @@ module Heddle
       []
     end
 
+    def run_to_the_end
+      ended = false
+      run_turns
+      ended = true
+    rescue Exception => e
+      ended = true
+      stop(e)
+      raise
+    ensure
+      stop(nil) unless ended # the thread was killed: no exception tells of that
+    end
+
     # Ends every fiber, in order, for this reason. What is raised meanwhile (a second Ctrl-C) ends the wait for them.
     def stop(reason)
       shutdown(reason)
@@ -199,6 +206,11 @@ module Heddle
       return job.unstarted(error) if job.respond_to?(:unstarted)
 
       unstarted_report ? unstarted_report.call(job, error) : raise(error)
+    end
+
+    # Called from C when a fiber that had been queued was killed before its turn came.
+    def report_killed(job)
+      job.unstarted(Cancelled.new) if job.respond_to?(:unstarted)
     end
 
     # Called from C when the loop would wait for ever. A fiber in +sleep+ without a limit means to.

@@ -49,6 +49,23 @@ class InterfaceTest < Minitest::Test
     assert_match(/closed/, error.message)
   end
 
+  def test_a_running_loop_refuses_to_be_run_or_closed_and_goes_on
+    events = []
+    scheduled do |scheduler|
+      sleep 0
+      [-> { scheduler.run }, -> { scheduler.close }].each do |attempt|
+        assert_raises(ThreadError, &attempt)
+        elsewhere = Thread.new(&attempt)
+        elsewhere.report_on_exception = false
+        assert_raises(ThreadError) { elsewhere.value }
+      end
+      Fiber.schedule { events << :later }
+      sleep 0.001
+      events << :end
+    end
+    assert_equal %i[later end], events
+  end
+
   def test_a_block_is_run_at_once_until_it_waits
     order = []
     scheduled do

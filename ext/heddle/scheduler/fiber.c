@@ -3,17 +3,25 @@
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
 
-static ID id_call, id_report_failure, id_report_unstarted;
+static ID id_call, id_report_failure, id_report_unstarted, id_report_killed;
+
+/* Not when first needed: two Ractors may need it at once. */
+void heddle_fiber_setup(void)
+{
+    id_call = rb_intern("call");
+    id_report_failure = rb_intern("report_failure");
+    id_report_unstarted = rb_intern("report_unstarted");
+    id_report_killed = rb_intern("report_killed");
+}
 
 static VALUE call_job(VALUE data)
 {
-    return rb_funcall(((heddle_fiber *)data)->job, id_call, 0);
+    return rb_funcall(data, id_call, 0);
 }
 
 static VALUE report_failure(VALUE data)
 {
-    heddle_fiber *fiber = (heddle_fiber *)data;
-    return rb_funcall(fiber->loop->scheduler, id_report_failure, 2, fiber->fiber, rb_errinfo());
+    return rb_funcall(data, id_report_failure, 2, rb_fiber_current(), rb_errinfo());
 }
 
 /* Where a thread or a fiber is killed, errinfo is no exception. */
@@ -27,9 +35,24 @@ static VALUE transfer(VALUE fiber)
     return rb_fiber_transfer(fiber, 0, NULL);
 }
 
+/* A fiber that it left by Fiber#transfer may wait in its name still. */
+static void give_away_parks(heddle_fiber *fiber)
+{
+    heddle_fiber *foreign = &fiber->loop->foreign;
+    while (fiber->park) {
+        heddle_park *park = fiber->park;
+        fiber->park = park->outer;
+        park->owner = foreign;
+        park->outer = foreign->park;
+        foreign->park = park;
+    }
+}
+
 static void forget(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
+    give_away_parks(fiber);
+    heddle_fiber_drop_timeouts(fiber);
     heddle_park *starter = heddle_fiber_take_starter(fiber);
     if (starter && loop->running)
         loop->handed_over = starter; /* Ruby switches from an ended fiber to the loop: it goes on with this one */
@@ -48,28 +71,37 @@ static void forget(heddle_fiber *fiber)
     free(fiber);
 }
 
-static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
+/*
+ * It holds the scheduler, and looks its record up: a program that kept the Fiber may switch to it when the record is
+ * gone, because the scheduler was closed, or the fiber found no stack, or this is a child after fork.
+ */
+static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
-    heddle_fiber *fiber = (heddle_fiber *)(data & ~(VALUE)1);
-    heddle_loop *loop = fiber->loop;
+    heddle_loop *loop = heddle_loop_of(scheduler);
+    VALUE self = rb_fiber_current();
+    heddle_fiber *fiber = heddle_fiber_find(loop, self);
     int state = 0;
 
+    if (!fiber)
+        return Qnil;
     loop->current = fiber;
     loop->arriving = NULL;
     heddle_park_leave(&fiber->entry);
-    rb_protect(call_job, (VALUE)fiber, &state);
+    rb_protect(call_job, fiber->job, &state);
     if (state) {
         VALUE error = rb_errinfo();
         if (is_exception(error) && !RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) &&
             !RTEST(rb_obj_is_kind_of(error, rb_eSignal)) && !RTEST(rb_obj_is_kind_of(error, rb_eNoMemError))) {
             int failed = 0;
-            rb_protect(report_failure, (VALUE)fiber, &failed);
+            rb_protect(report_failure, scheduler, &failed);
             rb_set_errinfo(Qnil);
             state = 0;
         }
     }
-    forget(fiber);
-    if (loop->stranded && !state)
+    fiber = heddle_fiber_find(loop, self);
+    if (fiber)
+        forget(fiber);
+    if (fiber && loop->stranded && !state)
         transfer(loop->fiber); /* not to the root fiber, where Ruby goes when a fiber ends; never comes back */
     if (state)
         rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby hands them to the fiber that runs the loop */
@@ -82,8 +114,7 @@ static VALUE set_up(VALUE data)
     heddle_loop *loop = fiber->loop;
 
     heddle_fiber_reserve_entry(fiber);
-    /* The record's address, made to look like an Integer to the garbage collector. */
-    fiber->fiber = rb_fiber_new(body, (VALUE)fiber | 1);
+    fiber->fiber = rb_fiber_new(body, loop->scheduler);
     fiber->entry.fiber = fiber->fiber;
     heddle_fiber_table_put(&loop->by_fiber, fiber->fiber, fiber);
     return Qnil;
@@ -91,11 +122,6 @@ static VALUE set_up(VALUE data)
 
 heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
 {
-    if (!id_call) {
-        id_call = rb_intern("call");
-        id_report_failure = rb_intern("report_failure");
-        id_report_unstarted = rb_intern("report_unstarted");
-    }
     heddle_fiber *fiber = calloc(1, sizeof(*fiber));
     if (!fiber)
         rb_memerror();
@@ -137,10 +163,12 @@ void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error)
     report_unstarted((VALUE)arguments);
 }
 
-static VALUE leave_park(VALUE park)
+void heddle_fiber_killed(heddle_fiber *fiber)
 {
-    heddle_park_leave((heddle_park *)park);
-    return Qnil;
+    VALUE scheduler = fiber->loop->scheduler, job = fiber->job;
+    heddle_park_leave(&fiber->entry);
+    forget(fiber);
+    rb_funcall(scheduler, id_report_killed, 1, job);
 }
 
 NORETURN(static void refuse(heddle_fiber *fiber, VALUE error));
@@ -173,7 +201,19 @@ static void switch_to_new(heddle_loop *loop, VALUE fiber)
 typedef struct {
     heddle_park park;
     heddle_fiber *fiber;
+    VALUE child;
 } starting;
+
+/* Whoever leaves before the child has waited (it was raised at) is not to be looked for by the child. */
+static VALUE end_start(VALUE data)
+{
+    starting *start = (starting *)data;
+    heddle_fiber *child = heddle_fiber_find(start->park.loop, start->child);
+    if (child && child->starter == &start->park)
+        child->starter = NULL;
+    heddle_park_leave(&start->park);
+    return Qnil;
+}
 
 static VALUE start_from_park(VALUE data)
 {
@@ -196,9 +236,9 @@ void heddle_fiber_start(heddle_fiber *fiber)
 
     if (loop->running || loop->current) {
         /* The caller stands by until its child waits for the first time, or ends: then it goes on at once. */
-        starting start = {.fiber = fiber};
+        starting start = {.fiber = fiber, .child = keep};
         heddle_park_enter(loop, &start.park);
-        rb_ensure(start_from_park, (VALUE)&start, leave_park, (VALUE)&start.park);
+        rb_ensure(start_from_park, (VALUE)&start, end_start, (VALUE)&start);
     } else {
         /* Nothing runs the loop yet: the child's first wait comes back here. */
         loop->fiber = rb_fiber_current();

@@ -84,11 +84,20 @@ static void forget_parent(heddle_loop *loop)
         loop->operations->abandon(loop->selector);
         loop->selector = NULL;
     }
+    /* The stacks of another thread's fibers are Ruby's to give back: they are not written to. */
+    bool own = loop->thread == rb_thread_current();
+    if (loop->current == &loop->foreign)
+        loop->current = NULL;
     for (heddle_fiber *fiber = loop->fibers, *next; fiber; fiber = next) {
         next = fiber->next;
-        if (fiber != loop->current)
-            free(fiber);
+        if (fiber == loop->current)
+            continue;
+        if (own)
+            heddle_fiber_drop_timeouts(fiber);
+        free(fiber);
     }
+    if (!own)
+        loop->foreign.timeouts = NULL;
     heddle_fiber_table_clear(&loop->by_fiber);
     heddle_fiber_table_clear(&loop->by_waiter);
     loop->fibers = loop->current;
@@ -106,7 +115,7 @@ static void forget_parent(heddle_loop *loop)
     loop->resting = 0;
     loop->foreign.park = NULL;
     loop->ready.head = loop->ready.tail = loop->spent.head = loop->spent.tail = 0;
-    for (size_t i = 0; i < loop->timers.count; i++)
+    for (size_t i = 0; own && i < loop->timers.count; i++)
         loop->timers.entries[i]->place = 0;
     loop->timers.count = 0;
     atomic_store(&loop->inbox.newest, NULL);
@@ -211,8 +220,15 @@ void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment)
     attachment->next = attachment->previous = NULL;
 }
 
+static void mark_timeouts(const heddle_fiber *fiber)
+{
+    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer)
+        rb_gc_mark(timeout->fiber);
+}
+
 void heddle_loop_mark(heddle_loop *loop)
 {
+    mark_timeouts(&loop->foreign);
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
     if (loop->starter) {
@@ -226,6 +242,7 @@ void heddle_loop_mark(heddle_loop *loop)
         rb_gc_mark_movable(fiber->job);
         if (fiber->interrupt != Qundef)
             rb_gc_mark_movable(fiber->interrupt);
+        mark_timeouts(fiber);
     }
     /* Nobody else holds a nested fiber that waits; its own stack is scanned only if it is marked. */
     for (heddle_park *park = loop->parks; park; park = park->next)
@@ -292,6 +309,11 @@ static VALUE transfer(VALUE fiber)
 /* The first switch to a fiber fails where there is no stack for it. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
+    if (!RTEST(rb_fiber_alive_p(entry->fiber))) {
+        loop->current = NULL;
+        heddle_fiber_killed(entry->owner);
+        return;
+    }
     VALUE error = heddle_starter_switch(loop, entry->fiber);
     if (NIL_P(error))
         return;
@@ -305,10 +327,11 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
     int state = 0;
     heddle_park_leave(entry);
     loop->arriving = NULL;
+    VALUE before = rb_errinfo(); /* the program may be on its way out */
     rb_protect(transfer, entry->fiber, &state);
     if (state && !heddle_is_fiber_error(rb_errinfo()))
         rb_jump_tag(state);
-    rb_set_errinfo(Qnil);
+    rb_set_errinfo(before);
 }
 
 static void dispatch(heddle_loop *loop, uint64_t token)
@@ -503,7 +526,7 @@ static VALUE run_turns(VALUE data)
     if (run->until) {
         do {
             turn(loop);
-        } while (!run->until->woken);
+        } while (!run->until->woken && heddle_park_entered(run->until));
     } else {
         while (anybody_lives(loop))
             turn(loop);

@@ -57,8 +57,9 @@ struct heddle_fiber {
 
 struct heddle_timeout {
     heddle_timer timer;
-    heddle_fiber *owner;
+    heddle_fiber *owner; /* NULL once that has ended, or its loop was closed: then nothing strikes */
     heddle_timeout *outer;
+    VALUE fiber;     /* whose block it is: the owner, or one nested in it; kept, as this lies on its stack */
     VALUE exception; /* class or instance, and message, as for Kernel#raise; on the waiting fiber's stack */
     VALUE message;
     VALUE raised;    /* what was raised for it, or Qundef */
@@ -176,6 +177,13 @@ void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* It could not be switched to for the first time: tells the scheduler, forgets it. */
 void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error);
 bool heddle_is_fiber_error(VALUE error);
+/* It was killed before it ran: tells the scheduler, forgets it. */
+void heddle_fiber_killed(heddle_fiber *fiber);
+void heddle_fiber_setup(void); /* once */
+/* Its timeouts strike no more; the blocks that are still open find that out. */
+void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
+/* Would a wait of the fiber `waiting`, on behalf of the timeout's owner, be within the timeout's block? */
+bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting);
 /* Gives it a token of its own; raises NoMemoryError. */
 void heddle_fiber_reserve_entry(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);

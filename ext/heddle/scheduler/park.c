@@ -123,6 +123,8 @@ void heddle_park_arrive(heddle_park *park)
     bool dispatched = loop->arriving == park;
     heddle_fiber *other = loop->current;
     park->away = false;
+    if (!heddle_park_entered(park))
+        return; /* the loop has forgotten it, and freed its owner: closed, or a child after fork */
     loop->arriving = NULL;
     loop->current = park->owner;
     if (dispatched || !other || other == park->owner || other == &loop->foreign || other->park)
@@ -155,8 +157,13 @@ void heddle_park_leave(heddle_park *park)
     if (park->next)
         park->next->previous = park->previous;
     loop->park_count--;
-    if (park->owner->park == park)
-        park->owner->park = park->outer;
+    /* Not always the innermost: fibers that the program itself switches between wait in any order. */
+    for (heddle_park **link = &park->owner->park; *link; link = &(*link)->outer) {
+        if (*link == park) {
+            *link = park->outer;
+            break;
+        }
+    }
 }
 
 void heddle_park_until(heddle_park *park, int64_t deadline)
@@ -165,8 +172,10 @@ void heddle_park_until(heddle_park *park, int64_t deadline)
         return;
     park->timer.deadline = deadline;
     park->timer.fn = deadline_passed;
-    if (heddle_timer_heap_push(&park->loop->timers, &park->timer) != 0)
+    if (heddle_timer_heap_push(&park->loop->timers, &park->timer) != 0) {
+        heddle_park_leave(park); /* not every caller is under its rb_ensure yet */
         rb_memerror();
+    }
 }
 
 void heddle_park_wake(heddle_park *park)
@@ -202,8 +211,9 @@ static VALUE make_exception(heddle_timeout *timeout)
 }
 
 /* The outermost timeout that fired unwinds all within it; an interrupt comes before any. */
-static void raise_alarm(heddle_fiber *fiber)
+static void raise_alarm(heddle_park *park)
 {
+    heddle_fiber *fiber = park->owner;
     VALUE interrupt = fiber->interrupt;
     if (interrupt != Qundef) {
         fiber->interrupt = Qundef;
@@ -212,8 +222,12 @@ static void raise_alarm(heddle_fiber *fiber)
     fiber->alarm = false;
     heddle_timeout *outermost = NULL;
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
-        if (timeout->fired && timeout->raised == Qundef)
+        if (!timeout->fired || timeout->raised != Qundef)
+            continue;
+        if (heddle_timeout_holds(timeout, park->fiber))
             outermost = timeout;
+        else
+            fiber->alarm = true; /* until its own fiber waits */
     }
     if (outermost) {
         outermost->raised = make_exception(outermost);
@@ -239,10 +253,14 @@ static void notice_passed_timeouts(heddle_fiber *fiber)
 static void switch_away(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
+    if (!heddle_park_entered(park))
+        rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
     if (!loop->running && (park->owner == &loop->foreign || loop->stranded)) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one. */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop hands over to us by returning, not by the token */
+        if (!park->woken)
+            switch_away(park); /* a child's copy of this fiber: says so */
         return;
     }
     if (loop->fiber == park->fiber)
@@ -270,10 +288,10 @@ void heddle_park_wait(heddle_park *park)
     if (park->owner->timeouts)
         notice_passed_timeouts(park->owner);
     if (park->owner->alarm)
-        raise_alarm(park->owner);
+        raise_alarm(park);
     wait_uninterrupted(park);
     if (park->owner->alarm)
-        raise_alarm(park->owner);
+        raise_alarm(park);
 }
 
 static VALUE wait_interruptibly(VALUE park)
@@ -293,6 +311,10 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
     heddle_loop *loop = park->loop;
     int state = 0;
     rb_protect(wait_interruptibly, (VALUE)park, &state);
+    while (waiter->armed && !state && !park->timed_out) {
+        park->woken = false; /* woken by somebody who meant another wait */
+        rb_protect(wait_interruptibly, (VALUE)park, &state);
+    }
     if (waiter->armed)
         loop->operations->cancel(loop->selector, waiter);
     while (waiter->armed) {

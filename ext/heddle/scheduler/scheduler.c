@@ -90,6 +90,14 @@ static VALUE scheduler_run_turns(VALUE self)
     return Qnil;
 }
 
+/* Raises unless the caller may run turns, or end it all, now. */
+static VALUE scheduler_claim(VALUE self)
+{
+    if (heddle_loop_get(self)->running)
+        rb_raise(rb_eThreadError, "this loop runs already: its own fibers can neither run nor close it");
+    return Qnil;
+}
+
 /* Gives back the selector and its descriptors. */
 static VALUE scheduler_release(VALUE self)
 {
@@ -97,7 +105,10 @@ static VALUE scheduler_release(VALUE self)
     while (!loop->closed && loop->attachments)
         loop->attachments->closing(loop->attachments);
     if (!loop->closed) {
-        /* A timeout whose block is still on the stack must not find the freed heap. */
+        /* A timeout whose block is still on the stack must not find the freed heap, nor its owner. */
+        for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
+            heddle_fiber_drop_timeouts(fiber);
+        heddle_fiber_drop_timeouts(&loop->foreign);
         for (size_t i = 0; i < loop->timers.count; i++)
             loop->timers.entries[i]->place = 0;
         loop->timers.count = 0;
@@ -263,10 +274,12 @@ static VALUE scheduler_statistics(VALUE self)
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
+    heddle_fiber_setup();
     VALUE scheduler_class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
     rb_define_alloc_func(scheduler_class, scheduler_allocate);
     rb_define_private_method(scheduler_class, "open_loop", scheduler_open, 1);
     rb_define_private_method(scheduler_class, "run_turns", scheduler_run_turns, 0);
+    rb_define_private_method(scheduler_class, "claim", scheduler_claim, 0);
     rb_define_private_method(scheduler_class, "release", scheduler_release, 0);
     rb_define_method(scheduler_class, "selector", scheduler_selector, 0);
     rb_define_method(scheduler_class, "closed?", scheduler_closed_p, 0);

@@ -9,8 +9,41 @@ static void expired(heddle_timer *timer)
     timeout->fired = true;
     timeout->owner->alarm = true;
     /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
-    if (timeout->owner->park)
-        heddle_park_wake(timeout->owner->park);
+    heddle_park *park = timeout->owner->park;
+    if (park && heddle_timeout_holds(timeout, park->fiber))
+        heddle_park_wake(park);
+}
+
+/*
+ * Whose wait is in a nested fiber can't be told apart: it may be nested in the block, or beside it. But the scheduled
+ * fiber itself does not wait while another runs in its name: the block of an Enumerator that it left is no concern.
+ */
+bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting)
+{
+    return waiting != timeout->owner->fiber || timeout->fiber == waiting;
+}
+
+void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
+{
+    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
+        heddle_timer_heap_remove(&fiber->loop->timers, &timeout->timer);
+        timeout->owner = NULL;
+    }
+    fiber->timeouts = NULL;
+}
+
+/* Not always the innermost: the blocks of fibers that run in turns end in any order. */
+static void leave(heddle_loop *loop, heddle_timeout *timeout)
+{
+    if (!timeout->owner)
+        return;
+    heddle_timer_heap_remove(&loop->timers, &timeout->timer);
+    for (heddle_timeout **link = &timeout->owner->timeouts; *link; link = &(*link)->outer) {
+        if (*link == timeout) {
+            *link = timeout->outer;
+            return;
+        }
+    }
 }
 
 /*
@@ -57,6 +90,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
         .timer = {.deadline = heddle_deadline(duration), .fn = expired},
         .owner = owner,
         .outer = owner->timeouts,
+        .fiber = rb_fiber_current(),
         .exception = exception,
         .message = message,
         .raised = Qundef,
@@ -68,8 +102,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     int state = 0;
     VALUE result = rb_protect(yield_duration, argv[0], &state);
 
-    owner->timeouts = timeout.outer;
-    heddle_timer_heap_remove(&loop->timers, &timeout.timer);
+    leave(loop, &timeout);
     if (state) {
         if (converted && timeout.raised != Qundef && rb_errinfo() == timeout.raised) {
             rb_set_errinfo(Qnil);
