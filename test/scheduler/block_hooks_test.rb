@@ -126,6 +126,23 @@ class BlockHooksTest < Minitest::Test
     scheduled { assert_nil Queue.new.pop(timeout: 0.01) }
   end
 
+  def test_waits_take_every_limit_that_ruby_takes
+    scheduled do
+      queue = Thread::Queue.new
+      assert_nil queue.pop(timeout: -1)
+      assert_nil queue.pop(timeout: -0.5)
+      [Float::INFINITY, 1e30].each do |limit|
+        Fiber.schedule { queue << limit }
+        assert_equal limit, queue.pop(timeout: limit)
+        thread = Thread.new { Thread.pass }
+        assert_same thread, thread.join(limit)
+      end
+      sleeper = Thread.new { sleep }
+      assert_nil sleeper.join(-1)
+      sleeper.kill
+    end
+  end
+
   def test_a_condition_variable_waits_and_is_signalled
     scheduled do
       mutex = Mutex.new

@@ -28,6 +28,21 @@ static bool park_for(heddle_loop *loop, int64_t timeout)
     return !park.timed_out;
 }
 
+/* Ruby hands on what Queue#pop and Thread#join got: below 0 there is no time, and beyond every bound no limit. */
+static int64_t block_duration(VALUE timeout)
+{
+    if (RB_FIXNUM_P(timeout) && FIX2LONG(timeout) < 0)
+        return 0;
+    if (RB_FLOAT_TYPE_P(timeout)) {
+        double seconds = RFLOAT_VALUE(timeout);
+        if (seconds < 0)
+            return 0;
+        if (!(seconds < 9e9))
+            return -1;
+    }
+    return heddle_duration(timeout);
+}
+
 /*
  * call-seq: block(blocker, timeout = nil) -> true or false
  *
@@ -37,7 +52,7 @@ static bool park_for(heddle_loop *loop, int64_t timeout)
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
-    int64_t timeout = heddle_duration(argc == 2 ? argv[1] : Qnil);
+    int64_t timeout = block_duration(argc == 2 ? argv[1] : Qnil);
     if (timeout == 0) {
         park_for(heddle_loop_get(self), 0);
         return Qfalse;
