@@ -234,6 +234,42 @@ class IOHooksTest < Minitest::Test
     end
   end
 
+  def test_select_looks_at_the_writing_end_of_a_pipe_in_both_directions
+    ready = scheduled do
+      IO.popen("cat", "r+") do |both|
+        [IO.select(nil, [both], nil, 5), both].then { |lists, io| lists && lists[1] == [io] }
+      end
+    end
+    assert ready
+  end
+
+  def test_a_wake_up_meant_for_another_wait_does_not_end_one_for_io
+    scheduled do |scheduler|
+      reader, writer = IO.pipe
+      silent, silent_writer = IO.pipe
+      results = []
+      waiting = [Fiber.schedule { results << reader.read(1) }, Fiber.schedule { results << silent.wait_readable(0.02) }]
+      waiting.each { |fiber| scheduler.unblock(nil, fiber) }
+      3.times { scheduler.yield }
+      assert_empty results
+      until_true { results == [nil] }
+      writer << "a"
+      until_true { results.size == 2 }
+      assert_equal [nil, "a"], results
+      silent_writer.close
+    end
+  end
+
+  def test_a_position_or_a_descriptor_below_zero_is_refused
+    number = Object.new
+    def number.fileno = -77
+    scheduled do |scheduler|
+      File.open(__FILE__) { |file| assert_raises(Errno::EINVAL) { file.pread(5, -1) } }
+      assert_raises(Errno::EBADF) { scheduler.io_wait(number, IO::READABLE, 0.01) }
+      assert_equal(-Errno::EBADF::Errno, scheduler.io_read(number, IO::Buffer.new(8), 0, 0))
+    end
+  end
+
   def test_select_knows_what_ruby_has_buffered
     scheduled do
       reader, writer = IO.pipe

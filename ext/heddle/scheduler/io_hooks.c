@@ -149,7 +149,11 @@ static VALUE run_select(VALUE data)
             continue;
         for (long i = 0; i < RARRAY_LEN(selection->lists[list]) && index < selection->count; i++, index++) {
             VALUE io = rb_io_get_io(RARRAY_AREF(selection->lists[list], i));
+            if (list == 1)
+                io = rb_io_get_write_io(io); /* of a pipe in both directions, the other end */
             int fd = rb_io_descriptor(io);
+            if (fd < 0)
+                rb_syserr_fail(EBADF, "select");
             selection->polls[index] = (struct pollfd){.fd = fd, .events = list_polls[list]};
             selection->items[index] = (selected){
                 .waiter = {.fn = one_ready, .fd = fd, .events = list_events[list]}, .selection = selection};

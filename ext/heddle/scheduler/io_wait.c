@@ -137,7 +137,10 @@ static VALUE wait_for_event(VALUE data)
         wait->result = now;
         return Qnil;
     }
-    heddle_park_wait(&wait->park);
+    do {
+        wait->park.woken = false; /* also by somebody who meant another wait: this one has its own condition */
+        heddle_park_wait(&wait->park);
+    } while (wait->waiter.armed && !wait->park.timed_out);
     return Qnil;
 }
 
@@ -157,6 +160,8 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     heddle_io_wait wait = {.io = io};
     wait.waiter = (heddle_waiter){.fn = ready, .fd = rb_io_descriptor(io), .events = (uint8_t)events};
 
+    if (wait.waiter.fd < 0)
+        rb_syserr_fail(EBADF, "waiting for IO");
     heddle_park_enter(loop, &wait.park);
     if (timeout >= 0)
         heddle_park_until(&wait.park, heddle_deadline(timeout));

@@ -241,6 +241,10 @@ static VALUE transfer(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE firs
         .write = write,
         .offset = NIL_P(from) ? -1 : NUM2OFFT(from),
     };
+    if (transfer.fd < 0)
+        return INT2FIX(-EBADF);
+    if (!NIL_P(from) && transfer.offset < 0)
+        return INT2FIX(-EINVAL); /* -1 stands for the file's own position here */
 #ifdef HEDDLE_TRANSFER_AT_MOST
     VALUE result = transfer_at_most(&transfer, buffer, NUM2SIZET(first), NUM2SIZET(second));
 #else
