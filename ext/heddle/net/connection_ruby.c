@@ -54,6 +54,12 @@ heddle_connection *heddle_connection_of(VALUE self)
     return handle_of(self)->connection;
 }
 
+static void check_thread(const heddle_connection *connection)
+{
+    if (connection->sockets->loop->thread != rb_thread_current())
+        rb_raise(rb_eThreadError, "this connection belongs to the loop of another thread, which alone may use it");
+}
+
 static heddle_connection *open_connection(heddle_handle *handle)
 {
     if (!handle->connection)
@@ -64,7 +70,7 @@ static heddle_connection *open_connection(heddle_handle *handle)
 static heddle_handle *open_handle(VALUE self)
 {
     heddle_handle *handle = handle_of(self);
-    open_connection(handle);
+    check_thread(open_connection(handle));
     return handle;
 }
 
@@ -228,8 +234,10 @@ static VALUE connection_idle(VALUE self)
 static VALUE connection_close(VALUE self)
 {
     heddle_connection *connection = heddle_connection_of(self);
-    if (connection)
-        heddle_sockets_close_connection(connection);
+    if (!connection)
+        return Qnil;
+    check_thread(connection);
+    heddle_sockets_close_connection(connection);
     return Qnil;
 }
 

@@ -188,11 +188,22 @@ static VALUE sockets_closed_p(VALUE self)
         return ULL2NUM(expression);                                                                                   \
     }
 
+/* Open connections. */
 COUNTER(connections, sockets->connections)
+
+/* Those that the block is called with at this moment. */
 COUNTER(running, sockets->running)
+
+/* Those that wait for input, or to be served. */
 COUNTER(idle, sockets->connections - sockets->running)
+
+/* Connections accepted so far. */
 COUNTER(accepted, sockets->accepted)
+
+/* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
 COUNTER(closed_idle, sockets->closed_idle)
+
+/* How often accepting has had to rest for want of descriptors or memory. */
 COUNTER(accept_failures, sockets->accept_failures)
 
 /*

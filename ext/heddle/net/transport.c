@@ -23,7 +23,9 @@ static ssize_t plain_send(heddle_transport *transport, const struct iovec *piece
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     ssize_t result;
     do {
-        result = sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        /* One piece alone spares the kernel the list of them. */
+        result = count == 1 ? send(transport->fd, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                            : sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (result < 0 && errno == EINTR);
     if (result >= 0)
         return result;

@@ -65,6 +65,9 @@ module Heddle
         end
       end
 
+      # What a process said, without the notes that a sanitizer may make.
+      def plain(output) = output.lines.grep_v(/ASan|False positive|sanitizers/).join
+
       # What the block raises of these kinds; nil where it raises nothing.
       def error_of(*kinds)
         yield

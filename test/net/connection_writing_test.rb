@@ -1,0 +1,228 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_case"
+
+# Output leaves whole and in order, whatever becomes of the strings meanwhile.
+module ConnectionWritingTests
+  # More than any socket buffer takes.
+  LARGE = 20_000_000
+
+  def test_writes_strings_and_lists_of_strings
+    written = []
+    handler = lambda do |connection|
+      connection.read_partial(1)
+      written << connection.write("a") << connection.write(["b", "", "c" * 3]) << connection.write([])
+      written << connection.write("") << connection.write(Array.new(3000) { |i| "#{i} " })
+    end
+    many = Array.new(3000) { |i| "#{i} " }.join
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+
+      assert_equal "abccc#{many}", client.read
+    end
+    assert_equal [1, 4, 0, 0, many.bytesize], written
+  end
+
+  def test_writes_nothing_but_strings
+    errors = []
+    handler = lambda do |connection|
+      errors << error_of(TypeError) { connection.write(["fine", :symbol]) } << error_of(TypeError) do
+        connection.write(1)
+      end
+    end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+      assert_raises(Errno::ECONNRESET) { client.read } if client.wait_readable(5)
+    end
+    assert_equal 2, errors.compact.size
+  end
+
+  def test_a_slow_peer_gets_everything
+    body = Random.new(1).bytes(LARGE)
+    serve(writing(body.dup)) do |server|
+      client = server.connect
+      client.write("x")
+      got = +""
+      while (piece = client.read(1_000_000))
+        got << piece
+        sleep 0.001
+      end
+
+      assert_equal body.hash, got.hash
+    end
+  end
+
+  def test_a_list_with_a_slow_peer
+    list = Array.new(5000) { |i| i.to_s * (i % 2000) }
+    expected = list.join
+    serve(writing(list)) do |server|
+      client = server.connect
+      client.write("x")
+      sleep 0.01
+
+      assert_equal expected.hash, client.read.hash
+    end
+  end
+
+  def test_what_is_being_written_may_change_without_being_written
+    list = [+"a" * 10, +"b" * LARGE, +"c" * LARGE, +"d" * 10, +"e"]
+    expected = list.join
+    serve(writing(list)) do |server|
+      client = server.connect
+      client.write("x")
+      until_true { client.wait_readable(0) }
+      list.each(&:clear)
+      list.clear
+      GC.start
+
+      assert_equal expected.hash, client.read.hash
+    end
+  end
+
+  def test_no_progress_in_time_is_an_error
+    errors = []
+    handler = lambda do |connection|
+      started = now
+      errors << error_of(IO::TimeoutError) { connection.write("x" * LARGE, 0.05) } << (now - started)
+    end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+      until_true { errors.size == 2 }
+    end
+    assert_match(/took nothing/, errors[0].message)
+    assert_operator errors[1], :>=, 0.05
+  end
+
+  def test_slow_progress_is_progress
+    written = nil
+    handler = lambda do |connection|
+      connection.read_partial(1)
+      written = connection.write("x" * LARGE, 0.5)
+    end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+      started = now
+      while (piece = client.read(1_200_000))
+        sleep 0.05 if piece.bytesize == 1_200_000 && now - started < 0.7
+      end
+      until_true { written }
+
+      assert_operator now - started, :>, 0.6
+    end
+    assert_equal LARGE, written
+  end
+
+  def test_writing_to_a_peer_that_is_gone_raises_and_sends_no_signal
+    error = nil
+    handler = lambda do |connection|
+      connection.read_partial(10)
+      connection.read_partial(10)
+      error = error_of(SystemCallError) { loop { connection.write("x" * 1000) } }
+    end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+      client.close
+      until_true { error }
+    end
+    assert_includes [Errno::ECONNRESET, Errno::EPIPE], error.class
+  end
+
+  def test_the_output_can_be_ended_alone
+    read = nil
+    handler = lambda do |connection|
+      connection.read_partial(10)
+      connection.write("all")
+      connection.shutdown_write
+      read = connection.read_partial(10)
+    end
+    serve(handler) do |server|
+      client = server.connect
+      client.write("x")
+
+      assert_equal "all", client.read
+      client.write("more")
+      until_true { read }
+    end
+    assert_equal "more", read
+  end
+
+  def test_a_file_is_sent_without_its_position
+    body = Random.new(2).bytes(3_000_000)
+    with_file(body) do |file|
+      sent = nil
+      handler = lambda do |connection|
+        connection.read_partial(1)
+        connection.write("head:")
+        sent = connection.sendfile(file, 1000, 2_000_000)
+      end
+      serve(handler) do |server|
+        client = server.connect
+        client.write("x")
+        sleep 0.01
+
+        assert_equal "head:#{body.byteslice(1000, 2_000_000)}".hash, client.read.hash
+      end
+
+      assert_equal [2_000_000, 0], [sent, file.pos]
+    end
+  end
+
+  def test_a_file_that_is_too_short_is_an_error
+    with_file("short") do |file|
+      errors = []
+      handler = lambda do |connection|
+        connection.read_partial(1)
+        errors << error_of(EOFError) { connection.sendfile(file, 1, 10) }
+        errors << error_of(ArgumentError) { connection.sendfile(file, -1, 10) }
+        IO.pipe { |reader, _| errors << error_of(ArgumentError) { connection.sendfile(reader, 0, 1) } }
+        connection.sendfile(file, 0, 0)
+      end
+      serve(handler) do |server|
+        client = server.connect
+        client.write("x")
+
+        assert_equal "hort", client.read
+      end
+      assert_equal 3, errors.compact.size
+      assert_match(/6 bytes before/, errors[0].message)
+    end
+  end
+
+  def test_a_file_for_a_peer_that_takes_nothing
+    with_file("x" * LARGE) do |file|
+      error = nil
+      handler = ->(connection) { error = error_of(IO::TimeoutError) { connection.sendfile(file, 0, LARGE, 0.05) } }
+      serve(handler) do |server|
+        server.connect.write("x")
+        until_true { error }
+      end
+      assert_match(/took nothing/, error.message)
+    end
+  end
+
+  private
+
+  def writing(what)
+    lambda do |connection|
+      connection.read_partial(1)
+      connection.write(what)
+    end
+  end
+
+  def with_file(content, &block)
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "file")
+      File.binwrite(path, content)
+      File.open(path, "rb", &block)
+    end
+  end
+end
+Heddle::TestHelpers.with_each_socket_set(ConnectionWritingTests)

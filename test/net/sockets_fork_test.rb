@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_case"
+
+# A child has no part in its parent's sockets.
+class SocketsForkTest < Minitest::Test
+  include Heddle::TestHelpers::SocketsCase
+
+  def test_a_child_holds_no_connection_open
+    with_child_of_a_busy_server do |server, clients, _said|
+      server.sockets.close
+
+      clients.each do |client|
+        assert client.wait_readable(5), "the child keeps the connection open"
+        assert_nil(error_of(Errno::ECONNRESET) { assert_nil client.read(1) })
+      end
+    end
+  end
+
+  def test_a_child_can_use_none_of_them
+    with_child_of_a_busy_server do |server, clients, said|
+      listen, connections, write, closed = said
+
+      assert_match(/this is a child/, listen.message)
+      assert_equal 0, connections
+      assert_match(/closed/, write.message)
+      assert closed
+      assert_equal 2, server.sockets.connections
+      assert_nil clients.first.wait_readable(0)
+    end
+  end
+
+  def test_a_parent_goes_on_beside_a_child_that_runs_a_server_of_its_own
+    serve(echo) do |server|
+      client = server.connect
+      client.write("a")
+      client.readpartial(1)
+      from_child, to_parent = IO.pipe
+      pid = fork do
+        from_child.close
+        listener = TCPServer.new("127.0.0.1", 0)
+        sockets = Heddle::Net::Sockets.new(server.scheduler, &echo)
+        sockets.listen(listener)
+        own = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
+        own.write("child")
+        to_parent.write(own.readpartial(10))
+        exit!(0)
+      end
+      to_parent.close
+
+      assert_equal "child", from_child.read
+      client.write("b")
+
+      assert_equal "b", client.readpartial(1)
+      Process.wait(pid)
+    end
+  end
+
+  private
+
+  # Yields the server, its clients (one busy, one idle) and what its child says of them.
+  def with_child_of_a_busy_server
+    busy = nil
+    handler = lambda do |connection|
+      busy = connection
+      connection.read_partial(1)
+      until_true { connection.closed? }
+    end
+    serve(handler) do |server|
+      clients = Array.new(2) { server.connect }
+      clients.first.write("x")
+      until_true { busy && server.sockets.connections == 2 }
+      with_child(-> { words_of_child(server, busy) }) { |said| yield server, clients, said }
+    end
+  end
+
+  def words_of_child(server, connection)
+    [error_of(IOError) { server.sockets.listen(server.listener) }, server.sockets.connections,
+     error_of(IOError) { connection.write("y") }, server.sockets.closed?]
+  end
+
+  # Yields what the child has to say, while it lives on.
+  def with_child(words)
+    child, parent = UNIXSocket.pair
+    pid = fork do
+      parent.close
+      child.write("#{Marshal.dump(words.call)}end")
+      child.read(1)
+      exit!(0)
+    end
+    child.close
+    said = +""
+    said << parent.readpartial(4096) until said.end_with?("end")
+    yield Marshal.load(said) # rubocop:disable Security/MarshalLoad
+  ensure
+    parent.close
+    Process.wait(pid)
+  end
+end

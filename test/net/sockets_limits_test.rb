@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_program"
+
+# What the system allows is never enough: descriptors, fibers, memory.
+class SocketsLimitsTest < Minitest::Test
+  include Heddle::TestHelpers::SocketsCase
+
+  # Opens connections, and has each served as often as it is told to.
+  CLIENT = <<~'RUBY'
+    Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
+    $stdout.sync = true
+    port, count = ARGV.map(&:to_i)
+    # Several addresses: one alone has about 28,000 ports, some of which may be in use.
+    sockets = Array.new(count) { |i| TCPSocket.new("127.0.0.1", port, "127.0.0.#{2 + i % 4}") }
+    puts "open"
+    while $stdin.gets
+      sockets.each_slice(100) do |some|
+        some.each { |socket| socket.write("x") }
+        some.each { |socket| socket.readpartial(1) == "x" or abort "no answer" }
+      end
+      puts "served"
+    end
+  RUBY
+
+  def test_without_descriptors_accepting_rests_and_goes_on
+    Heddle::TestHelpers::SOCKET_SETS.each do |set|
+      Heddle::TestHelpers::SocketsProgram.run("SET" => set.to_s) do |program|
+        leave_descriptors(program, 5)
+        clients = Array.new(20) { program.connect }
+        clients.each { |client| client.write("x") }
+        program.ask_until("sockets.accept_failures", &:positive?)
+        before = program.ask("scheduler.statistics[:turns]")
+        sleep 0.3
+
+        assert_operator program.ask("scheduler.statistics[:turns]") - before, :<, 50, "it spins"
+        assert_equal 20, close_when_served(clients)
+        assert_equal 20, program.ask("sockets.accepted")
+      end
+    end
+  end
+
+  def test_ten_thousand_idle_connections_cost_no_fiber_and_little_memory
+    count = 10_000
+    skip "the limit of open files is #{Process.getrlimit(:NOFILE).last}" if Process.getrlimit(:NOFILE).last < 2 * count
+    Heddle::TestHelpers::SocketsProgram.run do |program|
+      program.ask("Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)")
+      before = program.memory
+      client = IO.popen([RbConfig.ruby, "-rsocket", "-e", CLIENT, program.port.to_s, count.to_s], "r+")
+
+      assert_equal "open\n", client.gets
+      each = [memory_of_each(program, count, before)]
+      client.puts
+
+      assert_equal "served\n", client.gets
+      each << memory_of_each(program, count, before)
+      puts "\nbytes of memory an idle connection: #{each.join(", once served ")}" if ENV["HEDDLE_FIGURES"]
+
+      assert_operator each.max, :<=, 1024 unless ENV["HEDDLE_SANITIZED"]
+    ensure
+      client&.close
+    end
+  end
+
+  def test_no_stack_for_a_fiber_delays_a_connection_and_harms_nobody
+    output, status = ruby(<<~'RUBY')
+      require "socket"
+      require "heddle/net/sockets"
+      scheduler = Heddle::Scheduler.new
+      Fiber.set_scheduler(scheduler)
+      listener = TCPServer.new("127.0.0.1", 0)
+      sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
+        connection.write(connection.read_partial(10))
+        connection.idle!
+      end
+      sockets.listen(listener)
+      Fiber.schedule do
+        client = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
+        used = File.read("/proc/self/status")[/VmSize:\s+(\d+)/, 1].to_i * 1024
+        Process.setrlimit(:AS, used + 50_000_000)
+        hogs = []
+        begin
+          loop { hogs << Fiber.new { Fiber.yield }.tap(&:resume) }
+        rescue FiberError
+          nil
+        end
+        client.write("x")
+        sleep 0.12
+        puts client.wait_readable(0) ? "served without a fiber" : "waiting"
+        hogs.each(&:resume)
+        puts client.readpartial(1)
+        sockets.close
+      end
+      scheduler.run
+    RUBY
+    skip "the limit of address space does not bound fibers here" if output.include?("served without")
+
+    assert_equal "waiting\nx\n", plain(output)
+    assert_predicate status, :success?
+  end
+
+  private
+
+  def leave_descriptors(program, count)
+    program.ask(<<~RUBY)
+      hogs = []
+      Process.setrlimit(:NOFILE, 64)
+      begin loop { hogs << File.open(File::NULL) }; rescue Errno::EMFILE then #{count}.times { hogs.pop.close }; end
+    RUBY
+  end
+
+  # How many were served.
+  def close_when_served(clients)
+    served = 0
+    until clients.empty?
+      readable, = IO.select(clients, nil, nil, 3)
+      return served unless readable
+
+      served += readable.count { |client| client.readpartial(1) == "x" }
+      readable.each(&:close)
+      clients -= readable
+    end
+    served
+  end
+
+  def memory_of_each(program, count, before)
+    program.ask_until("sockets.idle") { |idle| idle == count }
+
+    assert_operator program.ask("scheduler.fiber_count"), :<=, 10
+    (program.memory - before) / count
+  end
+end
