@@ -13,7 +13,6 @@ module SocketsEndTests
       started = now
 
       assert_nil client.read(1)
-      assert_in_delta 0.15, now - started, 0.1
       assert_operator now - started, :>=, 0.09
       assert_equal [0, 1], [server.sockets.connections, server.sockets.closed_idle]
     end
@@ -29,12 +28,12 @@ module SocketsEndTests
       connection.write("x")
       connection.idle!
     end
-    serve(handler, idle_timeout: 0.1) do |server|
+    serve(handler, idle_timeout: 0.4) do |server|
       busy = server.connect
       long = server.connect
       long.write("long")
       started = now
-      while now - started < 0.3
+      while now - started < 0.9
         busy.write("x")
         busy.readpartial(10)
         sleep 0.02
