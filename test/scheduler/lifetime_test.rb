@@ -142,7 +142,7 @@ class LifetimeTest < Minitest::Test
       end.join
     RUBY
     assert_predicate status, :success?, out
-    assert_equal %w[given\ up unwound false], out.lines(chomp: true), out
+    assert_equal ["given up", "unwound", "false"], out.lines(chomp: true), out
   end
 
   def test_a_child_may_end_the_parents_fibers
@@ -154,7 +154,7 @@ class LifetimeTest < Minitest::Test
         queued.resume
         GC.start
         sleep 0.001
-        exit! waiting.alive? || queued.alive? ? 1 : 0
+        exit!(waiting.alive? || queued.alive? ? 1 : 0)
       end
       Process.wait2(pid).last
     end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "socket"
+
+# C6, complaint 25: closing wakes who waits, and nobody else.
+class ClosedIOTest < Minitest::Test
+  include Scheduled
+
+  # fiber-scheduler trap 2: before Ruby 4.0 nothing tells the scheduler of a close.
+  def test_closing_an_io_fails_who_waits_for_it
+    scheduled do
+      reader, _writer = IO.pipe
+      error = nil
+      Fiber.schedule do
+        reader.read(1)
+      rescue IOError => e
+        error = e
+      end
+      reader.close
+      until_true { sleep(0.001) && error }
+
+      assert_match(/closed/, error.message)
+    end
+  end
+
+  def test_a_close_by_another_thread_fails_who_waits
+    scheduled do
+      reader, _writer = IO.pipe
+      error = nil
+      Fiber.schedule do
+        reader.wait_readable
+      rescue IOError => e
+        error = e
+      end
+      gate = Queue.new
+      Thread.new do
+        reader.close
+        gate.pop
+      end
+      until_true { sleep(0.01) && error }
+      gate << true
+    end
+  end
+
+  # C6: the number of a closed descriptor is given to another IO: its events are its own.
+  def test_a_reused_descriptor_wakes_only_its_new_owner
+    scheduled do
+      old, _old_writer = IO.pipe
+      number = old.fileno
+      outcome = nil
+      Fiber.schedule do
+        old.wait_readable
+        outcome = :woken
+      rescue IOError
+        outcome = :failed
+      end
+      old.close
+      reader, writer = IO.pipe
+      reader = [reader, writer].find { |io| io.fileno == number } || reader
+      skip "the kernel gave another number" unless reader.fileno == number
+      Fiber.schedule { writer << "x" }
+
+      assert_same reader, reader.wait_readable(10)
+      until_true { outcome }
+
+      assert_equal :failed, outcome
+    end
+  end
+
+  # Trap 13: a pending poll must not keep the socket open for its peer.
+  def test_the_peer_sees_the_end_of_a_socket_that_somebody_waits_for
+    scheduled do
+      left, right = UNIXSocket.pair
+      Fiber.schedule do
+        left.read(1)
+      rescue IOError
+        nil
+      end
+      left.close
+
+      assert_nil right.read(1)
+    end
+  end
+
+  def test_a_wait_that_was_cut_short_leaves_nothing_armed
+    scheduled do |scheduler|
+      reader, writer = IO.pipe
+      5.times do
+        fiber = Fiber.schedule do
+          reader.wait_readable
+        rescue IndexError
+          nil
+        end
+        fiber.raise(IndexError)
+      end
+
+      assert_equal 0, scheduler.statistics[:armed]
+      writer << "x"
+
+      assert_equal "x", reader.read(1)
+    end
+  end
+
+  def test_broken_pipe_and_reset_are_raised
+    scheduled do
+      reader, writer = IO.pipe
+      reader.close
+
+      assert_raises(Errno::EPIPE) { writer.write("x") }
+      left, right = UNIXSocket.pair
+      left.close
+
+      assert_raises(Errno::EPIPE) { right.write("x") }
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "socket"
+
+# Waiting for readiness: io_wait, IO.select, IO#timeout.
+class IOWaitTest < Minitest::Test
+  include Scheduled
+
+  BYTES = Random.new(1).bytes(1 << 20).freeze
+
+  def test_io_timeout_is_obeyed_in_each_kind_of_wait
+    scheduled do
+      reader, writer = IO.pipe
+      reader.timeout = 0.01
+      writer.timeout = 0.01
+
+      assert_raises(IO::TimeoutError) { reader.read(1) }
+      assert_raises(IO::TimeoutError) { reader.gets }
+      assert_raises(IO::TimeoutError) { writer.write(BYTES) }
+      server = TCPServer.new("127.0.0.1", 0)
+      server.timeout = 0.01
+
+      assert_raises(IO::TimeoutError) { server.accept }
+    end
+  end
+
+  def test_io_wait_returns_false_at_the_limit_and_the_ready_mask_before
+    scheduled do |scheduler|
+      reader, writer = IO.pipe
+
+      assert_same false, scheduler.io_wait(reader, IO::READABLE, 0.001)
+      writer << "x"
+
+      assert_equal IO::READABLE, scheduler.io_wait(reader, IO::READABLE, 1)
+      assert_equal IO::WRITABLE, scheduler.io_wait(writer, IO::WRITABLE, 1)
+      assert_same reader, reader.wait_readable(1)
+      assert_nil IO.pipe.first.wait_readable(0.001)
+    end
+  end
+
+  def test_two_fibers_wait_for_one_descriptor_in_both_directions
+    scheduled do
+      left, right = UNIXSocket.pair
+      written = false
+      Fiber.schedule do
+        left.write(BYTES)
+        written = true
+      end
+      heard = nil
+      Fiber.schedule { heard = left.readpartial(10) }
+
+      refute written
+      right.write("answer")
+      until_true { heard }
+
+      assert_equal BYTES, right.read(BYTES.bytesize)
+      until_true { written }
+
+      assert_equal "answer", heard
+    end
+  end
+
+  def test_select_tells_what_is_ready_of_each_list
+    scheduled do
+      reader, writer = IO.pipe
+      quiet, = IO.pipe
+
+      assert_nil IO.select([reader, quiet], nil, nil, 0)
+      assert_nil IO.select([reader, quiet], nil, nil, 0.001)
+      assert_equal [[], [writer], []], IO.select([reader], [writer], nil, 1)
+      Fiber.schedule do
+        sleep 0.001
+        writer << "x"
+      end
+
+      assert_equal [[reader], [], []], IO.select([quiet, reader], nil, nil, 10)
+      assert_raises(IOError) { IO.select([quiet.tap(&:close)]) }
+    end
+  end
+
+  def test_select_looks_at_the_writing_end_of_a_pipe_in_both_directions
+    ready = scheduled do
+      IO.popen("cat", "r+") do |both|
+        [IO.select(nil, [both], nil, 5), both].then { |lists, io| lists && lists[1] == [io] }
+      end
+    end
+    assert ready
+  end
+
+  def test_a_wake_up_meant_for_another_wait_does_not_end_one_for_io
+    scheduled do |scheduler|
+      reader, writer = IO.pipe
+      silent, silent_writer = IO.pipe
+      results = []
+      waiting = [Fiber.schedule { results << reader.read(1) }, Fiber.schedule { results << silent.wait_readable(0.02) }]
+      waiting.each { |fiber| scheduler.unblock(nil, fiber) }
+      3.times { scheduler.yield }
+      assert_empty results
+      until_true { results == [nil] }
+      writer << "a"
+      until_true { results.size == 2 }
+      assert_equal [nil, "a"], results
+      silent_writer.close
+    end
+  end
+
+  def test_select_knows_what_ruby_has_buffered
+    scheduled do
+      reader, writer = IO.pipe
+      writer << "one\ntwo\n"
+      reader.gets
+
+      assert_equal [[reader], [], []], IO.select([reader], nil, nil, 10)
+    end
+  end
+
+  # D3: more descriptors than select(2)'s FD_SETSIZE.
+  def test_more_descriptors_than_select_was_made_for
+    limit = Process.getrlimit(:NOFILE).first
+    skip "ulimit -n is #{limit}" if limit < 2_500
+    scheduled do
+      pairs = Array.new(1_100) { UNIXSocket.pair }
+      heard = 0
+      lefts, rights = pairs.transpose
+      lefts.each do |left|
+        Fiber.schedule do
+          left.read(1)
+          heard += 1
+        end
+      end
+      rights.each { |right| right << "x" }
+      until_true { heard == pairs.size }
+      pairs.flatten.each(&:close)
+    end
+  end
+end

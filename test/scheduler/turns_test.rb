@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+
+# A13: everybody who is ready gets one turn before anybody gets two; who waits on somebody's behalf.
+class TurnsTest < Minitest::Test
+  include Scheduled
+
+  # Counts the turns that another fiber gets while the block waits.
+  def turns_while
+    turns = 0
+    done = false
+    Fiber.schedule do
+      until done
+        turns += 1
+        Fiber.scheduler.yield
+      end
+    end
+    yield
+    done = true
+    turns
+  end
+
+  # A13: who becomes ready during a turn runs in the next one.
+  def test_each_ready_fiber_runs_once_a_turn
+    order = []
+    scheduled do |scheduler|
+      3.times do |i|
+        scheduler.spawn(lambda do
+          3.times do
+            order << i
+            scheduler.yield
+          end
+        end)
+      end
+    end
+
+    assert_equal [0, 1, 2] * 3, order
+  end
+
+  def test_a_spent_fiber_runs_after_all_of_its_turn
+    order = []
+    scheduled do |scheduler|
+      scheduler.spawn(lambda do
+        scheduler.yield_spent
+        order << :spent
+      end)
+      2.times { scheduler.spawn(-> { order << :ready }) }
+    end
+
+    assert_equal %i[ready ready spent], order
+  end
+
+  def test_only_one_spent_fiber_runs_a_turn
+    turns = []
+    scheduled do |scheduler|
+      3.times do
+        Fiber.schedule do
+          scheduler.yield_spent
+          turns << scheduler.statistics[:turns]
+        end
+      end
+    end
+
+    assert_equal turns.uniq, turns
+  end
+
+  def test_a_wait_in_a_nested_fiber_and_in_an_enumerator
+    result = scheduled do
+      numbers = Enumerator.new do |yielder|
+        3.times do |i|
+          sleep 0.001
+          yielder << i
+        end
+      end
+      nested = Fiber.new do
+        sleep 0.001
+        Fiber.yield :half
+        sleep 0.001
+        :whole
+      end
+      [numbers.next, nested.resume, numbers.next, nested.resume, numbers.next]
+    end
+
+    assert_equal [0, :half, 1, :whole, 2], result
+  end
+
+  def test_a_fiber_of_the_programs_own_waits_outside_of_any_scheduled_one
+    in_thread do
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      ran = []
+      Fiber.schedule do
+        sleep 0.001
+        ran << :scheduled
+      end
+      value = Fiber.new(blocking: false) do
+        sleep 0.01
+        ran << :own
+        :value
+      end.resume
+
+      assert_equal :value, value
+      assert_equal %i[scheduled own], ran
+    end
+  end
+
+  def test_others_run_while_one_waits
+    scheduled { assert_operator turns_while { sleep 0.01 }, :>, 1 }
+  end
+end
