@@ -51,6 +51,8 @@ class TestRunner
   # @param files [Array<String>] relative to the root
   # @param commands [Hash{String => Array<String>}] programs that end with a closing line of their own, by title
   def run(files, commands: {})
+    # A background job of a shell ignores these, and so would every program that it starts: tests of Ctrl-C would hang.
+    %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
     alone, together = plan(files).partition { |process| marked?(process.file, "alone") }
     together.concat(commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
     Dir.mktmpdir("heddle-test") do |folder|

@@ -89,6 +89,15 @@ class TestRunnerTest < Minitest::Test
     assert_equal "1 passed, 1 failed, 0 skipped", lines.last
   end
 
+  def test_a_test_can_be_interrupted_even_under_a_shell_that_ignores_it
+    write_test "test/a_test.rb", 'def test_one = assert_raises(Interrupt) { Process.kill(:INT, Process.pid); sleep 5 }'
+    before = trap(:INT, "IGNORE")
+
+    assert run_files("test/a_test.rb").close(ci: false), @out.string
+  ensure
+    trap(:INT, before)
+  end
+
   def test_names_choose_tests
     write_test "test/a_test.rb", "def test_one = pass", "def test_two = pass"
 
