@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Best first: the order in which Heddle::Selector.best tries them. docs/selectors.md has the figures behind it. */
+/* Best first: the order in which Heddle::Selector.best tries them. docs/platforms.md has the figures behind it. */
 const heddle_selector_operations *const heddle_selectors[] = {
 #ifdef __linux__
     &heddle_io_uring_operations,
