@@ -30,11 +30,6 @@ static bool is_exception(VALUE error)
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
 }
 
-static VALUE transfer(VALUE fiber)
-{
-    return rb_fiber_transfer(fiber, 0, NULL);
-}
-
 /* A fiber that it left by Fiber#transfer may wait in its name still. */
 static void give_away_parks(heddle_fiber *fiber)
 {
@@ -102,7 +97,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber)
         forget(fiber);
     if (fiber && loop->stranded && !state)
-        transfer(loop->fiber); /* not to the root fiber, where Ruby goes when a fiber ends; never comes back */
+        heddle_fiber_transfer(loop->fiber); /* not to the root fiber, as when a fiber ends; never comes back */
     if (state)
         rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby hands them to the fiber that runs the loop */
     return Qnil;
@@ -186,7 +181,7 @@ static void refuse(heddle_fiber *fiber, VALUE error)
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
     int state = 0;
-    rb_protect(transfer, fiber, &state);
+    rb_protect(heddle_fiber_transfer, fiber, &state);
     if (!state)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);

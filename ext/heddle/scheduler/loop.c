@@ -301,11 +301,6 @@ int heddle_loop_submit(heddle_loop *loop, heddle_waiter *waiter, const heddle_op
 
 /* -- a turn ------------------------------------------------------------------------------------------------------ */
 
-static VALUE transfer(VALUE fiber)
-{
-    return rb_fiber_transfer(fiber, 0, NULL);
-}
-
 /* The first switch to a fiber fails where there is no stack for it. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
@@ -328,7 +323,7 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
     heddle_park_leave(entry);
     loop->arriving = NULL;
     VALUE before = rb_errinfo(); /* the program may be on its way out */
-    rb_protect(transfer, entry->fiber, &state);
+    rb_protect(heddle_fiber_transfer, entry->fiber, &state);
     if (state && !heddle_is_fiber_error(rb_errinfo()))
         rb_jump_tag(state);
     rb_set_errinfo(before);
@@ -346,7 +341,7 @@ static void dispatch(heddle_loop *loop, uint64_t token)
     loop->arriving = park;
     loop->switches++;
     if (park != &park->owner->entry)
-        transfer(park->fiber);
+        heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
         dispatch_put_back(loop, park);
     else

@@ -176,6 +176,11 @@ heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber);
 void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* It could not be switched to for the first time: tells the scheduler, forgets it. */
 void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error);
+/* rb_fiber_transfer without arguments, in the form that rb_protect takes. */
+static inline VALUE heddle_fiber_transfer(VALUE fiber)
+{
+    return rb_fiber_transfer(fiber, 0, NULL);
+}
 bool heddle_is_fiber_error(VALUE error);
 /* It was killed before it ran: tells the scheduler, forgets it. */
 void heddle_fiber_killed(heddle_fiber *fiber);

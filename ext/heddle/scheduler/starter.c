@@ -1,10 +1,5 @@
 #include "scheduler/starter.h"
 
-static VALUE transfer(VALUE fiber)
-{
-    return rb_fiber_transfer(fiber, 0, NULL);
-}
-
 /* Comes back from a switch that succeeded only to make the next one. */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {
@@ -15,7 +10,7 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
             rb_fiber_transfer(loop->start_home, 0, NULL);
             continue;
         }
-        rb_protect(transfer, loop->starting, &state);
+        rb_protect(heddle_fiber_transfer, loop->starting, &state);
         if (state) {
             loop->start_error = rb_errinfo();
             rb_set_errinfo(Qnil);
