@@ -7,6 +7,7 @@
  */
 
 #include "http/message.h"
+#include "http/status.h"
 
 /* Bytes that are being put together. What does not fit is counted and not written: `used` > `room` then. */
 typedef struct {
@@ -34,7 +35,7 @@ typedef struct {
     int64_t told_length;      /* what the application's content-length says, or -1 */
     bool told_close, told_chunked, told_upgrade, told_date; /* what else its fields say */
 
-    heddle_framing framing;   /* set by heddle_answer_end */
+    heddle_framing framing;   /* set by heddle_answer_end, and `length` with it: of the content that follows, or -1 */
 } heddle_answer;
 
 /* Starts one: the status line. */
@@ -53,19 +54,19 @@ typedef enum {
 heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
                                         const char *value, size_t value_size);
 
-/*
- * A name that was checked before and is neither one of those that are taken nor `date`, in lower case; the value is
- * checked.
- */
+/* A name for which heddle_answer_plain_name was true, in lower case; the value is checked. */
 heddle_field_result heddle_answer_known_field(heddle_answer *answer, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size);
 
-/* Is it one that heddle_answer_field would write, after whatever checks, whatever the value (not taken, not date)? */
+/* Is it a token, and one that means nothing to the server: not taken, nor `date` or `upgrade`? */
 bool heddle_answer_plain_name(const char *name, size_t name_size);
+
+/* Whether it has no CR, LF or NUL (RFC 9110, 5.5). */
+bool heddle_answer_value_allowed(const char *value, size_t size);
 
 /*
  * Date unless the application told one, framing, connection, the empty line; decides framing and keep_alive. `date`:
- * the whole line.
+ * the whole line. `protocol`: what a 101 upgrades to, unless a field of the application has said it.
  */
 void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);
@@ -75,9 +76,6 @@ size_t heddle_chunk_head(char *out, size_t size);
 
 /* An IMF-fixdate field line, "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n": 37 bytes and a NUL. */
 void heddle_date_line(char *out, int64_t seconds);
-
-/* "OK"; empty for a status that nobody has registered. */
-const char *heddle_status_phrase(int status);
 
 /* The whole answer to what is refused: a sentence for a person, connection: close. */
 void heddle_refusal_answer(const heddle_refusal *refusal, heddle_buffer *out, const char *date, size_t date_size,

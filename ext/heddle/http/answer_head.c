@@ -1,0 +1,489 @@
+#include "http/answer_head.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define PUT(out, text) put(out, text, sizeof(text) - 1)
+
+static inline void put(heddle_buffer *out, const char *bytes, size_t size)
+{
+    size_t used = out->used;
+    if (used <= out->room && size <= out->room - used)
+        memcpy(out->bytes + used, bytes, size);
+    out->used = used + size;
+}
+
+static void put_number(heddle_buffer *out, int64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    put(out, digits + at, sizeof(digits) - at);
+}
+
+/* -- names (RFC 9110, 5.1 and 5.6.2) ----------------------------------------------------------------------------- */
+
+/* Bytes of a token, in lower case; 0 for the others. */
+static const char token_bytes[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, '!', 0, '#', '$', '%', '&', '\'', 0, 0, '*', '+', 0, '-', '.', 0,
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 0, 0, 0, 0, 0, 0,
+    0, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, 0, 0, '^', '_',
+    '`', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
+    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, '|', 0, '~', 0,
+};
+
+/* Empty ones are no tokens. */
+static bool lower_token(char *lower, const char *name, size_t size)
+{
+    bool good = size > 0;
+    for (size_t i = 0; i < size; i++) {
+        char byte = token_bytes[(unsigned char)name[i]];
+        lower[i] = byte;
+        good &= byte != 0;
+    }
+    return good;
+}
+
+static bool is_token(const char *name, size_t size)
+{
+    bool good = size > 0;
+    for (size_t i = 0; i < size; i++)
+        good &= token_bytes[(unsigned char)name[i]] != 0;
+    return good;
+}
+
+/* -- values (RFC 9110, 5.5) -------------------------------------------------------------------------------------- */
+
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static inline uint64_t zero_bytes(uint64_t word)
+{
+    return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
+}
+
+static inline bool word_forbidden(uint64_t word)
+{
+    return (zero_bytes(word) | zero_bytes(word ^ EACH_BYTE('\r')) | zero_bytes(word ^ EACH_BYTE('\n'))) != 0;
+}
+
+static inline uint64_t load_word(const char *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+static inline uint64_t load_half(const char *bytes)
+{
+    uint32_t half;
+    memcpy(&half, bytes, sizeof(half));
+    return half;
+}
+
+static inline bool byte_forbidden(char byte)
+{
+    return byte == '\r' || byte == '\n' || byte == 0;
+}
+
+/* The last words overlap those before them, so that no byte is looked at alone. */
+static inline bool value_forbidden(const char *value, size_t size)
+{
+    if (size < 4)
+        return size && (byte_forbidden(value[0]) || byte_forbidden(value[size / 2]) || byte_forbidden(value[size - 1]));
+    if (size < 8)
+        return word_forbidden(load_half(value) | load_half(value + size - 4) << 32);
+#ifdef __SSE2__
+    if (size >= 16) {
+        const __m128i cr = _mm_set1_epi8('\r'), lf = _mm_set1_epi8('\n'), nul = _mm_setzero_si128();
+        size_t at = 0;
+        for (;;) {
+            __m128i piece = _mm_loadu_si128((const __m128i *)(value + at));
+            __m128i found = _mm_or_si128(_mm_cmpeq_epi8(piece, cr), _mm_cmpeq_epi8(piece, lf));
+            if (_mm_movemask_epi8(_mm_or_si128(found, _mm_cmpeq_epi8(piece, nul))))
+                return true;
+            if (at == size - 16)
+                return false;
+            at = at + 32 <= size ? at + 16 : size - 16;
+        }
+    }
+#endif
+    for (size_t at = 0; at + 8 < size; at += 8) {
+        if (word_forbidden(load_word(value + at)))
+            return true;
+    }
+    return word_forbidden(load_word(value + size - 8));
+}
+
+bool heddle_answer_value_allowed(const char *value, size_t size)
+{
+    return !value_forbidden(value, size);
+}
+
+/* -- lists (RFC 9110, 5.6.1) ------------------------------------------------------------------------------------- */
+
+static inline bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static inline char lower(char byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+}
+
+typedef struct {
+    const char *at, *end;
+    const char *element;
+    size_t size; /* of the element */
+} list;
+
+/* Empty elements are skipped. */
+static bool next_element(list *list)
+{
+    while (list->at < list->end) {
+        const char *start = list->at, *comma = memchr(start, ',', (size_t)(list->end - start));
+        const char *end = comma ? comma : list->end;
+        list->at = comma ? comma + 1 : list->end;
+        while (start < end && is_blank(*start))
+            start++;
+        while (end > start && is_blank(end[-1]))
+            end--;
+        list->element = start;
+        list->size = (size_t)(end - start);
+        if (list->size)
+            return true;
+    }
+    return false;
+}
+
+static bool element_is(const list *list, const char *word)
+{
+    size_t size = strlen(word);
+    if (list->size != size)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        if (lower(list->element[i]) != word[i])
+            return false;
+    }
+    return true;
+}
+
+/* -- fields that are taken --------------------------------------------------------------------------------------- */
+
+static heddle_field_result take_length(heddle_answer *answer, const char *value, size_t size)
+{
+    int64_t length = 0;
+    if (size == 0)
+        return HEDDLE_BAD_LENGTH;
+    for (size_t i = 0; i < size; i++) {
+        if (value[i] < '0' || value[i] > '9' || __builtin_mul_overflow(length, 10, &length) ||
+            __builtin_add_overflow(length, value[i] - '0', &length))
+            return HEDDLE_BAD_LENGTH;
+    }
+    if (answer->told_length >= 0 && answer->told_length != length)
+        return HEDDLE_BAD_LENGTH;
+    answer->told_length = length;
+    return HEDDLE_FIELD_TAKEN;
+}
+
+/* Chunked once is what the server takes off again, identity is nothing; no coding at all is no list of codings. */
+static heddle_field_result take_coding(heddle_answer *answer, const char *value, size_t size)
+{
+    list codings = {.at = value, .end = value + size};
+    if (!next_element(&codings))
+        return HEDDLE_BAD_CODING;
+    bool chunked = element_is(&codings, "chunked");
+    if (!chunked && !element_is(&codings, "identity"))
+        return HEDDLE_BAD_CODING;
+    if (next_element(&codings) || (chunked && answer->told_chunked))
+        return HEDDLE_BAD_CODING;
+    answer->told_chunked |= chunked;
+    return HEDDLE_FIELD_TAKEN;
+}
+
+/* `upgrade` is said by whoever writes the field Upgrade, and that is here. */
+static heddle_field_result take_connection(heddle_answer *answer, const char *value, size_t size)
+{
+    if (value_forbidden(value, size))
+        return HEDDLE_BAD_VALUE;
+    list options = {.at = value, .end = value + size};
+    while (next_element(&options))
+        answer->told_close |= element_is(&options, "close");
+    return HEDDLE_FIELD_TAKEN;
+}
+
+/* What the server itself has to do with a field. */
+typedef enum {
+    PLAIN,
+    DATE,
+    UPGRADE,
+    LENGTH,
+    CODING,
+    CONNECTION,
+    IGNORED,
+} part;
+
+enum { LONGEST_PART = sizeof("transfer-encoding") - 1 };
+
+#define IS(word) (memcmp(name, word, sizeof(word) - 1) == 0)
+
+/* `name` is in lower case. */
+static part part_of(const char *name, size_t size)
+{
+    switch (size) {
+    case 4:
+        return IS("date") ? DATE : PLAIN;
+    case 6:
+        return IS("status") ? IGNORED : PLAIN;
+    case 7:
+        return IS("upgrade") ? UPGRADE : PLAIN;
+    case 10:
+        return IS("connection") ? CONNECTION : IS("keep-alive") ? IGNORED : PLAIN;
+    case 14:
+        return IS("content-length") ? LENGTH : PLAIN;
+    case 16:
+        return IS("proxy-connection") ? IGNORED : PLAIN;
+    case 17:
+        return IS("transfer-encoding") ? CODING : PLAIN;
+    default:
+        return PLAIN;
+    }
+}
+
+/* Is it for the server's eyes (the Rack specification, "The Headers")? */
+static bool is_internal(const char *name, size_t size)
+{
+    return size >= 5 && IS("rack.");
+}
+
+/* -- the head ---------------------------------------------------------------------------------------------------- */
+
+void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out)
+{
+    assert(answer->status >= 100 && answer->status <= 999);
+    answer->told_length = -1;
+    answer->told_close = answer->told_chunked = answer->told_upgrade = answer->told_date = false;
+    char room[HEDDLE_STATUS_LINE_ROOM];
+    size_t size;
+    const char *line = heddle_status_line(answer->status, &size, room);
+    put(out, line, size);
+}
+
+static inline heddle_field_result write_field(heddle_buffer *out, const char *name, size_t name_size,
+                                              const char *value, size_t value_size)
+{
+    if (value_forbidden(value, value_size))
+        return HEDDLE_BAD_VALUE;
+    size_t used = out->used, size = name_size + value_size + 4;
+    if (used <= out->room && size <= out->room - used) {
+        char *at = out->bytes + used;
+        memcpy(at, name, name_size);
+        at += name_size;
+        memcpy(at, ": ", 2);
+        memcpy(at + 2, value, value_size);
+        memcpy(at + 2 + value_size, "\r\n", 2);
+    }
+    out->used = used + size;
+    return HEDDLE_FIELD_WRITTEN;
+}
+
+static heddle_field_result short_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
+                                       const char *value, size_t value_size)
+{
+    heddle_field_result result;
+    switch (part_of(name, name_size)) {
+    case LENGTH:
+        return take_length(answer, value, value_size);
+    case CODING:
+        return take_coding(answer, value, value_size);
+    case CONNECTION:
+        return take_connection(answer, value, value_size);
+    case IGNORED:
+        return HEDDLE_FIELD_TAKEN;
+    case DATE:
+        result = write_field(out, name, name_size, value, value_size);
+        answer->told_date |= result == HEDDLE_FIELD_WRITTEN;
+        return result;
+    case UPGRADE:
+        result = write_field(out, name, name_size, value, value_size);
+        answer->told_upgrade |= result == HEDDLE_FIELD_WRITTEN;
+        return result;
+    default:
+        return write_field(out, name, name_size, value, value_size);
+    }
+}
+
+heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
+                                        const char *value, size_t value_size)
+{
+    if (is_internal(name, name_size))
+        return HEDDLE_FIELD_TAKEN;
+    if (name_size <= LONGEST_PART) {
+        char lowered[LONGEST_PART];
+        if (!lower_token(lowered, name, name_size))
+            return HEDDLE_BAD_NAME;
+        return short_field(answer, out, lowered, name_size, value, value_size);
+    }
+    if (!is_token(name, name_size))
+        return HEDDLE_BAD_NAME;
+    size_t start = out->used;
+    heddle_field_result result = write_field(out, name, name_size, value, value_size);
+    if (result == HEDDLE_FIELD_WRITTEN && out->used <= out->room)
+        lower_token(out->bytes + start, name, name_size);
+    return result;
+}
+
+heddle_field_result heddle_answer_known_field(heddle_answer *answer, heddle_buffer *out, const char *name,
+                                              size_t name_size, const char *value, size_t value_size)
+{
+    (void)answer;
+    return write_field(out, name, name_size, value, value_size);
+}
+
+bool heddle_answer_plain_name(const char *name, size_t name_size)
+{
+    if (is_internal(name, name_size))
+        return false;
+    if (name_size > LONGEST_PART)
+        return is_token(name, name_size);
+    char lowered[LONGEST_PART];
+    return lower_token(lowered, name, name_size) && part_of(lowered, name_size) == PLAIN;
+}
+
+/* Whether the connection is a tunnel from here on (RFC 9110, 9.3.6). */
+static bool is_tunnel(const heddle_answer *answer)
+{
+    return answer->request == HEDDLE_CONNECT && answer->status < 300;
+}
+
+/* RFC 9110, 6.4.1 */
+static bool is_bodiless(int status)
+{
+    return status == 204 || status == 304 || status < 200;
+}
+
+static heddle_framing framing_of(const heddle_answer *answer, int64_t length)
+{
+    if (answer->status == 101 || is_tunnel(answer))
+        return HEDDLE_CONTENT_RAW;
+    if (answer->request == HEDDLE_HEAD || answer->status == 205 || is_bodiless(answer->status))
+        return HEDDLE_NO_CONTENT;
+    if (length >= 0 && !answer->told_chunked)
+        return HEDDLE_CONTENT_BY_LENGTH;
+    return answer->minor == 1 && !answer->until_close ? HEDDLE_CONTENT_CHUNKED : HEDDLE_CONTENT_UNTIL_CLOSE;
+}
+
+static void put_length(heddle_buffer *out, int64_t length)
+{
+    PUT(out, "content-length: ");
+    put_number(out, length);
+    PUT(out, "\r\n");
+}
+
+/* RFC 9112, 6.1 and 6.2; RFC 9110, 8.6 and 15.3.6 */
+static void put_framing(heddle_answer *answer, heddle_buffer *out)
+{
+    int64_t length = answer->length >= 0 ? answer->length : answer->told_length;
+    answer->framing = framing_of(answer, length);
+    answer->length = -1;
+    switch (answer->framing) {
+    case HEDDLE_CONTENT_BY_LENGTH:
+        answer->length = length;
+        put_length(out, length);
+        break;
+    case HEDDLE_CONTENT_CHUNKED:
+        PUT(out, "transfer-encoding: chunked\r\n");
+        break;
+    case HEDDLE_CONTENT_UNTIL_CLOSE:
+        /* The application writes to the socket itself, in the coding that it has named. */
+        if (answer->told_chunked && answer->minor == 1)
+            PUT(out, "transfer-encoding: chunked\r\n");
+        break;
+    case HEDDLE_NO_CONTENT:
+        /* HEAD is told what GET would get; of the statuses without content 205 alone may say so. */
+        answer->length = 0;
+        if (answer->status == 205)
+            put_length(out, 0);
+        else if (length >= 0 && !is_bodiless(answer->status) && !answer->told_chunked)
+            put_length(out, length);
+        break;
+    case HEDDLE_CONTENT_RAW:
+        break;
+    }
+}
+
+/* RFC 9112, 9.3 and 9.6; RFC 9110, 7.8 */
+static void put_connection(heddle_answer *answer, heddle_buffer *out)
+{
+    if (answer->status == 101 || answer->told_upgrade)
+        PUT(out, "connection: upgrade\r\n");
+    if (answer->framing == HEDDLE_CONTENT_RAW)
+        return;
+    if (!answer->keep_alive)
+        PUT(out, "connection: close\r\n");
+    else if (answer->minor == 0)
+        PUT(out, "connection: keep-alive\r\n");
+}
+
+void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
+                       const char *protocol, size_t protocol_size)
+{
+    if (!answer->told_date)
+        put(out, date, date_size);
+    if (protocol_size && !answer->told_upgrade)
+        short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
+    put_framing(answer, out);
+    if (answer->told_close || answer->until_close || answer->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
+        answer->framing == HEDDLE_CONTENT_RAW)
+        answer->keep_alive = false;
+    put_connection(answer, out);
+    PUT(out, "\r\n");
+}
+
+/* -- chunks and refusals ------------------------------------------------------------------------------------------ */
+
+size_t heddle_chunk_head(char *out, size_t size)
+{
+    int digits = 1;
+    while (digits < 16 && (uint64_t)size >> (4 * digits))
+        digits++;
+    for (int i = digits - 1; i >= 0; i--) {
+        out[i] = "0123456789abcdef"[size & 15];
+        size >>= 4;
+    }
+    memcpy(out + digits, "\r\n", 2);
+    return (size_t)digits + 2;
+}
+
+void heddle_refusal_answer(const heddle_refusal *refusal, heddle_buffer *out, const char *date, size_t date_size,
+                           bool content, const char *more_fields)
+{
+    char room[HEDDLE_STATUS_LINE_ROOM];
+    size_t size;
+    const char *line = heddle_status_line(refusal->status, &size, room), *phrase = heddle_status_phrase(refusal->status);
+    char text[sizeof(refusal->reason) + 64];
+    int text_size = snprintf(text, sizeof(text), "%d %s: %s.\n", refusal->status, *phrase ? phrase : "Error",
+                             refusal->reason);
+    assert(text_size > 0 && (size_t)text_size < sizeof(text));
+
+    put(out, line, size);
+    put(out, date, date_size);
+    PUT(out, "content-type: text/plain; charset=utf-8\r\n");
+    put_length(out, text_size);
+    if (more_fields)
+        put(out, more_fields, strlen(more_fields));
+    PUT(out, "connection: close\r\n\r\n");
+    if (content)
+        put(out, text, (size_t)text_size);
+}

@@ -1,0 +1,215 @@
+/* sources: http/answer_head.c http/date_line.c http/status.c */
+#include "check.h"
+#include "http/answer_head.h"
+
+#include <ctype.h>
+
+/*
+ * What the rules say about answers is checked through Ruby, in test/http/h1/answer_rules_test.rb; here is what is out
+ * of its reach: memory that is too small, every byte at every place, every date.
+ */
+
+enum { ROOM = 2048 };
+
+static char memory[ROOM];
+
+static heddle_buffer empty(void)
+{
+    return (heddle_buffer){.bytes = memory, .used = 0, .room = sizeof(memory)};
+}
+
+static heddle_answer answer_with(int status)
+{
+    return (heddle_answer){.request = HEDDLE_GET, .minor = 1, .status = status, .keep_alive = true, .length = -1};
+}
+
+static void check_text(const char *expected, const heddle_buffer *out)
+{
+    if (out->used != strlen(expected) || memcmp(expected, out->bytes, out->used) != 0) {
+        printf("    not %s but %.*s\n", expected, (int)out->used, out->bytes);
+        fflush(stdout);
+        _exit(1);
+    }
+}
+
+static const char date[] = "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
+
+static void write_whole(heddle_buffer *out)
+{
+    heddle_answer answer = answer_with(426);
+    heddle_answer_begin(&answer, out);
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "Upgrade", 7, "x", 1));
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_known_field(&answer, out, "x", 1, "", 0));
+    CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_answer_field(&answer, out, "Connection", 10, "x, Close", 8));
+    CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_answer_field(&answer, out, "Content-Length", 14, "9223372036854775807", 19));
+    heddle_answer_end(&answer, out, date, sizeof(date) - 1, NULL, 0);
+    CHECK_EQUAL(HEDDLE_CONTENT_BY_LENGTH, answer.framing);
+    CHECK_EQUAL(INT64_MAX, answer.length);
+    CHECK(!answer.keep_alive);
+}
+
+static void a_buffer_that_is_too_small_says_how_much_it_takes(void)
+{
+    heddle_buffer whole = empty();
+    write_whole(&whole);
+    check_text("HTTP/1.1 426 Upgrade Required\r\nx-longer-than-all-that-are-taken: a\r\nupgrade: x\r\nx: \r\n"
+               "date: Thu, 01 Jan 1970 00:00:00 GMT\r\ncontent-length: 9223372036854775807\r\n"
+               "connection: upgrade\r\nconnection: close\r\n\r\n", &whole);
+    heddle_buffer none = {0};
+    write_whole(&none);
+    CHECK_EQUAL(whole.used, none.used);
+    for (size_t room = 0; room < whole.used; room++) {
+        char *exact = malloc(room + 1);
+        exact[room] = 42;
+        heddle_buffer small = {.bytes = exact, .room = room};
+        write_whole(&small);
+        CHECK_EQUAL(whole.used, small.used);
+        CHECK_EQUAL(42, exact[room]);
+        free(exact);
+    }
+}
+
+static void refused_fields_leave_nothing_behind(void)
+{
+    heddle_buffer out = empty();
+    heddle_answer answer = answer_with(200);
+    heddle_answer_begin(&answer, &out);
+    size_t used = out.used;
+    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_answer_field(&answer, &out, "date", 4, "\n", 1));
+    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_answer_field(&answer, &out, "upgrade", 7, "x\r\ny", 4));
+    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_answer_field(&answer, &out, "connection", 10, "close\n", 6));
+    CHECK_EQUAL(HEDDLE_BAD_NAME, heddle_answer_field(&answer, &out, "", 0, "x", 1));
+    CHECK_EQUAL(HEDDLE_BAD_NAME, heddle_answer_field(&answer, &out, "x-longer-than-all-that-are:taken", 32, "x", 1));
+    CHECK_EQUAL(HEDDLE_BAD_LENGTH, heddle_answer_field(&answer, &out, "content-length", 14, "9223372036854775808", 19));
+    CHECK_EQUAL(HEDDLE_BAD_CODING, heddle_answer_field(&answer, &out, "transfer-encoding", 17, "chunked, chunked", 16));
+    CHECK_EQUAL(used, out.used);
+    CHECK(!answer.told_date && !answer.told_upgrade && !answer.told_close && !answer.told_chunked);
+    CHECK_EQUAL(-1, answer.told_length);
+}
+
+static void every_byte_is_found_at_every_place_of_a_value(void)
+{
+    for (size_t size = 1; size < 80; size++) {
+        char *value = malloc(size); /* so that a sanitizer sees what is read beyond */
+        for (size_t at = 0; at < size; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                memset(value, 0x0B, size); /* one bit away from LF, and near CR */
+                value[at] = (char)byte;
+                CHECK_EQUAL(byte != '\r' && byte != '\n' && byte != 0, heddle_answer_value_allowed(value, size));
+            }
+        }
+        free(value);
+    }
+    CHECK(heddle_answer_value_allowed(NULL, 0));
+}
+
+static void every_byte_of_a_name_is_a_tokens(void)
+{
+    for (size_t size = 1; size < 24; size++) {
+        for (int byte = 0; byte < 256; byte++) {
+            char name[24];
+            memset(name, 'x', size);
+            name[size - 1] = (char)byte;
+            bool good = byte && byte < 128 && (isalnum(byte) || strchr("!#$%&'*+-.^_`|~", byte));
+            heddle_buffer out = empty();
+            heddle_answer answer = answer_with(200);
+            heddle_field_result result = heddle_answer_field(&answer, &out, name, size, "v", 1);
+            CHECK_EQUAL(good ? HEDDLE_FIELD_WRITTEN : HEDDLE_BAD_NAME, result);
+            CHECK_EQUAL(good, heddle_answer_plain_name(name, size));
+            if (good)
+                CHECK_EQUAL(tolower(byte), memory[size - 1]);
+        }
+    }
+}
+
+static void plain_names_mean_nothing_to_the_server(void)
+{
+    static const char *const meaning[] = {
+        "date", "status", "upgrade", "connection", "keep-alive", "content-length", "proxy-connection",
+        "transfer-encoding", "Transfer-Encoding", "rack.hijack", "rack.", "", "a b",
+    };
+    static const char *const plain[] = {"dates", "etag", "rack", "content-type", "X-Frame-Options", "cache-control"};
+    for (size_t i = 0; i < sizeof(meaning) / sizeof(*meaning); i++)
+        CHECK(!heddle_answer_plain_name(meaning[i], strlen(meaning[i])));
+    for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+        CHECK(heddle_answer_plain_name(plain[i], strlen(plain[i])));
+}
+
+static void dates_are_right_for_ten_thousand_years(void)
+{
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    for (int64_t day = -719528; day <= 2932896; day++) {
+        time_t seconds = (time_t)(day * 86400 + (day * 7919 % 86400 + 86400) % 86400);
+        struct tm tm;
+        gmtime_r(&seconds, &tm);
+        char expected[64], line[38];
+        snprintf(expected, sizeof(expected), "date: %s, %02d %s %04d %02d:%02d:%02d GMT\r\n", days[tm.tm_wday],
+                 tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+        heddle_date_line(line, seconds);
+        if (strcmp(expected, line) != 0) {
+            printf("    not %s but %s", expected, line);
+            CHECK(false);
+        }
+    }
+    char line[38];
+    heddle_date_line(line, 784111777);
+    CHECK_EQUAL(0, strcmp("date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", line));
+    heddle_date_line(line, INT64_MAX);
+    CHECK_EQUAL(0, strcmp("date: Fri, 31 Dec 9999 23:59:59 GMT\r\n", line));
+    heddle_date_line(line, INT64_MIN);
+    CHECK_EQUAL(0, strcmp("date: Sat, 01 Jan 0000 00:00:00 GMT\r\n", line));
+}
+
+static void chunk_heads_are_the_size_in_hexadecimal(void)
+{
+    for (int bit = 0; bit < 64; bit++) {
+        for (int more = -1; more <= 1; more++) {
+            size_t size = ((size_t)1 << bit) + (size_t)more;
+            char expected[32], head[18];
+            int length = snprintf(expected, sizeof(expected), "%zx\r\n", size);
+            CHECK_EQUAL(length, heddle_chunk_head(head, size));
+            CHECK_EQUAL(0, memcmp(expected, head, (size_t)length));
+        }
+    }
+}
+
+static void refusals_are_whole_answers(void)
+{
+    heddle_refusal refusal = {.status = 503, .reason = "too much is asked at once"};
+    heddle_buffer out = empty();
+    heddle_refusal_answer(&refusal, &out, date, sizeof(date) - 1, true, "retry-after: 1\r\n");
+    check_text("HTTP/1.1 503 Service Unavailable\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+               "content-type: text/plain; charset=utf-8\r\ncontent-length: 52\r\nretry-after: 1\r\n"
+               "connection: close\r\n\r\n503 Service Unavailable: too much is asked at once.\n", &out);
+    size_t used = out.used;
+    out.used = 0;
+    heddle_refusal_answer(&refusal, &out, date, sizeof(date) - 1, false, "retry-after: 1\r\n");
+    CHECK_EQUAL(used - 52, out.used);
+
+    refusal.status = 499;
+    memset(refusal.reason, 'x', sizeof(refusal.reason) - 1); /* the longest */
+    out.used = 0;
+    heddle_refusal_answer(&refusal, &out, date, sizeof(date) - 1, true, NULL);
+    out.bytes[out.used] = 0;
+    CHECK(strstr(out.bytes, "HTTP/1.1 499 \r\n") == out.bytes);
+    CHECK(strstr(out.bytes, "\r\ncontent-length: 124\r\n"));
+    CHECK(strstr(out.bytes, "\r\n\r\n499 Error: xxx"));
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("answer", "a buffer that is too small says how much it takes",
+              a_buffer_that_is_too_small_says_how_much_it_takes);
+    check_run("answer", "refused fields leave nothing behind", refused_fields_leave_nothing_behind);
+    check_run("answer", "every byte is found at every place of a value", every_byte_is_found_at_every_place_of_a_value);
+    check_run("answer", "every byte of a name is a token's", every_byte_of_a_name_is_a_tokens);
+    check_run("answer", "plain names mean nothing to the server", plain_names_mean_nothing_to_the_server);
+    check_run("answer", "dates are right for ten thousand years", dates_are_right_for_ten_thousand_years);
+    check_run("answer", "chunk heads are the size in hexadecimal", chunk_heads_are_the_size_in_hexadecimal);
+    check_run("answer", "refusals are whole answers", refusals_are_whole_answers);
+    return check_end();
+}
