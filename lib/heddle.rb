@@ -2,6 +2,8 @@
 
 require "heddle/version"
 require "heddle/concurrency"
+# Its module is the extension's, so no autoload can stand for it. What is in it is loaded when it is used.
+require "heddle/http"
 
 # A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with; what is not
 # used is not loaded.
@@ -20,7 +22,6 @@ module Heddle
   autoload :Condition, "heddle/concurrency/condition"
   autoload :Deadlock, "heddle/scheduler"
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
-  autoload :HTTP, "heddle/http"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Promise, "heddle/concurrency/promise"
   autoload :Rack, "heddle/rack"

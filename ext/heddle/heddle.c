@@ -1,6 +1,7 @@
 /* Only defines what Ruby sees; each part is in the folder of its layer. */
 
 #include "concurrency/concurrency.h"
+#include "http/http.h"
 #include "net/net.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
@@ -17,4 +18,5 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_scheduler(heddle);
     Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
+    Init_heddle_http(heddle);
 }

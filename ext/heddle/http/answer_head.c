@@ -361,6 +361,15 @@ bool heddle_answer_plain_name(const char *name, size_t name_size)
     return lower_token(lowered, name, name_size) && part_of(lowered, name_size) == PLAIN;
 }
 
+bool heddle_answer_ignores(const char *name, size_t name_size)
+{
+    if (is_internal(name, name_size))
+        return true;
+    char lowered[LONGEST_PART];
+    return name_size <= LONGEST_PART && lower_token(lowered, name, name_size) &&
+           part_of(lowered, name_size) == IGNORED;
+}
+
 /* Whether the connection is a tunnel from here on (RFC 9110, 9.3.6). */
 static bool is_tunnel(const heddle_answer *answer)
 {

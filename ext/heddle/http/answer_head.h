@@ -61,6 +61,9 @@ heddle_field_result heddle_answer_known_field(heddle_answer *answer, heddle_buff
 /* Is it a token, and one that means nothing to the server: not taken, nor `date` or `upgrade`? */
 bool heddle_answer_plain_name(const char *name, size_t name_size);
 
+/* Is it one whose value is neither sent nor looked at, whatever it is? */
+bool heddle_answer_ignores(const char *name, size_t name_size);
+
 /* Whether it has no CR, LF or NUL (RFC 9110, 5.5). */
 bool heddle_answer_value_allowed(const char *value, size_t size);
 

@@ -66,7 +66,10 @@ class ResponseWriterTest < Minitest::Test
       [205, "GET"] => "content-length: 0\r\n" }.each do |(status, method), framing|
       answer = head(status, { "content-length" => "7" }, line: "#{method} / HTTP/1.1")
 
-      assert_equal "#{Status.line(status)}#{DATE}#{framing}\r\n", answer.bytes
+      line, lines = answer.bytes.split("\r\n", 2)
+
+      assert_operator line, :start_with?, "HTTP/1.1 #{status} "
+      assert_equal "#{DATE}#{framing}\r\n", lines
       assert_equal [:none, 0, true], [answer.framing, answer.length, answer.keep_alive]
     end
     refute_match(/length|encoding/, head(200, {}, line: "HEAD / HTTP/1.1").bytes)

@@ -1,0 +1,436 @@
+#include "http/answer_ruby.h"
+
+#include <ruby/encoding.h>
+#include <stdlib.h>
+#include <string.h>
+
+static VALUE invalid_response;
+
+/* -- buffers ----------------------------------------------------------------------------------------------------- */
+
+enum { SMALLEST_BUFFER = 1024 };
+
+static bool grow(heddle_buffer *buffer, size_t more)
+{
+    if (more <= buffer->room - buffer->used)
+        return true;
+    size_t room = buffer->room ? buffer->room : SMALLEST_BUFFER;
+    while (room < buffer->used + more)
+        room *= 2;
+    char *bytes = realloc(buffer->bytes, room);
+    if (!bytes)
+        return false;
+    buffer->bytes = bytes;
+    buffer->room = room;
+    return true;
+}
+
+void heddle_buffer_reserve(heddle_buffer *buffer, size_t more)
+{
+    if (!grow(buffer, more))
+        rb_memerror();
+}
+
+void heddle_buffer_free(heddle_buffer *buffer)
+{
+    free(buffer->bytes);
+    *buffer = (heddle_buffer){0};
+}
+
+/* -- names that were found right --------------------------------------------------------------------------------- */
+
+/*
+ * Applications have few names, and Rack wants them in lower case: names in that spelling that were checked once are
+ * kept, each in the place that its bytes lead to. It holds bytes and no objects, so the collector has no part in it;
+ * one table a thread.
+ */
+enum {
+    PLACES = 128, /* a power of two */
+    SHORTEST_KEPT = 4,
+    LONGEST_KEPT = 31,
+};
+
+typedef struct {
+    unsigned char size;
+    char name[LONGEST_KEPT];
+} kept_name;
+
+static _Thread_local kept_name kept_names[PLACES];
+
+/* Asked anew after application code has run, which may go on in another thread of the system. */
+static __attribute__((noinline)) kept_name *table_of_thread(void)
+{
+    __asm__ volatile("");
+    return kept_names;
+}
+
+static inline kept_name *place_of(kept_name *table, const char *name, size_t size)
+{
+    uint32_t first, last;
+    memcpy(&first, name, sizeof(first));
+    memcpy(&last, name + size - sizeof(last), sizeof(last));
+    uint64_t mixed = ((uint64_t)first << 32 | (last ^ (uint32_t)size)) * UINT64_C(0x9E3779B97F4A7C15);
+    return &table[mixed >> 57 & (PLACES - 1)];
+}
+
+static void keep(kept_name *kept, const char *name, size_t size)
+{
+    if (!heddle_answer_plain_name(name, size))
+        return;
+    for (size_t i = 0; i < size; i++) {
+        if (name[i] >= 'A' && name[i] <= 'Z')
+            return;
+    }
+    kept->size = (unsigned char)size;
+    memcpy(kept->name, name, size);
+}
+
+/* -- what can't be sent ------------------------------------------------------------------------------------------ */
+
+static VALUE binary(VALUE string)
+{
+    return rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_ascii8bit_encoding());
+}
+
+static bool is_number(VALUE text)
+{
+    const char *at = RSTRING_PTR(text), *end = at + RSTRING_LEN(text);
+    if (at == end)
+        return false;
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return at == end;
+}
+
+NORETURN(static void refuse(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
+
+/* `value`: a String; `said`: by the application, Qundef: just that. */
+static void refuse(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
+{
+    if (said == Qundef)
+        said = binary(value);
+    switch (failure) {
+    case HEDDLE_BAD_VALUE:
+        rb_raise(invalid_response,
+                 "the value of the header %" PRIsVALUE " holds CR, LF or NUL: %+" PRIsVALUE
+                 " (several values of one header are an array)",
+                 rb_funcall(name, rb_intern("downcase"), 0), binary(value));
+    case HEDDLE_BAD_LENGTH:
+        if (is_number(value) && RSTRING_LEN(value) < 19)
+            rb_raise(invalid_response, "there are two different content-lengths");
+        rb_raise(invalid_response, "the content-length is %+" PRIsVALUE ", and not a number", said);
+    case HEDDLE_BAD_CODING:
+        rb_raise(invalid_response,
+                 "the transfer-encoding is %+" PRIsVALUE ": the server frames answers itself", said);
+    default:
+        rb_raise(invalid_response, "the header name %+" PRIsVALUE " has characters that are not allowed", name);
+    }
+}
+
+NORETURN(static void refuse_name(VALUE name));
+
+static void refuse_name(VALUE name)
+{
+    rb_raise(invalid_response, "a header name is %+" PRIsVALUE ", and not a string", name);
+}
+
+/* -- field lines ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_answer *answer;
+    heddle_buffer *out;
+    kept_name *kept;
+    heddle_field_result failure; /* or WRITTEN */
+    VALUE name, value;           /* what has failed */
+    bool unprepared;             /* there is a value that only application code turns into a String */
+    bool no_memory;
+} field_writer;
+
+static heddle_field_result write_bytes(field_writer *writer, const char *name, size_t name_size, const char *value,
+                                       size_t value_size)
+{
+    if (name_size < SHORTEST_KEPT || name_size > LONGEST_KEPT)
+        return heddle_answer_field(writer->answer, writer->out, name, name_size, value, value_size);
+    kept_name *kept = place_of(writer->kept, name, name_size);
+    if (kept->size == name_size && memcmp(kept->name, name, name_size) == 0)
+        return heddle_answer_known_field(writer->answer, writer->out, name, name_size, value, value_size);
+    heddle_field_result result =
+        heddle_answer_field(writer->answer, writer->out, name, name_size, value, value_size);
+    if (result == HEDDLE_FIELD_WRITTEN)
+        keep(kept, name, name_size);
+    return result;
+}
+
+/* Whether to go on. */
+static bool write_value(field_writer *writer, VALUE name, VALUE value)
+{
+    const char *name_bytes = RSTRING_PTR(name), *bytes = RSTRING_PTR(value);
+    size_t name_size = (size_t)RSTRING_LEN(name), size = (size_t)RSTRING_LEN(value), before = writer->out->used;
+    heddle_field_result result = write_bytes(writer, name_bytes, name_size, bytes, size);
+    if (writer->out->used > writer->out->room) {
+        size_t needed = writer->out->used - before;
+        writer->out->used = before;
+        writer->no_memory = !grow(writer->out, needed);
+        if (writer->no_memory)
+            return false;
+        result = write_bytes(writer, name_bytes, name_size, bytes, size);
+    }
+    if (result <= HEDDLE_FIELD_TAKEN)
+        return true;
+    writer->failure = result;
+    writer->name = name;
+    writer->value = value;
+    return false;
+}
+
+static bool ignores(VALUE name)
+{
+    return heddle_answer_ignores(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+}
+
+/* A name without values is checked all the same. */
+static bool write_nothing(field_writer *writer, VALUE name)
+{
+    heddle_answer scratch = *writer->answer;
+    heddle_buffer none = {0};
+    if (heddle_answer_field(&scratch, &none, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), "", 0) != HEDDLE_BAD_NAME)
+        return true;
+    writer->failure = HEDDLE_BAD_NAME;
+    writer->name = name;
+    return false;
+}
+
+static bool write_values(field_writer *writer, VALUE name, VALUE values)
+{
+    if (RARRAY_LEN(values) == 0)
+        return write_nothing(writer, name);
+    for (long i = 0; i < RARRAY_LEN(values); i++) {
+        VALUE value = RARRAY_AREF(values, i);
+        if (!RB_TYPE_P(value, T_STRING)) {
+            writer->unprepared = !ignores(name);
+            return !writer->unprepared;
+        }
+        if (!write_value(writer, name, value))
+            return false;
+    }
+    return true;
+}
+
+static bool write_header(field_writer *writer, VALUE name, VALUE value)
+{
+    if (RB_TYPE_P(name, T_STRING)) {
+        if (RB_TYPE_P(value, T_STRING))
+            return write_value(writer, name, value);
+        if (RB_TYPE_P(value, T_ARRAY))
+            return write_values(writer, name, value);
+        if (ignores(name))
+            return true;
+    }
+    writer->unprepared = true;
+    return false;
+}
+
+static int write_pair(VALUE name, VALUE value, VALUE writer)
+{
+    return write_header((field_writer *)writer, name, value) ? ST_CONTINUE : ST_STOP;
+}
+
+/* -- headers that are no Hash of Strings ------------------------------------------------------------------------- */
+
+static int collect_pair(VALUE name, VALUE value, VALUE pairs)
+{
+    rb_ary_push(pairs, rb_assoc_new(name, value));
+    return ST_CONTINUE;
+}
+
+static VALUE collect_yielded(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, pairs))
+{
+    VALUE pair = argc == 1 ? rb_check_array_type(argv[0]) : Qnil;
+    if (NIL_P(pair))
+        rb_ary_push(pairs, rb_assoc_new(argc > 0 ? argv[0] : Qnil, argc > 1 ? argv[1] : Qnil));
+    else
+        rb_ary_push(pairs, rb_assoc_new(rb_ary_entry(pair, 0), rb_ary_entry(pair, 1)));
+    return Qnil;
+}
+
+static bool is_plain_hash(VALUE headers)
+{
+    return RB_TYPE_P(headers, T_HASH) &&
+           (rb_obj_class(headers) == rb_cHash || rb_method_basic_definition_p(CLASS_OF(headers), rb_intern("each")));
+}
+
+static VALUE strings_of(VALUE value)
+{
+    if (!RB_TYPE_P(value, T_ARRAY))
+        return rb_ary_new_from_args(1, rb_obj_as_string(value));
+    VALUE strings = rb_ary_new_capa(RARRAY_LEN(value));
+    for (long i = 0; i < RARRAY_LEN(value); i++)
+        rb_ary_push(strings, rb_obj_as_string(RARRAY_AREF(value, i)));
+    return strings;
+}
+
+/* Names, Arrays of Strings and what they were before. */
+static VALUE prepare(VALUE headers)
+{
+    VALUE pairs = rb_ary_new();
+    if (is_plain_hash(headers))
+        rb_hash_foreach(headers, collect_pair, pairs);
+    else
+        rb_block_call(headers, rb_intern("each"), 0, NULL, collect_yielded, pairs);
+
+    VALUE prepared = rb_ary_new_capa(3 * RARRAY_LEN(pairs));
+    for (long i = 0; i < RARRAY_LEN(pairs); i++) {
+        VALUE name = RARRAY_AREF(RARRAY_AREF(pairs, i), 0), value = RARRAY_AREF(RARRAY_AREF(pairs, i), 1);
+        if (!RB_TYPE_P(name, T_STRING))
+            refuse_name(name);
+        if (ignores(name))
+            continue;
+        rb_ary_push(prepared, rb_str_new_frozen(name));
+        rb_ary_push(prepared, strings_of(value));
+        rb_ary_push(prepared, value);
+    }
+    return prepared;
+}
+
+/* Application code runs, and other fibers with it; then what was in the buffer is put back. */
+static VALUE prepare_aside(heddle_buffer *out, size_t restart, VALUE headers)
+{
+    VALUE before = rb_str_new(out->bytes, (long)out->used);
+    out->used = restart;
+    VALUE prepared = prepare(headers);
+    out->used = 0;
+    heddle_buffer_reserve(out, (size_t)RSTRING_LEN(before));
+    if (RSTRING_LEN(before) > 0)
+        memcpy(out->bytes, RSTRING_PTR(before), (size_t)RSTRING_LEN(before));
+    out->used = (size_t)RSTRING_LEN(before);
+    RB_GC_GUARD(before);
+    return prepared;
+}
+
+static void check_written(field_writer *writer, size_t restart, VALUE said)
+{
+    if (writer->failure != HEDDLE_FIELD_WRITTEN || writer->no_memory)
+        writer->out->used = restart;
+    if (writer->no_memory)
+        rb_memerror();
+    if (writer->failure != HEDDLE_FIELD_WRITTEN)
+        refuse(writer->failure, writer->name, writer->value, said);
+}
+
+static void write_prepared(field_writer *writer, size_t restart, VALUE prepared)
+{
+    for (long i = 0; i < RARRAY_LEN(prepared); i += 3) {
+        write_values(writer, RARRAY_AREF(prepared, i), RARRAY_AREF(prepared, i + 1));
+        VALUE said = RARRAY_AREF(prepared, i + 2);
+        check_written(writer, restart, RB_TYPE_P(said, T_STRING) ? Qundef : said);
+    }
+    RB_GC_GUARD(prepared);
+}
+
+/* `restart`: how much of the buffer stays when an exception is raised. */
+static void write_headers(heddle_answer *answer, heddle_buffer *out, VALUE headers, size_t restart)
+{
+    size_t start = out->used;
+    heddle_answer before = *answer;
+    field_writer writer = {.answer = answer, .out = out, .kept = table_of_thread(), .failure = HEDDLE_FIELD_WRITTEN};
+    if (is_plain_hash(headers))
+        rb_hash_foreach(headers, write_pair, (VALUE)&writer);
+    else
+        writer.unprepared = true;
+    check_written(&writer, restart, Qundef);
+    if (writer.unprepared) {
+        out->used = start;
+        *answer = before;
+        VALUE prepared = prepare_aside(out, restart, headers);
+        writer.kept = table_of_thread();
+        write_prepared(&writer, restart, prepared);
+    }
+    RB_GC_GUARD(headers);
+}
+
+void heddle_answer_headers(heddle_answer *answer, heddle_buffer *out, VALUE headers)
+{
+    write_headers(answer, out, headers, out->used);
+}
+
+/* -- whole heads ------------------------------------------------------------------------------------------------- */
+
+int heddle_answer_status(VALUE status)
+{
+    VALUE number = FIXNUM_P(status) ? status : rb_check_funcall(status, rb_intern("to_i"), 0, NULL);
+    if (FIXNUM_P(number)) {
+        long code = FIX2LONG(number);
+        if ((code >= 200 && code <= 999) || code == 101)
+            return (int)code;
+    }
+    rb_raise(invalid_response, "the status is %+" PRIsVALUE ": a final answer has one from 200 to 999", status);
+}
+
+/* RFC 9110, 7.8 and 15.2 */
+static void check_switch(const heddle_answer *answer, heddle_buffer *out, size_t restart, size_t protocol_size)
+{
+    if (answer->status != 101 || (answer->minor > 0 && (protocol_size || answer->told_upgrade)))
+        return;
+    out->used = restart;
+    if (answer->minor == 0)
+        rb_raise(invalid_response, "the status is 101, which HTTP/1.0 doesn't have");
+    rb_raise(invalid_response, "the status is 101, and no header upgrade says to which protocol");
+}
+
+static VALUE checked_protocol(VALUE protocol)
+{
+    if (!RB_TYPE_P(protocol, T_STRING) || RSTRING_LEN(protocol) == 0)
+        rb_raise(invalid_response, "the protocol to upgrade to is %+" PRIsVALUE ", and not its name", protocol);
+    if (!heddle_answer_value_allowed(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
+        refuse(HEDDLE_BAD_VALUE, rb_str_new_cstr("rack.protocol"), protocol, Qundef);
+    return rb_str_new_frozen(protocol);
+}
+
+/* More than what begins and ends a head takes, but for the protocol and the date. */
+enum { FRAME = 256 };
+
+void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers, VALUE protocol, const char *date,
+                        size_t date_size)
+{
+    size_t start = out->used, protocol_size = 0;
+    if (!NIL_P(protocol)) {
+        protocol = checked_protocol(protocol);
+        protocol_size = (size_t)RSTRING_LEN(protocol);
+        answer->status = 101;
+    }
+    heddle_buffer_reserve(out, FRAME);
+    heddle_answer_begin(answer, out);
+    write_headers(answer, out, headers, start);
+    check_switch(answer, out, start, protocol_size);
+    if (!grow(out, FRAME + date_size + protocol_size)) {
+        out->used = start;
+        rb_memerror();
+    }
+    heddle_answer_end(answer, out, date, date_size, protocol_size ? RSTRING_PTR(protocol) : NULL, protocol_size);
+    RB_GC_GUARD(protocol);
+}
+
+void heddle_early_hints(heddle_buffer *out, VALUE headers)
+{
+    size_t start = out->used;
+    heddle_answer answer = {.minor = 1, .status = 103, .length = -1};
+    heddle_buffer_reserve(out, FRAME);
+    heddle_answer_begin(&answer, out);
+    write_headers(&answer, out, headers, start);
+    if (!grow(out, 2)) {
+        out->used = start;
+        rb_memerror();
+    }
+    memcpy(out->bytes + out->used, "\r\n", 2);
+    out->used += 2;
+}
+
+void Init_heddle_answer(VALUE h1)
+{
+    /*
+     * The application's answer can't be sent as HTTP, such as a line end in a header. Nothing of it has reached the
+     * wire when this is raised.
+     */
+    invalid_response = rb_define_class_under(h1, "InvalidResponse", rb_eStandardError);
+    rb_gc_register_mark_object(invalid_response);
+}

@@ -1,0 +1,9 @@
+#ifndef HEDDLE_HTTP_H
+#define HEDDLE_HTTP_H
+
+#include <ruby.h>
+
+void Init_heddle_http(VALUE heddle);
+void Init_heddle_http_writer(VALUE h1);
+
+#endif

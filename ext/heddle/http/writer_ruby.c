@@ -1,0 +1,289 @@
+/* Heddle::HTTP::H1::ResponseWriter and ErrorAnswer, Heddle::HTTP::DateLine: answers as Strings. */
+
+#include "http/answer_ruby.h"
+#include "http/http.h"
+
+#include <ruby/encoding.h>
+#include <string.h>
+#include <time.h>
+
+static VALUE h1_module, date_line_class;
+
+static VALUE binary(const char *bytes, size_t size)
+{
+    return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
+}
+
+/* -- the date ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t second;
+    VALUE line; /* or 0 */
+} date_line;
+
+static void date_line_mark(void *data)
+{
+    rb_gc_mark_movable(((date_line *)data)->line);
+}
+
+static void date_line_compact(void *data)
+{
+    date_line *date = data;
+    date->line = rb_gc_location(date->line);
+}
+
+static size_t date_line_size(const void *date)
+{
+    return sizeof(date_line);
+}
+
+static const rb_data_type_t date_line_type = {
+    .wrap_struct_name = "Heddle::HTTP::DateLine",
+    .function = {.dmark = date_line_mark,
+                 .dfree = RUBY_DEFAULT_FREE,
+                 .dsize = date_line_size,
+                 .dcompact = date_line_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE date_line_allocate(VALUE class)
+{
+    date_line *date;
+    VALUE self = TypedData_Make_Struct(class, date_line, &date_line_type, date);
+    date->line = Qnil;
+    return self;
+}
+
+/*
+ * call-seq: line(second = now) -> String
+ *
+ * The `date` header line with its line end (RFC 9110, 5.6.7), made once a second. `second`: seconds since 1970.
+ */
+static VALUE date_line_line(int argc, VALUE *argv, VALUE self)
+{
+    date_line *date;
+    TypedData_Get_Struct(self, date_line, &date_line_type, date);
+    rb_check_arity(argc, 0, 1);
+    struct timespec now = {0};
+    if (argc == 0)
+        clock_gettime(CLOCK_REALTIME, &now);
+    int64_t second = argc == 0 ? now.tv_sec : NUM2LL(argv[0]);
+    if (NIL_P(date->line) || second != date->second) {
+        char text[38];
+        heddle_date_line(text, second);
+        VALUE line = rb_obj_freeze(binary(text, strlen(text)));
+        date->second = second;
+        RB_OBJ_WRITE(self, &date->line, line);
+    }
+    return date->line;
+}
+
+/* -- heads ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_buffer buffer;
+    VALUE date_line;
+} response_writer;
+
+static void writer_mark(void *data)
+{
+    rb_gc_mark_movable(((response_writer *)data)->date_line);
+}
+
+static void writer_compact(void *data)
+{
+    response_writer *writer = data;
+    writer->date_line = rb_gc_location(writer->date_line);
+}
+
+static void writer_free(void *data)
+{
+    heddle_buffer_free(&((response_writer *)data)->buffer);
+    xfree(data);
+}
+
+static size_t writer_size(const void *data)
+{
+    return sizeof(response_writer) + ((const response_writer *)data)->buffer.room;
+}
+
+static const rb_data_type_t writer_type = {
+    .wrap_struct_name = "Heddle::HTTP::H1::ResponseWriter",
+    .function = {.dmark = writer_mark, .dfree = writer_free, .dsize = writer_size, .dcompact = writer_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE writer_allocate(VALUE class)
+{
+    response_writer *writer;
+    VALUE self = TypedData_Make_Struct(class, response_writer, &writer_type, writer);
+    writer->date_line = Qnil;
+    return self;
+}
+
+static response_writer *writer_of(VALUE self)
+{
+    response_writer *writer;
+    TypedData_Get_Struct(self, response_writer, &writer_type, writer);
+    return writer;
+}
+
+/*
+ * call-seq: ResponseWriter.new(date_line = DateLine.new)
+ *
+ * Turns answers into bytes (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15). No I/O. One writer serves a loop.
+ */
+static VALUE writer_initialize(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 0, 1);
+    VALUE date_line = argc == 1 ? argv[0] : rb_class_new_instance(0, NULL, date_line_class);
+    RB_OBJ_WRITE(self, &writer_of(self)->date_line, date_line);
+    return self;
+}
+
+static heddle_method method_of(VALUE request)
+{
+    VALUE method = rb_String(rb_funcall(request, rb_intern("method"), 0));
+    const char *name = RSTRING_PTR(method);
+    size_t size = (size_t)RSTRING_LEN(method);
+    if (size == 4 && memcmp(name, "HEAD", 4) == 0)
+        return HEDDLE_HEAD;
+    return size == 7 && memcmp(name, "CONNECT", 7) == 0 ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
+}
+
+static VALUE framing_name(heddle_framing framing)
+{
+    switch (framing) {
+    case HEDDLE_CONTENT_BY_LENGTH:
+        return ID2SYM(rb_intern("length"));
+    case HEDDLE_CONTENT_CHUNKED:
+        return ID2SYM(rb_intern("chunked"));
+    case HEDDLE_CONTENT_UNTIL_CLOSE:
+        return ID2SYM(rb_intern("close"));
+    case HEDDLE_CONTENT_RAW:
+        return ID2SYM(rb_intern("raw"));
+    default:
+        return ID2SYM(rb_intern("none"));
+    }
+}
+
+typedef struct {
+    VALUE length, keep_alive, protocol, until_close;
+} head_options;
+
+static head_options options_of(VALUE keywords)
+{
+    static const char *const names[] = {"length", "keep_alive", "protocol", "until_close"};
+    ID ids[4];
+    VALUE values[4];
+    for (int i = 0; i < 4; i++)
+        ids[i] = rb_intern(names[i]);
+    rb_get_kwargs(keywords, ids, 0, 4, values);
+    return (head_options){
+        .length = values[0] == Qundef ? Qnil : values[0],
+        .keep_alive = values[1] == Qundef ? Qtrue : values[1],
+        .protocol = values[2] == Qundef ? Qnil : values[2],
+        .until_close = values[3] == Qundef ? Qfalse : values[3],
+    };
+}
+
+/*
+ * call-seq:
+ *   head(request, status, headers, length: nil, keep_alive: true, protocol: nil, until_close: false) -> ResponseHead
+ *
+ * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or what yields the same; `length`: of
+ * the content in bytes, where it is known: it wins over content-length; `keep_alive`: whether the server would go on
+ * with the connection; `protocol`: the one to upgrade to; `until_close`: whether content of unknown length ends with
+ * the connection, and what an application says about its own chunking is passed on. Raises InvalidResponse.
+ */
+static VALUE writer_head(int argc, VALUE *argv, VALUE self)
+{
+    VALUE request, status, headers, keywords;
+    rb_scan_args(argc, argv, "3:", &request, &status, &headers, &keywords);
+    head_options options = options_of(keywords);
+    response_writer *writer = writer_of(self);
+    heddle_answer answer = {
+        .request = method_of(request),
+        .minor = (uint8_t)NUM2UINT(rb_funcall(request, rb_intern("minor"), 0)),
+        .status = NIL_P(options.protocol) ? heddle_answer_status(status) : 101,
+        .keep_alive = RTEST(options.keep_alive) && RTEST(rb_funcall(request, rb_intern("keep_alive?"), 0)),
+        .until_close = RTEST(options.until_close),
+        .length = NIL_P(options.length) ? -1 : NUM2LL(options.length),
+    };
+    VALUE date = rb_String(rb_funcall(writer->date_line, rb_intern("line"), 0));
+
+    writer->buffer.used = 0;
+    heddle_answer_head(&answer, &writer->buffer, headers, options.protocol, RSTRING_PTR(date),
+                       (size_t)RSTRING_LEN(date));
+    RB_GC_GUARD(date);
+    VALUE bytes = binary(writer->buffer.bytes, writer->buffer.used);
+    VALUE values[] = {
+        INT2FIX(answer.status), bytes, framing_name(answer.framing), answer.length < 0 ? Qnil : LL2NUM(answer.length),
+        answer.keep_alive ? Qtrue : Qfalse, answer.told_chunked ? Qtrue : Qfalse,
+    };
+    return rb_class_new_instance(6, values, rb_const_get(h1_module, rb_intern("ResponseHead")));
+}
+
+/*
+ * call-seq: early_hints(headers) -> String
+ *
+ * An interim answer 103 (RFC 8297). Raises InvalidResponse.
+ */
+static VALUE writer_early_hints(VALUE self, VALUE headers)
+{
+    response_writer *writer = writer_of(self);
+    writer->buffer.used = 0;
+    heddle_early_hints(&writer->buffer, headers);
+    return binary(writer->buffer.bytes, writer->buffer.used);
+}
+
+/* -- errors ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * call-seq: ErrorAnswer.bytes(refusal, date_line, content: true) -> String
+ *
+ * The server's own answer, whole, to what it refuses: a status and a sentence for a person, after which the connection
+ * ends. `refusal`: a Refusal, of whose reason 111 bytes are told; `content`: false for the answer to HEAD.
+ */
+static VALUE error_answer_bytes(int argc, VALUE *argv, VALUE self)
+{
+    VALUE given, date_line, keywords, content = Qundef;
+    rb_scan_args(argc, argv, "2:", &given, &date_line, &keywords);
+    ID name = rb_intern("content");
+    rb_get_kwargs(keywords, &name, 0, 1, &content);
+    VALUE date = rb_String(rb_funcall(date_line, rb_intern("line"), 0));
+    VALUE reason = rb_String(rb_funcall(given, rb_intern("reason"), 0));
+    heddle_refusal refusal = {.status = NUM2INT(rb_funcall(given, rb_intern("status"), 0))};
+    size_t size = (size_t)RSTRING_LEN(reason);
+    memcpy(refusal.reason, RSTRING_PTR(reason), size < sizeof(refusal.reason) ? size : sizeof(refusal.reason) - 1);
+
+    char bytes[1024];
+    heddle_buffer out = {.bytes = bytes, .room = sizeof(bytes)};
+    heddle_refusal_answer(&refusal, &out, RSTRING_PTR(date), (size_t)RSTRING_LEN(date), content != Qfalse, NULL);
+    RB_GC_GUARD(date);
+    RB_GC_GUARD(reason);
+    return binary(out.bytes, out.used);
+}
+
+void Init_heddle_http_writer(VALUE h1)
+{
+    h1_module = h1;
+    rb_gc_register_mark_object(h1);
+    Init_heddle_answer(h1);
+
+    date_line_class = rb_define_class_under(rb_path2class("Heddle::HTTP"), "DateLine", rb_cObject);
+    rb_gc_register_mark_object(date_line_class);
+    rb_define_alloc_func(date_line_class, date_line_allocate);
+    rb_define_method(date_line_class, "line", date_line_line, -1);
+
+    VALUE writer = rb_define_class_under(h1, "ResponseWriter", rb_cObject);
+    rb_define_alloc_func(writer, writer_allocate);
+    rb_define_method(writer, "initialize", writer_initialize, -1);
+    rb_define_method(writer, "head", writer_head, -1);
+    rb_define_method(writer, "early_hints", writer_early_hints, 1);
+    /* A whole interim answer (RFC 9110, 15.2.1). */
+    rb_define_const(writer, "CONTINUE", rb_obj_freeze(binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
+
+    VALUE error_answer = rb_define_module_under(h1, "ErrorAnswer");
+    rb_define_module_function(error_answer, "bytes", error_answer_bytes, -1);
+}
