@@ -40,7 +40,8 @@ enum {
 
 typedef struct {
     heddle_slice method, target; /* as sent */
-    heddle_slice path, query;    /* query: what follows the first `?`, empty if there is none */
+    heddle_slice path, query;    /* query: what follows the first `?`, empty if there is none; path: empty only for
+                                    `OPTIONS http://host`, where it means `*` */
     heddle_slice authority;      /* of an absolute target or else of Host; size 0: empty or none */
     heddle_slice host, port;     /* of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
@@ -92,8 +93,6 @@ typedef struct {
     uint32_t header_lines;
     uint64_t remaining;     /* of this chunk's data */
     uint64_t data, framing, extensions;
-    uint32_t line_bytes;    /* of the trailer line that is being read, and what it has had so far */
-    uint8_t line_state;
 } heddle_chunked;
 
 void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32_t header_lines);

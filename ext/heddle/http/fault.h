@@ -1,0 +1,22 @@
+#ifndef HEDDLE_HTTP_FAULT_H
+#define HEDDLE_HTTP_FAULT_H
+
+/*
+ * Words for what is wrong with a line that a parser has refused: whether to refuse is decided elsewhere. Each answers
+ * -1.
+ */
+
+#include "http/refusal.h"
+
+/* A header line, from its start to `end`, which may be far behind it or cut it short. */
+int heddle_field_fault(heddle_refusal *refusal, int status, const char *line, const char *end);
+
+/* A request line. */
+int heddle_request_line_fault(heddle_refusal *refusal, const char *line, const char *end);
+
+/* The control character itself; `next` is what follows a CR. */
+int heddle_control_fault(heddle_refusal *refusal, int status, char character);
+
+int heddle_fold_fault(heddle_refusal *refusal, int status);
+
+#endif

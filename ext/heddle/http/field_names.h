@@ -1,0 +1,36 @@
+#ifndef HEDDLE_HTTP_FIELD_NAMES_H
+#define HEDDLE_HTTP_FIELD_NAMES_H
+
+/*
+ * The perfect hash behind fields.h. A name's size, its first and its last but one letter tell it from all others; the
+ * factor spreads those without a collision. fields_table.rb finds the factor and writes the table of fields.c.
+ */
+
+#include "http/fields.h"
+
+enum {
+    HEDDLE_KNOWN_NAME_ROOM = 31,
+    HEDDLE_FIELD_SLOT_BITS = 7,
+    HEDDLE_FIELD_SHORTEST = 2,
+};
+
+#define HEDDLE_FIELD_FACTOR UINT32_C(1793419691)
+
+/* 32 bytes, so that two loads of 16 read a name. */
+typedef struct {
+    char name[HEDDLE_KNOWN_NAME_ROOM];
+    uint8_t size;
+} heddle_known_name;
+
+extern const heddle_known_name heddle_known_names[HEDDLE_FIELD_COUNT];
+extern const uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS];
+
+/* The one known name that this can be; `size` >= HEDDLE_FIELD_SHORTEST. */
+static inline unsigned heddle_field_candidate(const char *name, size_t size)
+{
+    uint32_t first = (uint8_t)name[0] | 0x20, late = (uint8_t)name[size - 2] | 0x20;
+    return heddle_field_slots[(((uint32_t)size << 16 | first << 8 | late) * HEDDLE_FIELD_FACTOR) >>
+                              (32 - HEDDLE_FIELD_SLOT_BITS)];
+}
+
+#endif

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+# Prints the table of slots for fields.c, and the factor for field_names.h: run it when a name is added to fields.h.
+# With the factor that field_names.h has, if that still does.
+
+names = File.read(File.join(__dir__, "fields.h")).scan(/^    X\((\w+), "([^"]+)"\)/)
+header = File.read(File.join(__dir__, "field_names.h"))
+factor = header[/HEDDLE_FIELD_FACTOR UINT32_C\((\d+)\)/, 1].to_i
+bits = header[/HEDDLE_FIELD_SLOT_BITS = (\d+)/, 1].to_i
+keys = names.map { |_, name| (name.bytesize << 16) | (name.getbyte(0) << 8) | name.getbyte(-2) }
+abort "two names have the same size, first and last but one letter: the hash needs another letter" if keys.uniq!
+
+slots = ->(number) { keys.map { |key| (key * number & 0xFFFFFFFF) >> (32 - bits) } }
+random = Random.new(1)
+factor = random.rand(1 << 32) | 1 while slots.(factor).uniq.size < keys.size
+
+puts "/* HEDDLE_FIELD_FACTOR UINT32_C(#{factor}) */"
+slots.(factor).zip(names).sort.each { |slot, (id, _)| puts "    [#{slot}] = HEDDLE_FIELD_#{id}," }

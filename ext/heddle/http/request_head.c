@@ -1,0 +1,283 @@
+#include "http/authority.h"
+#include "http/fault.h"
+#include "http/field_lines.h"
+#include "http/target.h"
+#include "http/text.h"
+
+enum {
+    BAD_REQUEST = 400,
+    CONTENT_TOO_LARGE = 413,
+    URI_TOO_LONG = 414,
+    EXPECTATION_FAILED = 417,
+    HEADER_TOO_LARGE = 431,
+    NOT_IMPLEMENTED = 501,
+
+    /* How far back the start of a line is looked for each time some bytes come: what makes the whole O(n). */
+    LOOK_BACK = 256,
+};
+
+/* Beyond it slices would overflow; nobody wants a head of 512 MiB. */
+#define MOST_BYTES ((size_t)1 << 28)
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* -- the request line (RFC 9112, 3) ----------------------------------------------------------------------------------- */
+
+static heddle_method find_method(const char *name, size_t size)
+{
+#define IS(method) (memcmp(name, method, sizeof(method) - 1) == 0)
+    switch (size) {
+    case 3:
+        return IS("GET") ? HEDDLE_GET : IS("PUT") ? HEDDLE_PUT : HEDDLE_METHOD_OTHER;
+    case 4:
+        return IS("POST") ? HEDDLE_POST : IS("HEAD") ? HEDDLE_HEAD : HEDDLE_METHOD_OTHER;
+    case 5:
+        return IS("PATCH") ? HEDDLE_PATCH : IS("TRACE") ? HEDDLE_TRACE : HEDDLE_METHOD_OTHER;
+    case 6:
+        return IS("DELETE") ? HEDDLE_DELETE : HEDDLE_METHOD_OTHER;
+    case 7:
+        return IS("OPTIONS") ? HEDDLE_OPTIONS : IS("CONNECT") ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
+    default:
+        return HEDDLE_METHOD_OTHER;
+    }
+#undef IS
+}
+
+enum {
+    INCOMPLETE = 0,
+    MALFORMED = -1,
+};
+
+/* "HTTP/1.1" and the line's end. Its size, or as above. */
+static int read_version(heddle_request_head *head, const char *at, const char *end)
+{
+    static const char expected[] = "HTTP/1.";
+    enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
+    size_t size = least((size_t)(end - at), SIZE);
+    if (memcmp(at, expected, least(size, DIGIT_AT)) != 0) {
+        /* Another major version is told from nonsense at the line's end. */
+        for (size_t i = 0; i < size; i++) {
+            bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
+                        : i < DIGIT_AT          ? at[i] == expected[i]
+                                                : at[i] == (i == DIGIT_AT + 1 ? '\r' : '\n');
+            if (!fits)
+                return MALFORMED;
+        }
+        return size < SIZE ? INCOMPLETE : MALFORMED;
+    }
+    if (size > DIGIT_AT && !heddle_is(at[DIGIT_AT], HEDDLE_DIGIT))
+        return MALFORMED;
+    if (size > DIGIT_AT + 1 && at[DIGIT_AT + 1] != '\r')
+        return MALFORMED;
+    if (size < SIZE)
+        return INCOMPLETE;
+    head->minor = at[DIGIT_AT] != '0';
+    return at[DIGIT_AT + 2] == '\n' ? SIZE : MALFORMED;
+}
+
+/* Reads up to `end`. Where the field lines start, or as above. */
+static int64_t read_request_line(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
+{
+    const char *method = bytes + start, *stop = bytes + end;
+    const char *at = heddle_find_token_end(method, stop);
+    if (at == stop)
+        return INCOMPLETE;
+    if (at == method || *at != ' ')
+        return at == method && *at == '\r' && stop - at == 1 ? INCOMPLETE : MALFORMED;
+    head->method = (heddle_slice){start, (uint32_t)(at - method)};
+    head->method_id = find_method(method, head->method.size);
+
+    const char *target = ++at;
+    at = heddle_find_target_end(target, stop);
+    if (at == stop)
+        return INCOMPLETE;
+    if (at == target || *at != ' ')
+        return MALFORMED;
+    head->target = (heddle_slice){(uint32_t)(target - bytes), (uint32_t)(at - target)};
+
+    int size = read_version(head, ++at, stop);
+    return size > 0 ? at + size - bytes : size;
+}
+
+/* A method longer than any that a server knows is 501, a longer target 414 (RFC 9112, 3). */
+static int refuse_long_line(heddle_refusal *refusal, const char *line, size_t limit)
+{
+    if (!memchr(line, ' ', limit))
+        return heddle_refuse(refusal, NOT_IMPLEMENTED, "no method is that long");
+    return heddle_refuse(refusal, URI_TOO_LONG, "the request line is longer than %zu bytes", limit);
+}
+
+/* -- what the head says ----------------------------------------------------------------------------------------------- */
+
+static int refuse_host(heddle_refusal *refusal)
+{
+    return heddle_refuse(refusal, BAD_REQUEST, "the Host header is not host[:port]");
+}
+
+static int judge_host(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
+                      heddle_refusal *refusal)
+{
+    if (!controls->has_host)
+        return head->minor == 0 ? 0 : heddle_refuse(refusal, BAD_REQUEST, "the request has no Host header");
+    if (!head->has_host)
+        return heddle_target_authority(head, bytes, controls->host) ? 0 : refuse_host(refusal);
+    /* The target's host counts (RFC 9112, 3.2.2), and yet the other must be one. */
+    heddle_authority unused;
+    return heddle_authority_split(&unused, bytes + controls->host.start, controls->host.size) ? 0 : refuse_host(refusal);
+}
+
+static int judge_body(heddle_request_head *head, const char *bytes, const heddle_controls *controls, uint64_t limit,
+                      heddle_refusal *refusal)
+{
+    head->content_length = HEDDLE_NO_BODY;
+    if (controls->has_coding) {
+        if (head->minor == 0)
+            return heddle_refuse(refusal, BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
+        if (heddle_controls_coding(controls, BAD_REQUEST, NOT_IMPLEMENTED, refusal) < 0)
+            return -1;
+        if (controls->has_length) {
+            return heddle_refuse(refusal, BAD_REQUEST, "the request has Content-Length and Transfer-Encoding");
+        }
+        head->content_length = HEDDLE_CHUNKED_BODY;
+    } else if (controls->has_length) {
+        int64_t length = heddle_content_length(bytes + controls->length.start, controls->length.size);
+        if (length < 0)
+            return heddle_refuse(refusal, BAD_REQUEST, "the Content-Length is not a number");
+        if ((uint64_t)length > limit || length == INT64_MAX) {
+            return heddle_refuse(refusal, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
+                                 (unsigned long long)limit);
+        }
+        head->content_length = length;
+    }
+    return 0;
+}
+
+static int judge(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
+                 const heddle_http_limits *limits, heddle_refusal *refusal)
+{
+    if (controls->second_host)
+        return heddle_refuse(refusal, BAD_REQUEST, "the request has two Host headers");
+    if (controls->other_length)
+        return heddle_refuse(refusal, BAD_REQUEST, "the request has two different Content-Lengths");
+    if (judge_host(head, bytes, controls, refusal) < 0 ||
+        judge_body(head, bytes, controls, limits->body, refusal) < 0)
+        return -1;
+    if (controls->more_expected) {
+        return heddle_refuse(refusal, EXPECTATION_FAILED,
+                             "the only expectation that this server meets is 100-continue");
+    }
+    head->expects_continue = controls->continue_expected && head->minor > 0;
+    head->keep_alive = heddle_controls_keep_alive(controls, head->minor);
+    head->upgrade = controls->upgrade_offered && controls->upgrade_named && head->minor > 0;
+    return 0;
+}
+
+/* -- the head --------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Reads the head from left to right: the first thing that is wrong decides, so that it does not matter how the bytes
+ * were cut when they came. What the fields say together is judged in the end.
+ */
+static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
+                     const heddle_http_limits *limits, heddle_refusal *refusal)
+{
+    size_t line_limit = least(limits->request_line, MOST_BYTES), header_limit = least(limits->header, MOST_BYTES);
+    uint32_t line_stop = (uint32_t)least(size, start + line_limit + 2);
+    *head = (heddle_request_head){.fields = head->fields, .field_room = head->field_room};
+    int64_t lines_start = read_request_line(head, bytes, start, line_stop);
+    if (lines_start == MALFORMED)
+        return heddle_request_line_fault(refusal, bytes + start, bytes + line_stop);
+    if (lines_start == INCOMPLETE)
+        return line_stop < start + line_limit + 2 ? 0 : refuse_long_line(refusal, bytes + start, line_limit);
+    if (heddle_target_split(head, bytes, refusal) < 0)
+        return -1;
+
+    heddle_field_lines lines = {
+        .bytes = bytes, .end = (uint32_t)least(size, (size_t)lines_start + header_limit), .fields = head->fields,
+        .room = (unsigned)least(limits->header_count, head->field_room), .keep_underscores = limits->keep_underscores,
+    };
+    int64_t head_end = heddle_field_lines_read(&lines, (uint32_t)lines_start);
+    switch (head_end) {
+    case HEDDLE_LINES_INCOMPLETE:
+        if (lines.end == size)
+            return 0;
+        return heddle_refuse(refusal, HEADER_TOO_LARGE, "the header lines are longer than %zu bytes together",
+                             header_limit);
+    case HEDDLE_LINES_MALFORMED:
+        return heddle_field_fault(refusal, BAD_REQUEST, bytes + lines.line, bytes + lines.end);
+    case HEDDLE_LINES_TOO_MANY:
+        return heddle_refuse(refusal, HEADER_TOO_LARGE, "the request has more than %u header lines", lines.room);
+    default:
+        break;
+    }
+    head->size = (uint32_t)head_end;
+    head->field_bytes = (uint32_t)(head_end - lines_start);
+    head->line_count = (uint16_t)lines.line_count;
+    head->field_count = (uint16_t)lines.field_count;
+    return judge(head, bytes, &lines.controls, limits, refusal) < 0 ? -1 : (int)head_end;
+}
+
+/* -- a head that comes in pieces -------------------------------------------------------------------------------------- */
+
+/* Does some limit end in what is new? Then the whole must be read to tell. */
+static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
+{
+    size_t line_limit = least(limits->request_line, MOST_BYTES), header_limit = least(limits->header, MOST_BYTES);
+    size_t line_stop = start + line_limit + 2;
+    if (seen < line_stop && size >= line_stop)
+        return true;
+    if (size - start <= header_limit)
+        return false;
+    const char *line_end = memchr(bytes + start, '\n', least(size - start, line_limit + 2));
+    return !line_end || size - (size_t)(line_end + 1 - bytes) > header_limit;
+}
+
+/*
+ * Is it worth reading the head from its start, or are the new bytes only more of the same? The lines that they belong to
+ * are read, from their start if that is not far.
+ */
+static bool worth_reading(heddle_request_head *head, const char *bytes, uint32_t start, size_t size, size_t seen,
+                          const heddle_http_limits *limits)
+{
+    if (limits_passed(bytes, start, size, seen, limits))
+        return true;
+    size_t line = seen, nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start;
+    while (line > nearest && bytes[line - 1] != '\n')
+        line--;
+    if (line > start && bytes[line - 1] != '\n') {
+        /* A long line: nothing is wrong as long as its value goes on. */
+        const char *end = bytes + size;
+        const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
+        if (control == end || (*control == '\r' && end - control == 1))
+            return false;
+        while (line > start && bytes[line - 1] != '\n')
+            line--;
+    }
+    if (line == start)
+        return true;
+    heddle_field_lines lines = {
+        .bytes = bytes, .end = (uint32_t)size, .fields = head->fields, .keep_underscores = limits->keep_underscores,
+        .room = (unsigned)least(limits->header_count, head->field_room),
+    };
+    return heddle_field_lines_read(&lines, (uint32_t)line) != HEDDLE_LINES_INCOMPLETE;
+}
+
+int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
+                              const heddle_http_limits *limits, heddle_refusal *refusal)
+{
+    uint32_t start = 0;
+    if (size > 0 && *bytes == '\r') { /* one empty line before a request is nothing (RFC 9112, 2.2) */
+        if (size == 1)
+            return 0;
+        if (bytes[1] == '\n')
+            start = 2;
+    }
+    if (seen > size)
+        seen = size;
+    if (seen > start && !worth_reading(head, bytes, start, size, seen, limits))
+        return 0;
+    return read_head(head, bytes, start, size, limits, refusal);
+}

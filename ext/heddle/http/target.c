@@ -1,0 +1,90 @@
+#include "http/target.h"
+
+#include "http/authority.h"
+#include "http/text.h"
+
+enum { BAD_REQUEST = 400 };
+
+static heddle_slice slice(uint32_t start, uint32_t end)
+{
+    return (heddle_slice){start, end - start};
+}
+
+static uint32_t find(const char *bytes, uint32_t start, uint32_t end, char character)
+{
+    const char *found = memchr(bytes + start, character, end - start);
+    return found ? (uint32_t)(found - bytes) : end;
+}
+
+bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddle_slice text)
+{
+    heddle_authority authority;
+    if (!heddle_authority_split(&authority, bytes + text.start, text.size))
+        return false;
+    head->authority = text;
+    head->host = (heddle_slice){text.start, (uint32_t)authority.host_size};
+    head->port = slice(text.start + (uint32_t)authority.port_start, text.start + text.size);
+    head->has_host = true;
+    return true;
+}
+
+static int path_and_query(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
+{
+    uint32_t mark = find(bytes, start, end, '?');
+    head->path = slice(start, mark);
+    head->query = mark < end ? slice(mark + 1, end) : slice(end, end);
+    return 0;
+}
+
+/* host:port, of CONNECT */
+static int authority_form(heddle_request_head *head, const char *bytes, heddle_refusal *refusal)
+{
+    if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
+        return heddle_refuse(refusal, BAD_REQUEST, "the target of CONNECT is host:port");
+    head->path = head->target;
+    head->query = slice(head->target.start + head->target.size, head->target.start + head->target.size);
+    return 0;
+}
+
+/* The size of "http://" or "https://" at the start of the target, in any case of letters; 0: it has neither. */
+static uint32_t scheme_size(const char *target, uint32_t size)
+{
+    uint32_t name = size > 4 && (target[4] | 0x20) == 's' ? 5 : 4;
+    if (size < name + 3 || !heddle_is_word(target, name, name == 5 ? "https" : "http"))
+        return 0;
+    return memcmp(target + name, "://", 3) == 0 ? name + 3 : 0;
+}
+
+/* http://host:port/path?query */
+static int absolute_form(heddle_request_head *head, const char *bytes, heddle_refusal *refusal)
+{
+    uint32_t start = head->target.start, end = start + head->target.size;
+    uint32_t scheme = scheme_size(bytes + start, head->target.size);
+    if (scheme == 0)
+        return heddle_refuse(refusal, BAD_REQUEST, "the request target is neither a path nor an http URL");
+
+    uint32_t host = start + scheme;
+    uint32_t mark = find(bytes, host, end, '?'), slash = find(bytes, host, mark, '/');
+    if (!heddle_target_authority(head, bytes, slice(host, slash)) || head->host.size == 0)
+        return heddle_refuse(refusal, BAD_REQUEST, "the request target's host is not host[:port]");
+    path_and_query(head, bytes, slash, end);
+    /* A URL without a path means `/`, and the scheme has one to point at. Of the whole server it is what is asked. */
+    if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
+        head->path = slice(host - 1, host);
+    return 0;
+}
+
+int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_refusal *refusal)
+{
+    uint32_t start = head->target.start, size = head->target.size;
+    if (head->method_id == HEDDLE_CONNECT)
+        return authority_form(head, bytes, refusal);
+    if (bytes[start] == '/')
+        return path_and_query(head, bytes, start, start + size);
+    if (size == 1 && bytes[start] == '*') {
+        if (head->method_id != HEDDLE_OPTIONS)
+            return heddle_refuse(refusal, BAD_REQUEST, "the request target * is for OPTIONS alone");
+        return path_and_query(head, bytes, start, start + size);
+    }
+    return absolute_form(head, bytes, refusal);
+}

@@ -1,0 +1,147 @@
+#ifndef HEDDLE_HTTP_TEXT_H
+#define HEDDLE_HTTP_TEXT_H
+
+/* Classes of characters, scans for the first character that ends something, and lists. No byte from `end` on is read. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum {
+    HEDDLE_TOKEN = 1, /* tchar (RFC 9110, 5.6.2) */
+    HEDDLE_NAME = 2,  /* unreserved or sub-delims (RFC 3986, 2) */
+    HEDDLE_HEX = 4,
+    HEDDLE_DIGIT = 8,
+};
+
+extern const uint8_t heddle_characters[256];
+
+static inline bool heddle_is(char character, int classes)
+{
+    return (heddle_characters[(uint8_t)character] & classes) != 0;
+}
+
+static inline bool heddle_is_space(char character)
+{
+    return character == ' ' || character == '\t';
+}
+
+/* No white space but a tab, and neither CR, LF nor NUL, is part of a value. */
+static inline bool heddle_is_control(char character)
+{
+    return ((uint8_t)character < 0x20 && character != '\t') || character == 0x7F;
+}
+
+/* What a request target is made of: visible ASCII but for the `#` that starts a fragment. */
+static inline bool heddle_is_target(char character)
+{
+    return (uint8_t)character > 0x20 && (uint8_t)character < 0x7F && character != '#';
+}
+
+/* -- eight bytes at a time, where there is no SSE2 or no room for it -------------------------------------------------- */
+
+static inline uint64_t heddle_eight(const char *at)
+{
+    uint64_t bytes;
+    memcpy(&bytes, at, sizeof(bytes));
+    return bytes;
+}
+
+static inline uint64_t heddle_repeat(uint8_t byte)
+{
+    return UINT64_C(0x0101010101010101) * byte;
+}
+
+/* Not 0 if some byte is less than `limit`, which is 128 at most. */
+static inline uint64_t heddle_any_less(uint64_t bytes, uint8_t limit)
+{
+    return (bytes - heddle_repeat(limit)) & ~bytes & heddle_repeat(0x80);
+}
+
+static inline uint64_t heddle_any_equal(uint64_t bytes, uint8_t byte)
+{
+    return heddle_any_less(bytes ^ heddle_repeat(byte), 1);
+}
+
+/* -- scans ------------------------------------------------------------------------------------------------------------ */
+
+/* The first control character that is no tab, or `end`. */
+static inline const char *heddle_find_control(const char *at, const char *end)
+{
+#ifdef __SSE2__
+    for (; end - at >= 16; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+        __m128i tab = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'));
+        __m128i delete = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7F));
+        int found = _mm_movemask_epi8(_mm_or_si128(_mm_andnot_si128(tab, low), delete));
+        if (found)
+            return at + __builtin_ctz((unsigned)found);
+    }
+#endif
+    while (end - at >= 8) {
+        uint64_t bytes = heddle_eight(at);
+        if (!(heddle_any_less(bytes, 0x20) | heddle_any_equal(bytes, 0x7F))) {
+            at += 8;
+            continue;
+        }
+        for (const char *stop = at + 8; at < stop; at++) {
+            if (heddle_is_control(*at))
+                return at;
+        }
+    }
+    while (at < end && !heddle_is_control(*at))
+        at++;
+    return at;
+}
+
+/* The first character that a request target can't have, or `end`. */
+static inline const char *heddle_find_target_end(const char *at, const char *end)
+{
+#ifdef __SSE2__
+    for (; end - at >= 16; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x20)), bytes);
+        __m128i high = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(0x7F)), bytes);
+        __m128i hash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('#'));
+        int found = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(low, high), hash));
+        if (found)
+            return at + __builtin_ctz((unsigned)found);
+    }
+#endif
+    while (end - at >= 8) {
+        uint64_t bytes = heddle_eight(at);
+        uint64_t high = bytes & heddle_repeat(0x80);
+        if (high | heddle_any_less(bytes, 0x21) | heddle_any_equal(bytes, '#') | heddle_any_equal(bytes, 0x7F))
+            break;
+        at += 8;
+    }
+    while (at < end && heddle_is_target(*at))
+        at++;
+    return at;
+}
+
+static inline const char *heddle_find_token_end(const char *at, const char *end)
+{
+    while (at < end && heddle_is(*at, HEDDLE_TOKEN))
+        at++;
+    return at;
+}
+
+/* -- words ------------------------------------------------------------------------------------------------------------ */
+
+/* Is it this word, in any case of letters? `word` is in lower case and has no `@[\]^_`. */
+bool heddle_is_word(const char *text, size_t size, const char *word);
+
+/*
+ * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty ones are passed over. `*at`
+ * moves on. NULL at the end. The CR LF of a folded line counts as white space: no other can be in a value.
+ */
+const char *heddle_next_element(const char **at, const char *end, size_t *size);
+
+#endif
