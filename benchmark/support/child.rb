@@ -117,11 +117,7 @@ module Bench
       @status.signaled? ? "signal #{Signal.signame(@status.termsig)}" : "status #{@status.exitstatus}"
     end
 
-    # Paths say nothing to a reader and everything about the machine.
-    def last_words
-      line = File.read(@errors.path).lines.map(&:strip).reject(&:empty?).find { |text| text.match?(/error|bug|abort/i) }
-      line ? line.gsub(%r{(?:/[\w.+-]+)+/}, "")[0, 160] : "it printed no error"
-    end
+    def last_words = LastWords.of(File.read(@errors.path))
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end

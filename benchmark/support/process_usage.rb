@@ -20,17 +20,23 @@ module Bench
     end
 
     # @return [Float, nil] resident memory at its highest, in MB
-    def peak_megabytes = status_megabytes("VmHWM")
+    def peak_megabytes = field_in("/proc/self/status", "VmHWM")
 
     # @return [Float, nil] resident memory now, in MB
-    def megabytes = status_megabytes("VmRSS")
+    def megabytes = megabytes_of("self")
 
-    def status_megabytes(field)
-      line = File.foreach("/proc/self/status").find { |text| text.start_with?(field) }
+    # @return [Float, nil] resident memory of another process now, in MB
+    def megabytes_of(pid) = field_in("/proc/#{pid}/status", "VmRSS")
+
+    # @return [Float, nil] the same, with what it shares divided among those that share it
+    def pss_megabytes_of(pid) = field_in("/proc/#{pid}/smaps_rollup", "Pss:")
+
+    def field_in(path, field)
+      line = File.foreach(path).find { |text| text.start_with?(field) }
       line && (line[/\d+/].to_i / 1024.0)
-    rescue Errno::ENOENT
+    rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
       nil
     end
-    private_class_method :status_megabytes
+    private_class_method :field_in
   end
 end

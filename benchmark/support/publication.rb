@@ -23,8 +23,9 @@ module Bench
     def save
       folder = File.join("benchmark", "results")
       FileUtils.mkdir_p(File.join(@root, folder))
-      { "json" => JSON.pretty_generate(@result), "txt" => @report.to_text, "md" => @report.to_markdown, "svg" => chart }
-        .each { |ending, content| File.write(File.join(@root, folder, "#{@name}.#{ending}"), content) }
+      { "#{@name}.json" => JSON.pretty_generate(@result), "#{@name}.txt" => @report.to_text,
+        "#{@name}.md" => @report.to_markdown, **charts }
+        .each { |name, content| File.write(File.join(@root, folder, name), content) }
       folder
     end
 
@@ -41,17 +42,25 @@ module Bench
       raise "#{page} has no <!-- figures --> … <!-- end of figures -->" unless content.match?(FIGURES)
 
       File.write(path, content.sub(FIGURES) { "\n#{@report.to_markdown}\n" })
-      File.write(File.join(@root, "docs", "benchmarks", "#{@name}.svg"), chart)
+      charts.each { |name, content| File.write(File.join(@root, "docs", "benchmarks", name), content) }
       page
     end
 
     private
 
-    def chart
+    # @return [Hash{String => String}] file names and drawings: the values first, then what the suite wants beside them
+    def charts
+      others = @result.fetch(:charts, []).to_h do |one|
+        ["#{@name}-#{one.fetch(:name)}.svg", chart(@report.of(one.fetch(:detail).to_sym, **one.slice(:unit, :title)))]
+      end
+      { "#{@name}.svg" => chart(@report), **others }
+    end
+
+    def chart(report)
       environment = @result.fetch(:environment).transform_keys(&:to_s)
       subtitle = "Ruby #{environment["Ruby"]} · #{environment["kernel"]} · #{environment["cores"]} cores · " \
                  "medians of #{@result.fetch(:rounds)} interleaved rounds · a notched bar is longer than drawn"
-      Chart.new(@report, subtitle:).to_svg
+      Chart.new(report, subtitle:).to_svg
     end
   end
 end

@@ -5,7 +5,8 @@ module Bench
   # medians, and the details of every row.
   class Report
     DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
-                     socket_errors: "socket errors", created_s: "created after s", joined_s: "joined after s" }.freeze
+                     socket_errors: "socket errors", errors: "errors", pss_mb: "PSS MB", resident_mb: "RSS MB",
+                     p50_ms: "p50 ms", created_s: "created after s", joined_s: "joined after s" }.freeze
 
     REMARK = 120 # characters
 
@@ -20,6 +21,25 @@ module Bench
 
     # @return [String]
     def title = @result.fetch(:title)
+
+    # @return [String, nil] the key of the contestant that has a column of ratios of its own
+    def reference = @result[:reference]
+
+    # The same run with another figure in the place of the value: less of it is better.
+    #
+    # @param detail [Symbol] what the samples call it
+    # @return [Report] of those rows that have the figure
+    def of(detail, unit:, title:)
+      rows = @result.fetch(:rows).filter_map do |row|
+        next unless row.fetch(:details).map(&:to_sym).include?(detail)
+
+        sets = row.fetch(:sets).map do |set|
+          set.merge(samples: set.fetch(:samples).filter_map { |sample| sample[detail] && { value: sample[detail] } })
+        end
+        row.merge(sets:, unit:, better: "lower", details: [], shown: [], goals: [])
+      end
+      Report.new(@result.merge(rows:, title:))
+    end
 
     # @return [String] for a terminal
     def to_text
@@ -43,10 +63,12 @@ module Bench
     def quick? = @result[:quick]
 
     def legend
-      "Medians of #{@result.fetch(:rounds)} interleaved rounds. The last column is how many times as good as the " \
-        "best peer Heddle is, with the better of its selectors; above 1 is ahead. “–”: does not take part; " \
-        "“failed”: see the details."
+      "Medians of #{@result.fetch(:rounds)} interleaved rounds. “Heddle / best peer” is how many times as good as " \
+        "the best peer Heddle is#{@result[:legend] || ", with the better of its selectors"}; above 1 is ahead. “–”: " \
+        "does not take part; “failed”: see the details#{"; †: with errors, see the details" if erred?}."
     end
+
+    def erred? = rows.any? { |row| row.sets.any? { |set| row.erred?(set) } }
 
     def circumstances
       @result.fetch(:environment).transform_keys(&:to_s).merge("rounds" => @result.fetch(:rounds).to_s)
@@ -61,12 +83,34 @@ module Bench
     # Terminals are narrow: there the rows have their short names and the columns wrap nothing.
     def overview(text:)
       present = contestants.select { |contestant| contestant[:version] }
-      lines = rows.map do |row|
-        name = text ? row.key : row.title
-        ["#{name}, #{row.unit}", *present.map { |one| row.cell(row.set(one[:key])) }, standing(row)]
+      lines = rows.flat_map do |row|
+        [:value, *row.shown].each_with_index.map do |key, index|
+          heading = "#{text ? row.key : row.title}, #{row.unit}"
+          [key == :value ? heading : "· #{DETAIL_NAMES.fetch(key)}",
+           *present.map { |one| row.cell(row.set(one[:key]), key) }, *standings(row, key),
+           *(verdict(row, index) if goals?)]
+        end
       end
-      Table.new(["", *present.map { |one| one[:label] }, "Heddle / best peer"], lines)
+      Table.new(["", *present.map { |one| one[:label] }, *standing_names], lines)
     end
+
+    def standing_names
+      ["Heddle / best peer", *("Heddle / #{reference}" if reference), *("goals" if goals?)]
+    end
+
+    # @return [Array<String>] how Heddle compares, on the line of the value
+    def standings(row, key)
+      return [key, *reference].map { "" } unless key == :value
+
+      [standing(row), *(Figure.times(row.ratio(row.best_heddle, row.set(reference))) if reference)]
+    end
+
+    # @return [String] a goal a line; those for which there is no line left stand on the last one
+    def verdict(row, index)
+      (index < row.shown.size ? [row.verdicts[index]] : row.verdicts.drop(index)).join("; ")
+    end
+
+    def goals? = rows.any? { |row| row.verdicts.any? }
 
     def standing(row)
       ours = row.best_heddle

@@ -35,6 +35,12 @@ module Bench
     # @return [Array<Symbol>] what is measured beside the value and shown in the details
     def details = []
 
+    # @return [Array<Symbol>] those of them that have a line of their own in the first table
+    def shown = []
+
+    # @return [Array<Goal>] what Heddle should reach
+    def goals = []
+
     # @return [Hash] sizes of the work; --quick makes them small
     def sizes(quick:) = raise(NotImplementedError)
 

@@ -3,7 +3,7 @@
 module Bench
   # One row of a finished run: who was how fast, and how Heddle compares with the best of the others.
   class RowResult
-    attr_reader :key, :title, :unit, :better, :details
+    attr_reader :key, :title, :unit, :better, :details, :shown
 
     # @param row [Hash] what Runner made of it
     # @param contestants [Array<Hash>] key, label and role of each
@@ -12,6 +12,8 @@ module Bench
       @better = row.fetch(:better).to_sym
       @compared = row.fetch(:compared, true)
       @details = row.fetch(:details).map(&:to_sym)
+      @shown = row.fetch(:shown, []).map(&:to_sym)
+      @goals = row.fetch(:goals, []).map { |goal| Goal.new(**goal) }
       @contestants = contestants.to_h { |contestant| [contestant[:key], contestant] }
       @sets = row.fetch(:sets).to_h do |set|
         [set[:contestant], SampleSet.new(set[:contestant], **set.slice(:samples, :failure, :exclusion))]
@@ -38,17 +40,27 @@ module Bench
 
     # @return [Float, nil] how many times as good as the best peer; above 1 is ahead
     def advantage(set)
-      return unless @compared && set&.complete? && best_peer
-
-      Statistics.advantage(set.median, best_peer.median, better:)
+      ratio(set, best_peer) if @compared
     end
 
-    # @return [String] the median, or in one word why there is none
-    def cell(set)
+    # @return [Float, nil] how many times as good as another one
+    def ratio(set, other)
+      Statistics.advantage(set.median, other.median, better:) if set&.complete? && other&.complete?
+    end
+
+    # @return [Array<String>] each goal of the row and whether Heddle reached it
+    def verdicts = @goals.map { |goal| goal.verdict(self) }
+
+    # @return [String] the median, marked if there were errors, or in one word why there is none
+    def cell(set, key = :value)
       return "–" if set.nil? || set.exclusion
+      return key == :value ? "failed" : "–" unless set.complete?
 
-      set.complete? ? Figure.format(set.median) : "failed"
+      "#{Figure.format(set.median(key))}#{"†" if key == :value && erred?(set)}"
     end
+
+    # @return [Boolean] whether requests failed in any round
+    def erred?(set) = set.samples.any? { |sample| sample[:errors]&.positive? }
 
     private
 

@@ -22,6 +22,7 @@ module Bench
       probed = contestants.to_h { |contestant| [contestant, probe(contestant)] }
       present = probed.select { |_, answer| answer[:version] }.keys
       { suite: @suite.name, title: @suite.title, rounds: @options.rounds, quick: @options.quick?, environment:,
+        reference: @suite.reference, charts: @suite.charts, legend: @suite.legend,
         contestants: probed.map { |contestant, answer| describe(contestant, answer) },
         rows: rows.map { |row| run_row(row, present) } }
     end
@@ -41,13 +42,11 @@ module Bench
 
     # @return [Hash] :version, or :failure with the reason why it is not here
     def probe(contestant)
-      child = start("probe", contestant, {}, time_limit: 20)
-      child.message.tap { |answer| say("#{contestant.key}: #{answer[:version] || "not here: #{answer[:failure]}"}") }
+      @suite.probe(contestant, ruby_flags: @flags)
+            .tap { |answer| say("#{contestant.key}: #{answer[:version] || "not here: #{answer[:failure]}"}") }
     rescue Child::Failed => e
       say("#{contestant.key}: not here: #{e.message}")
       { failure: e.message }
-    ensure
-      child&.close
     end
 
     def run_row(row, present)
@@ -56,7 +55,7 @@ module Bench
       excluded.each { |contestant| sets[contestant].exclude(row.excludes(contestant)) }
       measure(row, taking_part, sets)
       { key: row.key, title: row.title, unit: row.unit, better: row.better, compared: row.compared?,
-        details: row.details, sets: sets.values.map(&:to_h) }
+        details: row.details, shown: row.shown, goals: row.goals.map(&:to_h), sets: sets.values.map(&:to_h) }
     end
 
     def measure(row, taking_part, sets)
@@ -73,8 +72,7 @@ module Bench
 
     # @return [Symbol] :drop when there is no use in another round
     def sample(row, contestant, size, round, set)
-      child = start(row.key, contestant, size, time_limit: row.time_limit, core: row.core)
-      sample = row.drive(child, size)
+      sample = @suite.sample(row, contestant, size, ruby_flags: @flags)
       set.add(sample)
       say("#{row.key} #{round}/#{@options.rounds} #{contestant.key}: #{Figure.format(sample[:value])} #{row.unit}")
       :keep
@@ -82,13 +80,6 @@ module Bench
       set.fail(e.message)
       say("#{row.key} #{round}/#{@options.rounds} #{contestant.key}: failed: #{e.message}")
       :drop
-    ensure
-      child&.close
-    end
-
-    def start(row_key, contestant, size, time_limit:, core: nil)
-      Child.new([@suite.name, row_key, contestant.key, JSON.generate(size)],
-                environment: contestant.environment, ruby_flags: @flags, core:, time_limit:)
     end
 
     def say(text) = @output.puts(text)

@@ -15,12 +15,14 @@ module Bench
     # @param url [String] on the loopback interface
     # @param connections [Integer]
     # @param seconds [Integer]
+    # @param script [String, nil] path of a Lua script
+    # @param core [Integer, nil] the core to keep it on
     # @return [Wrk]
     # @raise [Child::Failed] with what wrk said
-    def self.run(url, connections:, seconds:)
+    def self.run(url, connections:, seconds:, script: nil, core: CORE)
       # Its default of 2 s would count a connection that waited longer for its turn as an error of the server's.
-      command = [*Child.pin(CORE), "wrk", "--latency", "-t1", "-c#{connections}", "-d#{seconds}s", "--timeout", "10s",
-                 url]
+      command = [*Child.pin(core), "wrk", "--latency", "-t1", "-c#{connections}", "-d#{seconds}s", "--timeout", "10s",
+                 *(["-s", script] if script), url]
       output, status = Open3.capture2e(*command)
       raise Child::Failed, "wrk: #{output.lines.last.to_s.strip}" unless status.success?
 
@@ -46,6 +48,9 @@ module Bench
 
     # @return [Integer] failed connects, reads and writes, timeouts, and answers that were no 2xx or 3xx
     def socket_errors = errors.values.sum
+
+    # @return [Integer] answers that were no 2xx or 3xx
+    def wrong_answers = errors.fetch("status")
 
     # @return [String] the kinds that happened, "connect 12, timeout 3"
     def error_words = errors.reject { |_, count| count.zero? }.map { |kind, count| "#{kind} #{count}" }.join(", ")

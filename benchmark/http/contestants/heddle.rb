@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Bench
+  module HTTP
+    module Contestants
+      # Heddle as `heddle serve` runs it, with the selector that it chooses by itself.
+      class Heddle < Contestant
+        def key = "heddle"
+
+        def label = "Heddle"
+
+        def role = :heddle
+
+        def version
+          require "heddle"
+          "#{::Heddle::VERSION}, #{::Heddle::Selector.best}"
+        rescue LoadError
+          raise Unavailable, "its extension is not built for this Ruby: run bin/setup"
+        end
+
+        def command(port, _folder, ruby_flags)
+          [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, File.join(ROOT, "exe", "heddle"), "serve", CONFIG,
+           "--no-access-log", "-b", "tcp://127.0.0.1:#{port}"]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Bench
+  module HTTP
+    module Rows
+      # As many requests as the server can answer, made by wrk.
+      class Load < Row
+        SCRIPTS = File.expand_path("../wrk", __dir__)
+
+        attr_reader :key, :title, :goals
+
+        # @param path [String] the address
+        # @param expected [String] the answer
+        # @param connections [Integer]
+        # @param script [String, nil] name of a script for wrk, in wrk/
+        # @param body [String, nil] of a POST, the same that the script sends
+        # @param seconds [Integer] how long the load is measured
+        # @param p99 [Boolean] whether the latencies mean something
+        def initialize(key:, title:, path:, expected:, connections: 64, script: nil, body: nil, seconds: 4, p99: true,
+                       goals: [])
+          super()
+          @key = key
+          @title = title
+          @path = path
+          @expected = expected
+          @connections = connections
+          @script = script && File.join(SCRIPTS, "#{script}.lua")
+          @body = body
+          @seconds = seconds
+          @goals = goals
+          @latency = p99 ? [:p99_ms] : []
+        end
+
+        def unit = "req/s"
+
+        def better = :higher
+
+        def details = [:cpu_us, *@latency, :errors, :pss_mb, :resident_mb]
+
+        def shown = [:cpu_us, *@latency, :pss_mb]
+
+        def sizes(quick:) = { connections: @connections, seconds: quick ? 1 : @seconds, warm_up: 1 }
+
+        def excludes(contestant)
+          need = @connections + 200
+          limit = Process.getrlimit(Process::RLIMIT_NOFILE).first
+          return "ulimit -n is #{limit}, #{need} are needed" if limit < need
+
+          contestant.excludes(key)
+        end
+
+        def around(_quick)
+          raise Child::Failed, "wrk is not installed" unless Wrk.installed?
+
+          yield({})
+        end
+
+        # @param server [Server]
+        # @param size [Hash]
+        # @return [Hash] the sample
+        def measure(server, size)
+          server.check(@path, body: @body, expected: @expected)
+          load(server, [size[:connections], 64].min, size[:warm_up])
+          before = server.tree.cpu_seconds
+          run = load(server, size[:connections], size[:seconds])
+          after = server.tree.cpu_seconds
+          good = run.requests - run.wrong_answers
+          raise Child::Failed, "answered no request (#{run.error_words})" unless good.positive?
+
+          { value: run.rate * good / run.requests, p99_ms: run.p99_ms, errors: run.socket_errors,
+            cpu_us: before && after && ((after - before) * 1e6 / run.requests),
+            pss_mb: server.tree.pss_megabytes, resident_mb: server.tree.rss_megabytes,
+            note: run.socket_errors.zero? ? nil : "of #{Figure.grouped(run.requests)} answers: #{run.error_words}" }
+        end
+
+        private
+
+        # Server and load share the cores, as the system sees fit.
+        def load(server, connections, seconds)
+          Wrk.run("#{server.url}#{@path}", connections:, seconds:, script: @script, core: nil)
+        end
+      end
+    end
+  end
+end

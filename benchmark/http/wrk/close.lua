@@ -1,0 +1,2 @@
+-- A connection for every request.
+wrk.headers["connection"] = "close"

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Bench
+  # What a row wants of Heddle: a share of what another one reaches, or a figure of its own.
+  class Goal
+    NAMES = { value: "", cpu_us: " µs of CPU", p99_ms: " ms p99" }.freeze
+    BEST = "best"
+
+    # @param of [Symbol] :value, or a detail of the row
+    # @param at_least [Numeric, nil]
+    # @param at_most [Numeric, nil]
+    # @param than [String, nil] the goal is a ratio to this contestant, or to the best of the peers (BEST)
+    # @param unit [String] of a figure that is compared with no one
+    def initialize(of: "value", at_least: nil, at_most: nil, than: nil, unit: nil)
+      @of = of.to_sym
+      @at_least = at_least
+      @at_most = at_most
+      @than = than
+      @unit = unit
+    end
+
+    # @param row [RowResult]
+    # @return [String] the goal and how it stands: "≥ 1.2 × best: 1.31, met"
+    def verdict(row)
+      figure = figure(row)
+      return "#{words}: –" unless figure
+
+      "#{words}: #{@than ? figure.round(2) : Figure.format(figure)}, #{met?(figure) ? "met" : "missed"}"
+    end
+
+    # @return [Hash] what `new` takes
+    def to_h = { of: @of, at_least: @at_least, at_most: @at_most, than: @than, unit: @unit }.compact
+
+    private
+
+    def words
+      bound = @at_least ? "≥ #{grouped(@at_least)}" : "≤ #{grouped(@at_most)}"
+      return "#{bound} × #{@than}" if @than
+
+      @unit ? "#{bound} #{@unit}" : "#{bound}#{NAMES.fetch(@of)}"
+    end
+
+    def grouped(number) = number.is_a?(Integer) ? Figure.grouped(number) : number.to_s
+
+    def figure(row)
+      return row.best_heddle&.median(@of) unless @than
+
+      @than == BEST ? row.advantage(row.best_heddle) : row.ratio(row.best_heddle, row.set(@than))
+    end
+
+    def met?(figure) = @at_least ? figure >= @at_least : figure <= @at_most
+  end
+end
