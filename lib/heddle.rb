@@ -2,8 +2,9 @@
 
 require "heddle/version"
 require "heddle/concurrency"
-# Its module is the extension's, so no autoload can stand for it. What is in it is loaded when it is used.
+# Modules of the extension, for which no autoload can stand. What is in them is loaded when it is used.
 require "heddle/http"
+require "heddle/rack"
 
 # A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with; what is not
 # used is not loaded.
@@ -24,7 +25,6 @@ module Heddle
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Promise, "heddle/concurrency/promise"
-  autoload :Rack, "heddle/rack"
   autoload :Scheduler, "heddle/scheduler"
   autoload :Scope, "heddle/concurrency/scope"
   autoload :Selector, "heddle/scheduler"

@@ -3,6 +3,7 @@
 #include "concurrency/concurrency.h"
 #include "http/http.h"
 #include "net/net.h"
+#include "rack/rack.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
 
@@ -19,4 +20,5 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
     Init_heddle_http(heddle);
+    Init_heddle_rack(heddle);
 }

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle"
 require "heddle/http"
 
 module Heddle
@@ -8,7 +7,6 @@ module Heddle
   # here: the specification is about plain Ruby objects.
   module Rack
     autoload :EarlyHints, "heddle/rack/early_hints"
-    autoload :EnvBuilder, "heddle/rack/env_builder"
     autoload :Exchange, "heddle/rack/exchange"
     autoload :FullHijack, "heddle/rack/full_hijack"
     autoload :Input, "heddle/rack/input"

@@ -2,6 +2,7 @@
 
 #include "net/sockets.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,39 @@ heddle_address heddle_address_of(const struct sockaddr *address)
         result.port = ntohs(ip->sin6_port);
     }
     return result;
+}
+
+const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM])
+{
+    _Static_assert(HEDDLE_ADDRESS_ROOM >= INET6_ADDRSTRLEN, "the longest address fits");
+    if (address->family == AF_UNIX)
+        return "unix";
+    if (address->family == 0 || !inet_ntop(address->family, address->bytes, room, HEDDLE_ADDRESS_ROOM))
+        return NULL;
+    /* An IPv4 client of a socket for both is known by its own address. */
+    return strncmp(room, "::ffff:", 7) == 0 && strchr(room, '.') ? room + 7 : room;
+}
+
+static bool is_any(const heddle_address *address)
+{
+    for (size_t i = 0; i < sizeof(address->bytes); i++) {
+        if (address->bytes[i])
+            return false;
+    }
+    return true;
+}
+
+const heddle_address *heddle_connection_local(heddle_connection *connection)
+{
+    /* A listener for every address does not say which one it is. */
+    heddle_address *local = &connection->local;
+    if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
+        struct sockaddr_storage address;
+        socklen_t size = sizeof(address);
+        if (getsockname(connection->transport.fd, (struct sockaddr *)&address, &size) == 0)
+            *local = heddle_address_of((struct sockaddr *)&address);
+    }
+    return local;
 }
 
 /* -- what was read and not used ---------------------------------------------------------------------------------- */

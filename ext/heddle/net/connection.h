@@ -61,6 +61,11 @@ struct heddle_handle {
 
 /* Family and bytes of a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
+enum { HEDDLE_ADDRESS_ROOM = 46 };
+/* "192.0.2.1", "::1", "unix"; NULL: not known. */
+const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
+/* The one that the client has connected to. */
+const heddle_address *heddle_connection_local(heddle_connection *connection);
 
 static inline size_t heddle_connection_buffered(const heddle_connection *connection)
 {

@@ -4,7 +4,6 @@
 #include "net/output.h"
 #include "net/sockets.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
@@ -285,36 +284,9 @@ static VALUE interned(const char *text)
 
 static VALUE text_of(const heddle_address *address)
 {
-    char text[INET6_ADDRSTRLEN];
-    if (address->family == AF_UNIX)
-        return interned("unix");
-    if (address->family == 0 || !inet_ntop(address->family, address->bytes, text, sizeof(text)))
-        return Qnil;
-    /* An IPv4 client of a socket for both is known by its own address. */
-    const char *plain = strncmp(text, "::ffff:", 7) == 0 && strchr(text, '.') ? text + 7 : text;
-    return interned(plain);
-}
-
-static bool is_any(const heddle_address *address)
-{
-    for (size_t i = 0; i < sizeof(address->bytes); i++) {
-        if (address->bytes[i])
-            return false;
-    }
-    return true;
-}
-
-/* A listener for every address does not say which one it is. */
-static const heddle_address *local_of(heddle_connection *connection)
-{
-    heddle_address *local = &connection->local;
-    if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
-        struct sockaddr_storage address;
-        socklen_t size = sizeof(address);
-        if (getsockname(connection->transport.fd, (struct sockaddr *)&address, &size) == 0)
-            *local = heddle_address_of((struct sockaddr *)&address);
-    }
-    return local;
+    char room[HEDDLE_ADDRESS_ROOM];
+    const char *text = heddle_address_text(address, room);
+    return text ? interned(text) : Qnil;
 }
 
 static VALUE port_of(const heddle_address *address)
@@ -347,7 +319,7 @@ static VALUE connection_remote_port(VALUE self)
  */
 static VALUE connection_local_address(VALUE self)
 {
-    return text_of(local_of(open_handle(self)->connection));
+    return text_of(heddle_connection_local(open_handle(self)->connection));
 }
 
 /*

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle"
+
 module Heddle
   module Rack
     # One request and its answer: calls the application, sends what it returns, contains what it does wrong.

@@ -1,0 +1,285 @@
+/* Heddle::Rack::EnvBuilder. */
+
+#include "rack/env.h"
+#include "rack/env_of_object.h"
+#include "rack/env_parts.h"
+
+#include <ruby/encoding.h>
+#include <string.h>
+
+/* -- the builder ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    VALUE template;
+    heddle_env_memory memory;
+} env_builder;
+
+static void builder_mark(void *data)
+{
+    env_builder *builder = data;
+    rb_gc_mark_movable(builder->template);
+    heddle_env_memory_mark(&builder->memory);
+}
+
+static void builder_compact(void *data)
+{
+    env_builder *builder = data;
+    builder->template = rb_gc_location(builder->template);
+    heddle_env_memory_compact(&builder->memory);
+}
+
+static size_t builder_size(const void *data)
+{
+    return sizeof(env_builder);
+}
+
+static const rb_data_type_t builder_type = {
+    .wrap_struct_name = "Heddle::Rack::EnvBuilder",
+    .function = {.dmark = builder_mark,
+                 .dfree = RUBY_DEFAULT_FREE,
+                 .dsize = builder_size,
+                 .dcompact = builder_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE builder_allocate(VALUE class)
+{
+    env_builder *builder;
+    VALUE self = TypedData_Make_Struct(class, env_builder, &builder_type, builder);
+    builder->template = Qnil;
+    return self;
+}
+
+static env_builder *builder_of(VALUE self)
+{
+    env_builder *builder;
+    TypedData_Get_Struct(self, env_builder, &builder_type, builder);
+    if (NIL_P(builder->template))
+        rb_raise(rb_eArgError, "this EnvBuilder was not initialized");
+    return builder;
+}
+
+/* Pairs that an env has room for before its table grows: as many as a browser's request and Rack make. */
+enum { USUAL_PAIRS = 48 };
+
+static void add(VALUE env, const char *key, VALUE value)
+{
+    rb_hash_aset(env, rb_enc_interned_str_cstr(key, rb_utf8_encoding()), value);
+}
+
+/*
+ * call-seq: EnvBuilder.new(errors:, scheme: "http")
+ *
+ * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `scheme`: of the
+ * connections. A builder belongs to one loop.
+ */
+static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
+{
+    VALUE keywords, values[2];
+    ID names[] = {rb_intern("errors"), rb_intern("scheme")};
+    rb_scan_args(argc, argv, ":", &keywords);
+    rb_get_kwargs(keywords, names, 1, 1, values);
+    VALUE template = rb_hash_new_capa(USUAL_PAIRS);
+    /* In the order in which they are read best; those that each request sets have their place here already. */
+    rb_hash_aset(template, heddle_env_key.request_method, Qnil);
+    add(template, "SCRIPT_NAME", heddle_env_value.empty);
+    rb_hash_aset(template, heddle_env_key.path_info, Qnil);
+    rb_hash_aset(template, heddle_env_key.query_string, heddle_env_value.empty);
+    rb_hash_aset(template, heddle_env_key.request_uri, heddle_env_value.root);
+    rb_hash_aset(template, heddle_env_key.server_name, Qnil);
+    rb_hash_aset(template, heddle_env_key.server_port, Qnil);
+    rb_hash_aset(template, heddle_env_key.server_protocol, heddle_env_value.protocols[1]);
+    rb_hash_aset(template, heddle_env_key.remote_addr, Qnil);
+    add(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
+    add(template, "rack.errors", values[0]);
+    add(template, "rack.hijack?", Qtrue);
+    RB_OBJ_WRITE(self, &((env_builder *)RTYPEDDATA_GET_DATA(self))->template, rb_obj_freeze(template));
+    return self;
+}
+
+/* -- an env ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    VALUE builder, hash;
+    env_builder *parts;
+    const heddle_request_head *head;
+    const char *bytes;
+    const heddle_address *remote;
+    const heddle_address *local;
+    heddle_connection *connection; /* asked for `local` where it is NULL */
+} env;
+
+static VALUE string_of(const env *env, heddle_slice slice)
+{
+    return heddle_env_string(env->bytes + slice.start, slice.size);
+}
+
+static const heddle_address *local_of(env *env)
+{
+    if (!env->local)
+        env->local = heddle_connection_local(env->connection);
+    return env->local;
+}
+
+static void add_target(const env *env)
+{
+    const heddle_request_head *head = env->head;
+    VALUE method = heddle_env_value.methods[head->method_id];
+    rb_hash_aset(env->hash, heddle_env_key.request_method, method ? method : string_of(env, head->method));
+    rb_hash_aset(env->hash, heddle_env_key.path_info, string_of(env, head->path));
+    if (head->query.size)
+        rb_hash_aset(env->hash, heddle_env_key.query_string, string_of(env, head->query));
+    if (head->target.size != 1 || env->bytes[head->target.start] != '/')
+        rb_hash_aset(env->hash, heddle_env_key.request_uri, string_of(env, head->target));
+    if (head->minor == 0)
+        rb_hash_aset(env->hash, heddle_env_key.server_protocol, heddle_env_value.protocols[0]);
+}
+
+static VALUE own_name(env *env)
+{
+    const heddle_address *local = local_of(env);
+    char room[HEDDLE_ADDRESS_ROOM];
+    const char *text = heddle_address_text(local, room);
+    if (!text || local->family == AF_UNIX)
+        return heddle_env_value.localhost;
+    return strchr(text, ':') ? rb_sprintf("[%s]", text) : heddle_env_string(text, strlen(text));
+}
+
+/* The host of a target in absolute form counts, and not the Host header (RFC 9112, 3.2.2). */
+static void add_authority(env *env)
+{
+    heddle_env_host host = {.name = heddle_env_value.empty, .port = heddle_env_value.empty};
+    if (env->head->has_host) {
+        host = heddle_env_host_of(&env->parts->memory, env->builder, env->head, env->bytes);
+        rb_hash_aset(env->hash, heddle_env_key.fields[HEDDLE_FIELD_HOST], host.authority);
+    }
+    rb_hash_aset(env->hash, heddle_env_key.server_name, RSTRING_LEN(host.name) ? host.name : own_name(env));
+    VALUE port = RSTRING_LEN(host.port) ? host.port
+                                        : heddle_env_port_of(&env->parts->memory, env->builder, local_of(env));
+    rb_hash_aset(env->hash, heddle_env_key.server_port, port);
+}
+
+/*
+ * Lines of one name are a list (RFC 9110, 5.3), cookies one with semicolons (RFC 9113, 8.2.3); two equal lengths, the
+ * only ones that come this far, are one.
+ */
+static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earlier, heddle_slice value)
+{
+    if (id == HEDDLE_FIELD_CONTENT_LENGTH)
+        return;
+    VALUE list = OBJ_FROZEN(earlier) ? rb_str_dup(earlier) : earlier;
+    rb_str_cat(list, id == HEDDLE_FIELD_COOKIE ? "; " : ", ", 2);
+    rb_str_cat(list, env->bytes + value.start, value.size);
+    if (list != earlier)
+        rb_hash_aset(env->hash, key, list);
+}
+
+_Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
+
+/*
+ * Known names are there already only if they came before, which a bit tells. A name with an underscore, where such are
+ * kept, may be another spelling of any of them.
+ */
+static void add_fields(const env *env)
+{
+    const heddle_request_head *head = env->head;
+    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* comes with the authority */
+    bool underscores = false, others = false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const heddle_field *field = &head->fields[i];
+        const char *name = env->bytes + field->name.start;
+        heddle_field_id id = (heddle_field_id)field->id;
+        bool look = underscores;
+        VALUE key;
+        if (id == HEDDLE_FIELD_HOST) {
+            continue;
+        } else if (id == HEDDLE_FIELD_OTHER) {
+            if (memchr(name, '_', field->name.size))
+                look = underscores = true;
+            look |= others;
+            others = true;
+            key = heddle_env_key_of(name, field->name.size);
+        } else {
+            look |= (seen >> id & 1) != 0;
+            seen |= UINT64_C(1) << id;
+            key = heddle_env_key.fields[id];
+        }
+        VALUE earlier = look ? rb_hash_lookup(env->hash, key) : Qnil;
+        if (NIL_P(earlier))
+            rb_hash_aset(env->hash, key,
+                         heddle_env_field_of(&env->parts->memory, env->builder, id, env->bytes + field->value.start,
+                                             field->value.size));
+        else
+            add_again(env, id, key, earlier, field->value);
+    }
+}
+
+static void add_protocols_of(const env *env, heddle_slice value, VALUE protocols)
+{
+    const char *at = env->bytes + value.start, *end = at + value.size;
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end, *next = stop + 1;
+        while (at < stop && (*at == ' ' || *at == '\t'))
+            at++;
+        while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t'))
+            stop--;
+        if (stop > at)
+            rb_ary_push(protocols, heddle_env_string(at, (size_t)(stop - at)));
+        at = next;
+    }
+}
+
+static void add_protocols(const env *env)
+{
+    VALUE protocols = rb_ary_new();
+    for (unsigned i = 0; i < env->head->field_count; i++) {
+        if (env->head->fields[i].id == HEDDLE_FIELD_UPGRADE)
+            add_protocols_of(env, env->head->fields[i].value, protocols);
+    }
+    if (RARRAY_LEN(protocols) > 0)
+        rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
+}
+
+static VALUE build(env *env)
+{
+    env->parts = builder_of(env->builder);
+    env->hash = rb_hash_dup(env->parts->template);
+    add_target(env);
+    rb_hash_aset(env->hash, heddle_env_key.remote_addr,
+                 heddle_env_client_of(&env->parts->memory, env->builder, env->remote));
+    add_authority(env);
+    add_fields(env);
+    if (env->head->upgrade)
+        add_protocols(env);
+    RB_GC_GUARD(env->builder);
+    return env->hash;
+}
+
+VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
+                      heddle_connection *connection)
+{
+    env env = {
+        .builder = builder,
+        .head = head,
+        .bytes = bytes,
+        .remote = &connection->remote,
+        .connection = connection,
+    };
+    return build(&env);
+}
+
+VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, const char *bytes,
+                              const heddle_address *remote, const heddle_address *local)
+{
+    env env = {.builder = builder, .head = head, .bytes = bytes, .remote = remote, .local = local};
+    return build(&env);
+}
+
+void Init_heddle_env(VALUE rack)
+{
+    Init_heddle_env_parts();
+    VALUE class = rb_define_class_under(rack, "EnvBuilder", rb_cObject);
+    rb_define_alloc_func(class, builder_allocate);
+    rb_define_method(class, "initialize", builder_initialize, -1);
+    rb_define_method(class, "build", heddle_rack_env_of_objects, 2);
+}

@@ -1,0 +1,24 @@
+#ifndef HEDDLE_RACK_ENV_H
+#define HEDDLE_RACK_ENV_H
+
+/* The env of a request (the Rack specification, "The Environment"). */
+
+#include "http/message.h"
+#include "net/connection.h"
+
+#include <ruby.h>
+
+/*
+ * What the request says; the rest (rack.input, rack.hijack …) is the caller's to add. `builder`: a
+ * Heddle::Rack::EnvBuilder. It remembers values that come again, so one builder belongs to one loop.
+ */
+VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
+                      heddle_connection *connection);
+/* The same for addresses that are known without a connection. */
+VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, const char *bytes,
+                              const heddle_address *remote, const heddle_address *local);
+
+/* Heddle::Rack::EnvBuilder. */
+void Init_heddle_env(VALUE rack);
+
+#endif

@@ -1,0 +1,12 @@
+#ifndef HEDDLE_RACK_ENV_OF_OBJECT_H
+#define HEDDLE_RACK_ENV_OF_OBJECT_H
+
+#include <ruby.h>
+
+/*
+ * EnvBuilder#build. `head`: an HTTP::H1::RequestHead; `connection`: whatever responds to remote_address, local_address
+ * and local_port.
+ */
+VALUE heddle_rack_env_of_objects(VALUE builder, VALUE head, VALUE connection);
+
+#endif

@@ -1,0 +1,247 @@
+#include "rack/env_parts.h"
+
+#include <ruby/encoding.h>
+#include <stdio.h>
+#include <string.h>
+
+heddle_env_keys heddle_env_key;
+heddle_env_values heddle_env_value;
+
+/* -- keys and values that are made once -------------------------------------------------------------------------- */
+
+static VALUE forever(VALUE string)
+{
+    rb_gc_register_mark_object(string);
+    return string;
+}
+
+static VALUE made_key(const char *text)
+{
+    return forever(rb_enc_interned_str_cstr(text, rb_utf8_encoding()));
+}
+
+static VALUE made_value(const char *text)
+{
+    return forever(rb_enc_interned_str_cstr(text, rb_ascii8bit_encoding()));
+}
+
+VALUE heddle_env_string(const char *bytes, size_t size)
+{
+    return rb_str_new(bytes, (long)size);
+}
+
+#define PREFIX "HTTP_"
+
+static void write_key(char *key, const char *name, size_t size)
+{
+    memcpy(key, PREFIX, sizeof(PREFIX) - 1);
+    key += sizeof(PREFIX) - 1;
+    for (size_t i = 0; i < size; i++) {
+        char byte = name[i];
+        key[i] = byte == '-' ? '_' : byte >= 'a' && byte <= 'z' ? (char)(byte - 0x20) : byte;
+    }
+}
+
+VALUE heddle_env_key_of(const char *name, size_t size)
+{
+    char room[HEDDLE_ENV_LONGEST_KEPT];
+    size_t key_size = sizeof(PREFIX) - 1 + size;
+    if (key_size <= sizeof(room)) {
+        write_key(room, name, size);
+        return rb_enc_interned_str(room, (long)key_size, rb_utf8_encoding());
+    }
+    VALUE key = rb_enc_str_new(NULL, (long)key_size, rb_utf8_encoding());
+    write_key(RSTRING_PTR(key), name, size);
+    return rb_str_to_interned_str(key);
+}
+
+void Init_heddle_env_parts(void)
+{
+    heddle_env_key = (heddle_env_keys){
+        .request_method = made_key("REQUEST_METHOD"),
+        .path_info = made_key("PATH_INFO"),
+        .query_string = made_key("QUERY_STRING"),
+        .request_uri = made_key("REQUEST_URI"),
+        .server_name = made_key("SERVER_NAME"),
+        .server_port = made_key("SERVER_PORT"),
+        .server_protocol = made_key("SERVER_PROTOCOL"),
+        .remote_addr = made_key("REMOTE_ADDR"),
+        .rack_protocol = made_key("rack.protocol"),
+    };
+    for (int id = HEDDLE_FIELD_OTHER + 1; id < HEDDLE_FIELD_COUNT; id++) {
+        const char *name = heddle_field_name(id);
+        heddle_env_key.fields[id] = forever(heddle_env_key_of(name, strlen(name)));
+    }
+    heddle_env_key.fields[HEDDLE_FIELD_CONTENT_TYPE] = made_key("CONTENT_TYPE");
+    heddle_env_key.fields[HEDDLE_FIELD_CONTENT_LENGTH] = made_key("CONTENT_LENGTH");
+
+    heddle_env_value = (heddle_env_values){
+        .methods = {[HEDDLE_GET] = made_value("GET"), [HEDDLE_HEAD] = made_value("HEAD"), [HEDDLE_POST] = made_value("POST"),
+                    [HEDDLE_PUT] = made_value("PUT"), [HEDDLE_DELETE] = made_value("DELETE"), [HEDDLE_PATCH] = made_value("PATCH"),
+                    [HEDDLE_OPTIONS] = made_value("OPTIONS"), [HEDDLE_CONNECT] = made_value("CONNECT"),
+                    [HEDDLE_TRACE] = made_value("TRACE")},
+        .protocols = {made_value("HTTP/1.0"), made_value("HTTP/1.1")},
+        .empty = made_value(""),
+        .root = made_value("/"),
+        .localhost = made_value("localhost"),
+        .loopback = made_value("127.0.0.1"),
+    };
+}
+
+/* -- hosts ------------------------------------------------------------------------------------------------------- */
+
+static VALUE frozen(const char *bytes, size_t size)
+{
+    return rb_obj_freeze(heddle_env_string(bytes, size));
+}
+
+static bool same(VALUE string, const char *bytes, size_t size)
+{
+    return (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), bytes, size) == 0;
+}
+
+static uint32_t hash_of(const char *bytes, size_t size)
+{
+    uint32_t hash = 2166136261;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619;
+    return hash ^ hash >> 15;
+}
+
+heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, const heddle_request_head *head,
+                                   const char *bytes)
+{
+    const char *authority = bytes + head->authority.start;
+    size_t size = head->authority.size;
+    heddle_env_host *kept = NULL;
+    if (size <= HEDDLE_ENV_LONGEST_KEPT) {
+        kept = &memory->hosts[hash_of(authority, size) & (HEDDLE_ENV_HOSTS - 1)];
+        if (kept->authority && same(kept->authority, authority, size))
+            return *kept;
+    }
+    heddle_env_host host = {
+        .authority = frozen(authority, size),
+        .name = frozen(bytes + head->host.start, head->host.size),
+        .port = head->port.size ? frozen(bytes + head->port.start, head->port.size) : heddle_env_value.empty,
+    };
+    if (kept) {
+        RB_OBJ_WRITE(owner, &kept->authority, host.authority);
+        RB_OBJ_WRITE(owner, &kept->name, host.name);
+        RB_OBJ_WRITE(owner, &kept->port, host.port);
+    }
+    return host;
+}
+
+/* -- addresses --------------------------------------------------------------------------------------------------- */
+
+static VALUE text_of(const heddle_address *address)
+{
+    char room[HEDDLE_ADDRESS_ROOM];
+    const char *text = heddle_address_text(address, room);
+    if (!text)
+        return heddle_env_value.empty;
+    /* Who can reach a unix socket is on this machine. */
+    return address->family == AF_UNIX ? heddle_env_value.loopback : frozen(text, strlen(text));
+}
+
+VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address)
+{
+    uint32_t hash = hash_of((const char *)address->bytes, sizeof(address->bytes));
+    heddle_env_client *kept = &memory->clients[hash & (HEDDLE_ENV_CLIENTS - 1)];
+    if (kept->text && kept->address.family == address->family &&
+        memcmp(kept->address.bytes, address->bytes, sizeof(address->bytes)) == 0)
+        return kept->text;
+    VALUE text = text_of(address);
+    kept->address = *address;
+    RB_OBJ_WRITE(owner, &kept->text, text);
+    return text;
+}
+
+VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address)
+{
+    uint16_t number = address->family == AF_INET || address->family == AF_INET6 ? address->port : 80;
+    if (!memory->own_port || memory->own_port_number != number) {
+        char text[8];
+        int size = snprintf(text, sizeof(text), "%u", number);
+        VALUE port = frozen(text, (size_t)size);
+        memory->own_port_number = number;
+        RB_OBJ_WRITE(owner, &memory->own_port, port);
+    }
+    return memory->own_port;
+}
+
+/* -- fields ------------------------------------------------------------------------------------------------------ */
+
+/* Clients say the same in each of their requests, and nobody changes the String. */
+static const bool steady[HEDDLE_FIELD_COUNT] = {
+    [HEDDLE_FIELD_ACCEPT_ENCODING] = true,
+    [HEDDLE_FIELD_CACHE_CONTROL] = true,
+    [HEDDLE_FIELD_CONNECTION] = true,
+    [HEDDLE_FIELD_DNT] = true,
+    [HEDDLE_FIELD_KEEP_ALIVE] = true,
+    [HEDDLE_FIELD_PRAGMA] = true,
+    [HEDDLE_FIELD_PRIORITY] = true,
+    [HEDDLE_FIELD_SEC_CH_UA_MOBILE] = true,
+    [HEDDLE_FIELD_SEC_CH_UA_PLATFORM] = true,
+    [HEDDLE_FIELD_SEC_FETCH_DEST] = true,
+    [HEDDLE_FIELD_SEC_FETCH_MODE] = true,
+    [HEDDLE_FIELD_SEC_FETCH_SITE] = true,
+    [HEDDLE_FIELD_SEC_FETCH_USER] = true,
+    [HEDDLE_FIELD_SEC_GPC] = true,
+    [HEDDLE_FIELD_SEC_WEBSOCKET_VERSION] = true,
+    [HEDDLE_FIELD_TE] = true,
+    [HEDDLE_FIELD_UPGRADE] = true,
+    [HEDDLE_FIELD_UPGRADE_INSECURE_REQUESTS] = true,
+    [HEDDLE_FIELD_X_FORWARDED_PORT] = true,
+    [HEDDLE_FIELD_X_FORWARDED_PROTO] = true,
+};
+
+VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size)
+{
+    if (!steady[id] || size > HEDDLE_ENV_LONGEST_KEPT)
+        return heddle_env_string(value, size);
+    VALUE latest = memory->latest[id];
+    if (!latest || !same(latest, value, size)) {
+        latest = frozen(value, size);
+        RB_OBJ_WRITE(owner, &memory->latest[id], latest);
+    }
+    return latest;
+}
+
+/* -- the collector ----------------------------------------------------------------------------------------------- */
+
+static void each_place(heddle_env_memory *memory, void (*visit)(VALUE *))
+{
+    for (int i = 0; i < HEDDLE_ENV_HOSTS; i++) {
+        visit(&memory->hosts[i].authority);
+        visit(&memory->hosts[i].name);
+        visit(&memory->hosts[i].port);
+    }
+    for (int i = 0; i < HEDDLE_ENV_CLIENTS; i++)
+        visit(&memory->clients[i].text);
+    for (int i = 0; i < HEDDLE_FIELD_COUNT; i++)
+        visit(&memory->latest[i]);
+    visit(&memory->own_port);
+}
+
+static void mark(VALUE *place)
+{
+    if (*place)
+        rb_gc_mark_movable(*place);
+}
+
+static void update(VALUE *place)
+{
+    if (*place)
+        *place = rb_gc_location(*place);
+}
+
+void heddle_env_memory_mark(const heddle_env_memory *memory)
+{
+    each_place((heddle_env_memory *)memory, mark);
+}
+
+void heddle_env_memory_compact(heddle_env_memory *memory)
+{
+    each_place(memory, update);
+}

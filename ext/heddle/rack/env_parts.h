@@ -1,0 +1,73 @@
+#ifndef HEDDLE_RACK_ENV_PARTS_H
+#define HEDDLE_RACK_ENV_PARTS_H
+
+/* Keys and values of an env that are made once, and values that are remembered. */
+
+#include "http/fields.h"
+#include "http/message.h"
+#include "net/connection.h"
+
+#include <ruby.h>
+
+/* Set once for all loops; frozen, and never moved or freed. */
+typedef struct {
+    VALUE request_method, path_info, query_string, request_uri, server_name, server_port, server_protocol, remote_addr,
+        rack_protocol;
+    VALUE fields[HEDDLE_FIELD_COUNT]; /* "HTTP_ACCEPT" …; 0 for HEDDLE_FIELD_OTHER */
+} heddle_env_keys;
+
+typedef struct {
+    VALUE methods[HEDDLE_TRACE + 1]; /* 0 for HEDDLE_METHOD_OTHER */
+    VALUE protocols[2];              /* by minor version */
+    VALUE empty, root;
+    VALUE localhost, loopback; /* what stands for either end of a unix socket */
+} heddle_env_values;
+
+extern heddle_env_keys heddle_env_key;
+extern heddle_env_values heddle_env_value;
+
+/* The key of a field that is none of those. */
+VALUE heddle_env_key_of(const char *name, size_t size);
+
+/* Strings as they were sent: binary. */
+VALUE heddle_env_string(const char *bytes, size_t size);
+
+/* -- memory of what came before, each a table of fixed size ------------------------------------------------------- */
+
+enum {
+    HEDDLE_ENV_HOSTS = 32,   /* powers of two */
+    HEDDLE_ENV_CLIENTS = 64,
+    HEDDLE_ENV_LONGEST_KEPT = 128, /* bytes */
+};
+
+typedef struct {
+    VALUE authority, name, port; /* port: "" if there is none; all 0: unused */
+} heddle_env_host;
+
+typedef struct {
+    heddle_address address; /* without the port */
+    VALUE text;             /* 0: unused */
+} heddle_env_client;
+
+typedef struct {
+    heddle_env_host hosts[HEDDLE_ENV_HOSTS];
+    heddle_env_client clients[HEDDLE_ENV_CLIENTS];
+    VALUE latest[HEDDLE_FIELD_COUNT]; /* the last value of fields that say the same again and again; or 0 */
+    VALUE own_port;                   /* or 0 */
+    uint16_t own_port_number;
+} heddle_env_memory;
+
+void heddle_env_memory_mark(const heddle_env_memory *memory);
+void heddle_env_memory_compact(heddle_env_memory *memory);
+
+/* `owner`: the object that the memory is part of. All answer with frozen Strings. */
+heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, const heddle_request_head *head,
+                                   const char *bytes);
+VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
+VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
+/* Or a fresh String, where values differ from request to request or applications are known to change them. */
+VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size);
+
+void Init_heddle_env_parts(void);
+
+#endif
