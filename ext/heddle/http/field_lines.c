@@ -102,6 +102,8 @@ int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start)
                 break;
             lines->folded = true;
             at += 2;
+            if (++lines->line_count > lines->room)
+                return HEDDLE_LINES_TOO_MANY;
         }
         field.value = trimmed(bytes, value, at);
         at += 2;

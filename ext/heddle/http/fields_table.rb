@@ -12,7 +12,7 @@ abort "two names have the same size, first and last but one letter: the hash nee
 
 slots = ->(number) { keys.map { |key| (key * number & 0xFFFFFFFF) >> (32 - bits) } }
 random = Random.new(1)
-factor = random.rand(1 << 32) | 1 while slots.(factor).uniq.size < keys.size
+factor = random.rand(1 << 32) | 1 while slots.call(factor).uniq.size < keys.size
 
 puts "/* HEDDLE_FIELD_FACTOR UINT32_C(#{factor}) */"
-slots.(factor).zip(names).sort.each { |slot, (id, _)| puts "    [#{slot}] = HEDDLE_FIELD_#{id}," }
+slots.call(factor).zip(names).sort.each { |slot, (id, _)| puts "    [#{slot}] = HEDDLE_FIELD_#{id}," }

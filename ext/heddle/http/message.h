@@ -71,8 +71,9 @@ typedef struct {
     int status;
     uint8_t minor;
     bool keep_alive;        /* as far as the server has a say */
-    bool upgrade;
+    bool upgrade;           /* what follows is no HTTP/1: 101, or CONNECT has succeeded */
     bool until_close;       /* the content ends with the connection */
+    bool folded;            /* some value has folded lines: each CR LF in it, with the white space around, is a space */
     int64_t content_length; /* of the content that follows, for this request's method; or as above */
     uint32_t size, field_bytes;
     uint16_t line_count, field_count, field_room;

@@ -1,6 +1,6 @@
 #include "http/authority.h"
 #include "http/fault.h"
-#include "http/field_lines.h"
+#include "http/head.h"
 #include "http/target.h"
 #include "http/text.h"
 
@@ -11,18 +11,7 @@ enum {
     EXPECTATION_FAILED = 417,
     HEADER_TOO_LARGE = 431,
     NOT_IMPLEMENTED = 501,
-
-    /* How far back the start of a line is looked for each time some bytes come: what makes the whole O(n). */
-    LOOK_BACK = 256,
 };
-
-/* Beyond it slices would overflow; nobody wants a head of 512 MiB. */
-#define MOST_BYTES ((size_t)1 << 28)
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* -- the request line (RFC 9112, 3) ----------------------------------------------------------------------------------- */
 
@@ -56,8 +45,8 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
 {
     static const char expected[] = "HTTP/1.";
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
-    size_t size = least((size_t)(end - at), SIZE);
-    if (memcmp(at, expected, least(size, DIGIT_AT)) != 0) {
+    size_t size = heddle_least((size_t)(end - at), SIZE);
+    if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
         /* Another major version is told from nonsense at the line's end. */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
@@ -177,6 +166,14 @@ static int judge(heddle_request_head *head, const char *bytes, const heddle_cont
 
 /* -- the head --------------------------------------------------------------------------------------------------------- */
 
+static const heddle_head_statuses statuses = {BAD_REQUEST, HEADER_TOO_LARGE, "request"};
+
+static heddle_field_lines new_lines(const heddle_request_head *head, const char *bytes, const heddle_http_limits *limits)
+{
+    return (heddle_field_lines){.bytes = bytes, .fields = head->fields, .room = head->field_room,
+                                .keep_underscores = limits->keep_underscores};
+}
+
 /*
  * Reads the head from left to right: the first thing that is wrong decides, so that it does not matter how the bytes
  * were cut when they came. What the fields say together is judged in the end.
@@ -184,8 +181,8 @@ static int judge(heddle_request_head *head, const char *bytes, const heddle_cont
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
                      const heddle_http_limits *limits, heddle_refusal *refusal)
 {
-    size_t line_limit = least(limits->request_line, MOST_BYTES), header_limit = least(limits->header, MOST_BYTES);
-    uint32_t line_stop = (uint32_t)least(size, start + line_limit + 2);
+    size_t line_limit = heddle_line_limit(limits);
+    uint32_t line_stop = (uint32_t)heddle_least(size, start + line_limit + 2);
     *head = (heddle_request_head){.fields = head->fields, .field_room = head->field_room};
     int64_t lines_start = read_request_line(head, bytes, start, line_stop);
     if (lines_start == MALFORMED)
@@ -195,74 +192,15 @@ static int read_head(heddle_request_head *head, const char *bytes, uint32_t star
     if (heddle_target_split(head, bytes, refusal) < 0)
         return -1;
 
-    heddle_field_lines lines = {
-        .bytes = bytes, .end = (uint32_t)least(size, (size_t)lines_start + header_limit), .fields = head->fields,
-        .room = (unsigned)least(limits->header_count, head->field_room), .keep_underscores = limits->keep_underscores,
-    };
-    int64_t head_end = heddle_field_lines_read(&lines, (uint32_t)lines_start);
-    switch (head_end) {
-    case HEDDLE_LINES_INCOMPLETE:
-        if (lines.end == size)
-            return 0;
-        return heddle_refuse(refusal, HEADER_TOO_LARGE, "the header lines are longer than %zu bytes together",
-                             header_limit);
-    case HEDDLE_LINES_MALFORMED:
-        return heddle_field_fault(refusal, BAD_REQUEST, bytes + lines.line, bytes + lines.end);
-    case HEDDLE_LINES_TOO_MANY:
-        return heddle_refuse(refusal, HEADER_TOO_LARGE, "the request has more than %u header lines", lines.room);
-    default:
-        break;
-    }
+    heddle_field_lines lines = new_lines(head, bytes, limits);
+    int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, refusal);
+    if (head_end <= 0)
+        return (int)head_end;
     head->size = (uint32_t)head_end;
     head->field_bytes = (uint32_t)(head_end - lines_start);
     head->line_count = (uint16_t)lines.line_count;
     head->field_count = (uint16_t)lines.field_count;
     return judge(head, bytes, &lines.controls, limits, refusal) < 0 ? -1 : (int)head_end;
-}
-
-/* -- a head that comes in pieces -------------------------------------------------------------------------------------- */
-
-/* Does some limit end in what is new? Then the whole must be read to tell. */
-static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
-{
-    size_t line_limit = least(limits->request_line, MOST_BYTES), header_limit = least(limits->header, MOST_BYTES);
-    size_t line_stop = start + line_limit + 2;
-    if (seen < line_stop && size >= line_stop)
-        return true;
-    if (size - start <= header_limit)
-        return false;
-    const char *line_end = memchr(bytes + start, '\n', least(size - start, line_limit + 2));
-    return !line_end || size - (size_t)(line_end + 1 - bytes) > header_limit;
-}
-
-/*
- * Is it worth reading the head from its start, or are the new bytes only more of the same? The lines that they belong to
- * are read, from their start if that is not far.
- */
-static bool worth_reading(heddle_request_head *head, const char *bytes, uint32_t start, size_t size, size_t seen,
-                          const heddle_http_limits *limits)
-{
-    if (limits_passed(bytes, start, size, seen, limits))
-        return true;
-    size_t line = seen, nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start;
-    while (line > nearest && bytes[line - 1] != '\n')
-        line--;
-    if (line > start && bytes[line - 1] != '\n') {
-        /* A long line: nothing is wrong as long as its value goes on. */
-        const char *end = bytes + size;
-        const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
-        if (control == end || (*control == '\r' && end - control == 1))
-            return false;
-        while (line > start && bytes[line - 1] != '\n')
-            line--;
-    }
-    if (line == start)
-        return true;
-    heddle_field_lines lines = {
-        .bytes = bytes, .end = (uint32_t)size, .fields = head->fields, .keep_underscores = limits->keep_underscores,
-        .room = (unsigned)least(limits->header_count, head->field_room),
-    };
-    return heddle_field_lines_read(&lines, (uint32_t)line) != HEDDLE_LINES_INCOMPLETE;
 }
 
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
@@ -277,7 +215,7 @@ int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size
     }
     if (seen > size)
         seen = size;
-    if (seen > start && !worth_reading(head, bytes, start, size, seen, limits))
+    if (seen > start && !heddle_head_worth_reading(new_lines(head, bytes, limits), start, size, seen, limits))
         return 0;
     return read_head(head, bytes, start, size, limits, refusal);
 }

@@ -8,23 +8,17 @@ module Heddle
     # a writer turns an answer into bytes. {ServerConnection}, {RequestBody} and {Response} carry
     # those bytes over a connection, and are all that knows of one.
     module H1
-      autoload :Authority, "heddle/http/h1/authority"
       autoload :Chunk, "heddle/http/h1/chunk"
-      autoload :ChunkedDecoder, "heddle/http/h1/chunked_decoder"
       autoload :Engine, "heddle/http/h1/engine"
-      autoload :Fault, "heddle/http/h1/fault"
-      autoload :FieldParser, "heddle/http/h1/field_parser"
-      autoload :Framing, "heddle/http/h1/framing"
-      autoload :HeadParser, "heddle/http/h1/head_parser"
       autoload :LengthDecoder, "heddle/http/h1/length_decoder"
       autoload :RawDecoder, "heddle/http/h1/raw_decoder"
+      autoload :ReceivedResponse, "heddle/http/h1/received_response"
       autoload :Refusal, "heddle/http/h1/refusal"
       autoload :RequestBody, "heddle/http/h1/request_body"
       autoload :RequestHead, "heddle/http/h1/request_head"
       autoload :Response, "heddle/http/h1/response"
       autoload :ResponseHead, "heddle/http/h1/response_head"
       autoload :ServerConnection, "heddle/http/h1/server_connection"
-      autoload :Target, "heddle/http/h1/target"
     end
   end
 end

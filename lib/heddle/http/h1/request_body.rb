@@ -12,7 +12,7 @@ module Heddle
         def self.for(connection, head)
           limits = connection.engine.configuration
           decoder = if head.chunked?
-                      ChunkedDecoder.new(limits, header_bytes: head.field_bytes, header_count: head.fields.size / 2)
+                      ChunkedDecoder.new(limits, header_bytes: head.field_bytes, header_count: head.line_count)
                     else
                       LengthDecoder.new(head.content_length)
                     end

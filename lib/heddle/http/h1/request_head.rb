@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     module H1
-      # A request's head, whole and checked. All strings are binary, as they were sent.
+      # A request's head, whole and checked, as {HeadParser} makes it. All strings are binary, as they were sent.
       class RequestHead
         # @return [String] the method, as sent: methods are case-sensitive
         attr_reader :method
@@ -31,26 +31,8 @@ module Heddle
         attr_reader :ending
         # @return [Integer] size of the header lines in bytes
         attr_reader :field_bytes
-
-        def initialize(method:, target:, path:, query:, minor:, fields:, authority:, host:, port:,
-                       length:, keep_alive:, expects_continue:, upgrade:, ending:, field_bytes:)
-          @method = method
-          @target = target
-          @path = path
-          @query = query
-          @minor = minor
-          @fields = fields
-          @authority = authority
-          @host = host
-          @port = port
-          @chunked = length == :chunked
-          @content_length = @chunked ? nil : length
-          @keep_alive = keep_alive
-          @expects_continue = expects_continue
-          @upgrade = upgrade
-          @ending = ending
-          @field_bytes = field_bytes
-        end
+        # @return [Integer] number of the header lines, with those that were dropped
+        attr_reader :line_count
 
         # @return [Boolean] whether the body is chunked
         def chunked? = @chunked

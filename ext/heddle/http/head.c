@@ -1,0 +1,72 @@
+#include "http/head.h"
+
+#include "http/fault.h"
+#include "http/text.h"
+
+enum {
+    /* How far back the start of a line is looked for whenever some bytes come. */
+    LOOK_BACK = 256,
+};
+
+/* Does some limit end in what is new? Then the whole must be read to tell. */
+static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
+{
+    size_t line_limit = heddle_line_limit(limits), header_limit = heddle_header_limit(limits);
+    size_t line_stop = start + line_limit + 2;
+    if (seen < line_stop && size >= line_stop)
+        return true;
+    if (size - start <= header_limit)
+        return false;
+    const char *line_end = memchr(bytes + start, '\n', heddle_least(size - start, line_limit + 2));
+    return !line_end || size - (size_t)(line_end + 1 - bytes) > header_limit;
+}
+
+/* Where the line starts that the byte at `at` belongs to, or where it is given up. A folded line is part of another. */
+static size_t line_start(const heddle_field_lines *lines, size_t at, size_t stop)
+{
+    const char *bytes = lines->bytes;
+    while (at > stop && (bytes[at - 1] != '\n' || (lines->unfold && at < lines->end && heddle_is_space(bytes[at]))))
+        at--;
+    return at;
+}
+
+bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
+                               const heddle_http_limits *limits)
+{
+    const char *bytes = lines.bytes, *end = bytes + size;
+    if (limits_passed(bytes, start, size, seen, limits))
+        return true;
+    lines.end = (uint32_t)size;
+    size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = line_start(&lines, seen, nearest);
+    if (line == nearest && line > start) {
+        /* In a long line nothing is wrong as long as its value goes on. */
+        const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
+        if (control == end || (*control == '\r' && end - control == 1))
+            return false;
+        line = line_start(&lines, line, start);
+    }
+    return line == start || heddle_field_lines_read(&lines, (uint32_t)line) != HEDDLE_LINES_INCOMPLETE;
+}
+
+int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_t size,
+                                const heddle_http_limits *limits, const heddle_head_statuses *statuses,
+                                heddle_refusal *refusal)
+{
+    size_t limit = heddle_header_limit(limits);
+    lines->room = (unsigned)heddle_least(lines->room, limits->header_count);
+    lines->end = (uint32_t)heddle_least(size, start + limit);
+    int64_t head_end = heddle_field_lines_read(lines, start);
+    switch (head_end) {
+    case HEDDLE_LINES_INCOMPLETE:
+        if (lines->end == size)
+            return 0;
+        return heddle_refuse(refusal, statuses->too_large, "the header lines are longer than %zu bytes together", limit);
+    case HEDDLE_LINES_MALFORMED:
+        return heddle_field_fault(refusal, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
+    case HEDDLE_LINES_TOO_MANY:
+        return heddle_refuse(refusal, statuses->too_large, "the %s has more than %u header lines", statuses->message,
+                             lines->room);
+    default:
+        return head_end;
+    }
+}
