@@ -43,6 +43,7 @@ module Bench
 
       def measure(contestant, size)
         @alive = @peak = @finished = 0
+        @shortest = size[:seconds]
         contestant.run { 100.times { contestant.spawn { sleep(0.01) } } }
         created = nil
         seconds, cpu = timed { created = sleep_all(contestant, size) }
@@ -50,6 +51,10 @@ module Bench
         unless @peak == size[:sleepers]
           raise "only #{Figure.grouped(@peak)} of #{Figure.grouped(size[:sleepers])} were alive at once " \
                 "(all had slept after #{Figure.format(seconds)} s)"
+        end
+        # Ruby's sleep never comes back early; a thousandth is what coarse clocks may take.
+        if @shortest < size[:seconds] - 0.001
+          raise "a sleeper woke up after #{Figure.format(@shortest)} s (all had slept after #{Figure.format(seconds)} s)"
         end
         { value: seconds, cpu_s: cpu, created_s: created, note: "vm.max_map_count #{MapCount.current || "unknown"}" }
       end
@@ -72,7 +77,10 @@ module Bench
       def sleep_once(seconds)
         @alive += 1
         @peak = @alive if @alive > @peak
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         sleep(seconds)
+        slept = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+        @shortest = slept if slept < @shortest
         @alive -= 1
         @finished += 1
       end

@@ -34,6 +34,18 @@ class GarbageCollectionTest < Minitest::Test
   end
   EXPECTED = %w[bytes nested selected slept thread].freeze
 
+  # More objects a fiber are more collections, and each looks through the stacks of all fibers.
+  def test_a_fiber_costs_two_objects_at_most_beside_its_block
+    scheduled do
+      block = proc {}
+      Fiber.schedule(&block)
+      before = GC.stat(:total_allocated_objects)
+      1_000.times { Fiber.schedule(&block) }
+      # The Fiber, and a copy of its parent's storage where there is one.
+      assert_operator GC.stat(:total_allocated_objects) - before, :<, 2_100
+    end
+  end
+
   def test_under_gc_stress
     results = scheduled do
       GC.stress = true

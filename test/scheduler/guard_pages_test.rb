@@ -50,6 +50,29 @@ class GuardPagesTest < Minitest::Test
     assert_equal 0, output[2].to_i
   end
 
+  def test_a_few_stacks_keep_their_memory_and_many_give_it_back
+    need_guard_pages
+    given_back = <<~'RUBY'
+      def given_back = File.foreach("/proc/self/smaps").sum { |line| line[/\ALazyFree: +(\d+)/, 1].to_i }
+
+      100.times { Fiber.schedule { sleep 0.01 } }
+      SCHEDULER.run
+      puts given_back
+      waiting_fibers(2_000)
+      odd = false
+      SCHEDULER.each_fiber { |fiber, *| SCHEDULER.unpark(fiber) if (odd = !odd) }
+      Fiber.schedule do
+        sleep 0.01
+        puts given_back
+        end_waiting_fibers
+      end
+      SCHEDULER.run
+    RUBY
+    few, many = ruby(given_back).map(&:to_i)
+    assert_equal 0, few
+    assert_operator many, :>, 0 if RUBY_VERSION >= "3.4" # 3.3 keeps them all
+  end
+
   def test_a_stack_that_overflows_raises_as_before
     need_guard_pages
     output = ruby(<<~RUBY)

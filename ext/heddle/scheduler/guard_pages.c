@@ -88,6 +88,25 @@ static int guarding_mprotect(void *address, size_t length, int protection)
     return next_mprotect(address, length, protection);
 }
 
+/*
+ * Ruby tells the kernel of each stack that is free again (MADV_FREE), a third of the price of a short-lived fiber:
+ * walking its pages, and an interrupt to every other core that the process runs on. A process that never had many
+ * stacks, and reuses them all the time, keeps their memory instead.
+ */
+enum { STACKS_TO_KEEP = 256 };
+
+typedef int madvise_fn(void *address, size_t length, int advice);
+
+static madvise_fn *next_madvise;
+
+static int keeping_madvise(void *address, size_t length, int advice)
+{
+    /* Each stack has a guard; the few that were there before the first guard don't count. */
+    if (advice == MADV_FREE && heddle_guard_pages_count() <= STACKS_TO_KEEP)
+        return 0;
+    return next_madvise(address, length, advice);
+}
+
 /* -- does the kernel have it? ------------------------------------------------------------------------------------ */
 
 /* Emulators answer 0 to advice that they don't know, so the guard has to be felt: a system call can't read it. */
@@ -145,33 +164,52 @@ static const void *dynamic_address(const ruby_object *ruby, const ElfW(Dyn) *ent
     return (const void *)(value < ruby->base ? value + ruby->base : value);
 }
 
-static bool replace(const ruby_object *ruby, uintptr_t slot)
+static bool replace(const ruby_object *ruby, uintptr_t slot, uintptr_t function)
 {
     uintptr_t page = slot & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
     bool read_only = page >= ruby->relro_start && page < ruby->relro_end;
     if (read_only && mprotect((void *)page, PAGE_SIZE_NEEDED, PROT_READ | PROT_WRITE) != 0)
         return false;
-    atomic_store((_Atomic uintptr_t *)slot, (uintptr_t)guarding_mprotect);
+    atomic_store((_Atomic uintptr_t *)slot, function);
     if (read_only)
         mprotect((void *)page, PAGE_SIZE_NEEDED, PROT_READ);
     return true;
 }
 
-/* How many entries of these relocations are for mprotect and now lead to us; -1 when one could not be changed. */
-static int replace_all(const ruby_object *ruby, const ElfW(Rela) *relocations, size_t size, const ElfW(Sym) *symbols,
-                       const char *names)
+typedef struct {
+    const ElfW(Rela) *entries;
+    size_t size;
+} relocations;
+
+typedef struct {
+    relocations calls, data;
+    const ElfW(Sym) *symbols;
+    const char *names;
+} symbol_tables;
+
+/* How many of these relocations are for the function of that name and now lead to ours; -1: one can't be changed. */
+static int replace_all(const ruby_object *ruby, const symbol_tables *tables, const relocations *from, const char *name,
+                       uintptr_t function)
 {
     int replaced = 0;
-    for (size_t i = 0; relocations && i < size / sizeof(*relocations); i++) {
-        uint32_t type = (uint32_t)ELF64_R_TYPE(relocations[i].r_info);
-        const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(relocations[i].r_info)];
-        if ((type != JUMP_SLOT && type != GLOBAL_DATA) || strcmp(names + symbol->st_name, "mprotect") != 0)
+    for (size_t i = 0; from->entries && i < from->size / sizeof(*from->entries); i++) {
+        const ElfW(Rela) *relocation = &from->entries[i];
+        uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
+        const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(relocation->r_info)];
+        if ((type != JUMP_SLOT && type != GLOBAL_DATA) || strcmp(tables->names + symbol->st_name, name) != 0)
             continue;
-        if (!replace(ruby, ruby->base + relocations[i].r_offset))
+        if (!replace(ruby, ruby->base + relocation->r_offset, function))
             return -1;
         replaced++;
     }
     return replaced;
+}
+
+static int lead(const ruby_object *ruby, const symbol_tables *tables, const char *name, uintptr_t function)
+{
+    int called = replace_all(ruby, tables, &tables->calls, name, function);
+    int taken = called < 0 ? -1 : replace_all(ruby, tables, &tables->data, name, function);
+    return called < 0 || taken < 0 ? -1 : called + taken;
 }
 
 static const char *lead_ruby_to_us(void)
@@ -181,21 +219,18 @@ static const char *lead_ruby_to_us(void)
     if (!function || !dl_iterate_phdr(find_object, &ruby) || !ruby.dynamic)
         return "Ruby's own library was not found in this process";
 
-    const ElfW(Rela) *calls = NULL, *data = NULL;
-    const ElfW(Sym) *symbols = NULL;
-    const char *names = NULL;
-    size_t calls_size = 0, data_size = 0;
+    symbol_tables tables = {0};
     for (const ElfW(Dyn) *entry = ruby.dynamic; entry->d_tag != DT_NULL; entry++) {
         switch (entry->d_tag) {
-        case DT_JMPREL: calls = dynamic_address(&ruby, entry); break;
-        case DT_PLTRELSZ: calls_size = entry->d_un.d_val; break;
-        case DT_RELA: data = dynamic_address(&ruby, entry); break;
-        case DT_RELASZ: data_size = entry->d_un.d_val; break;
-        case DT_SYMTAB: symbols = dynamic_address(&ruby, entry); break;
-        case DT_STRTAB: names = dynamic_address(&ruby, entry); break;
+        case DT_JMPREL: tables.calls.entries = dynamic_address(&ruby, entry); break;
+        case DT_PLTRELSZ: tables.calls.size = entry->d_un.d_val; break;
+        case DT_RELA: tables.data.entries = dynamic_address(&ruby, entry); break;
+        case DT_RELASZ: tables.data.size = entry->d_un.d_val; break;
+        case DT_SYMTAB: tables.symbols = dynamic_address(&ruby, entry); break;
+        case DT_STRTAB: tables.names = dynamic_address(&ruby, entry); break;
         }
     }
-    if (!symbols || !names)
+    if (!tables.symbols || !tables.names)
         return "Ruby's own library has no table of symbols";
 
     /*
@@ -205,11 +240,16 @@ static const char *lead_ruby_to_us(void)
     next_mprotect = (mprotect_fn *)dlsym(RTLD_DEFAULT, "mprotect");
     if (!next_mprotect)
         next_mprotect = mprotect;
-    int called = replace_all(&ruby, calls, calls_size, symbols, names);
-    int taken = called < 0 ? -1 : replace_all(&ruby, data, data_size, symbols, names);
-    if (called < 0 || taken < 0)
+    next_madvise = (madvise_fn *)dlsym(RTLD_DEFAULT, "madvise");
+    if (!next_madvise)
+        next_madvise = madvise;
+    int replaced = lead(&ruby, &tables, "mprotect", (uintptr_t)guarding_mprotect);
+    if (replaced < 0)
         return "the system refuses to change Ruby's table of functions";
-    return called + taken > 0 ? NULL : "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
+    if (replaced == 0)
+        return "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
+    lead(&ruby, &tables, "madvise", (uintptr_t)keeping_madvise); /* only saves time: it may fail */
+    return NULL;
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -145,6 +145,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->free_slot = UINT32_MAX;
     loop->fork_generation = forks;
     loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .interrupt = Qundef};
+    loop->body = heddle_fiber_body(scheduler);
 }
 
 void heddle_loop_open(heddle_loop *loop)
@@ -231,6 +232,7 @@ void heddle_loop_mark(heddle_loop *loop)
     mark_timeouts(&loop->foreign);
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
+    rb_gc_mark(loop->body);
     if (loop->starter) {
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);

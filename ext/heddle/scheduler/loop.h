@@ -90,6 +90,7 @@ struct heddle_loop {
     VALUE scheduler;
     VALUE thread;
     VALUE fiber; /* the one that runs the loop, and what fibers switch to when they wait */
+    VALUE body;  /* the block of all fibers; see fiber.c */
     VALUE starter, starting, start_home, start_error; /* see starter.h; starter: 0 until needed */
 
     const heddle_selector_operations *operations;
@@ -185,6 +186,8 @@ bool heddle_is_fiber_error(VALUE error);
 /* It was killed before it ran: tells the scheduler, forgets it. */
 void heddle_fiber_killed(heddle_fiber *fiber);
 void heddle_fiber_setup(void); /* once */
+/* The block that the fibers of a scheduler's loop run. */
+VALUE heddle_fiber_body(VALUE scheduler);
 /* Its timeouts strike no more; the blocks that are still open find that out. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /* Would a wait of the fiber `waiting`, on behalf of the timeout's owner, be within the timeout's block? */

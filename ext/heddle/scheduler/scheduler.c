@@ -42,7 +42,7 @@ static VALUE scheduler_allocate(VALUE klass)
 {
     heddle_loop *loop;
     VALUE scheduler = TypedData_Make_Struct(klass, heddle_loop, &scheduler_type, loop);
-    loop->thread = loop->fiber = Qnil;
+    loop->thread = loop->fiber = loop->body = Qnil;
     loop->foreign.interrupt = Qundef;
     loop->scheduler = scheduler;
     return scheduler;
