@@ -52,14 +52,19 @@ module Bench
           raise "only #{Figure.grouped(@peak)} of #{Figure.grouped(size[:sleepers])} were alive at once " \
                 "(all had slept after #{Figure.format(seconds)} s)"
         end
-        # Ruby's sleep never comes back early; a thousandth is what coarse clocks may take.
-        if @shortest < size[:seconds] - 0.001
-          raise "a sleeper woke up after #{Figure.format(@shortest)} s (all had slept after #{Figure.format(seconds)} s)"
-        end
+        check_length(size, seconds)
         { value: seconds, cpu_s: cpu, created_s: created, note: "vm.max_map_count #{MapCount.current || "unknown"}" }
       end
 
       private
+
+      # Ruby's sleep never comes back early; a thousandth is what coarse clocks may take.
+      def check_length(size, seconds)
+        return if @shortest >= size[:seconds] - 0.001
+
+        raise "a sleeper woke up after #{Figure.format(@shortest)} s " \
+              "(all had slept after #{Figure.format(seconds)} s)"
+      end
 
       # @return [Float] seconds until the last one was started
       def sleep_all(contestant, size)
