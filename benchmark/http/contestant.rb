@@ -41,9 +41,6 @@ module Bench
       # @return [Hash] environment variables beside the common ones
       def environment = {}
 
-      # @return [String] a path that is answered once the server is up
-      def ready_path = "/hello"
-
       # @return [String, nil] why it does not take part in the row
       def excludes(_row_key) = nil
 

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "application"
+require_relative "rows/http_row"
 require_relative "rows/load"
+require_relative "rows/sleepers"
+require_relative "rows/idle"
 
 module Bench
   module HTTP
@@ -13,7 +16,8 @@ module Bench
 
       # @return [Array<Row>]
       def all
-        [hello(64), hello(1_000), json, body_12k, body_12m, post, pipelined, close, stream]
+        [hello(64), hello(1_000), json, body_12k, body_12m, post, pipelined, close, stream, short_sleep, long_sleep,
+         idle]
       end
 
       def hello(connections)
@@ -43,10 +47,10 @@ module Bench
                  expected: "#{POSTED.bytesize}\n", goals: [best(1.1)])
       end
 
+      # Of sixteen answers wrk takes the time of one, and that is often 0.
       def pipelined
         Load.new(key: "pipelined", title: "16 pipelined hellos", path: "/hello", script: "pipelined",
-                 expected: Application::HELLO, p99: false, # wrk takes the time of the last answer of a batch only
-                 goals: [best(1.5)])
+                 expected: Application::HELLO, p99: false, goals: [best(1.5)])
       end
 
       def close
@@ -57,6 +61,21 @@ module Bench
       def stream
         Load.new(key: "stream", title: "Rack 3 streaming, #{Application::WRITES} writes", path: "/stream",
                  expected: Application::LINE * Application::WRITES, goals: [best(2)])
+      end
+
+      def short_sleep
+        Sleepers.new(key: "sleep-100ms", title: "sleep 0.1 s, 1,000 connections", seconds: 0.1, connections: 1_000,
+                     goals: [Goal.new(at_least: 9_500, unit: "req/s"), Goal.new(of: :p99_ms, at_most: 130)])
+      end
+
+      def long_sleep
+        Sleepers.new(key: "sleep-1s", title: "sleep 1 s, 5,000 connections", seconds: 1, connections: 5_000,
+                     goals: [Goal.new(at_least: 4_900, unit: "req/s"), Goal.new(of: :p99_ms, at_most: 1_200)])
+      end
+
+      def idle
+        Idle.new(key: "idle", title: "10,000 idle connections, memory above the empty server", connections: 10_000,
+                 goals: [Goal.new(at_most: 40, unit: "MB")])
       end
 
       def best(ratio) = Goal.new(at_least: ratio, than: Goal::BEST)

@@ -9,7 +9,9 @@ module Bench
     # A contestant at work: its process, its port, what it used so far and what it printed.
     class Server
       HOST = "127.0.0.1"
+      READY_PATH = "/hello"
       START_LIMIT = 20 # seconds
+      ENDING = 0.5 # seconds
       ENVIRONMENT = { "RACK_ENV" => "production", "APP_ENV" => "production", "RAILS_ENV" => nil, "RUBYOPT" => nil,
                       "WEB_CONCURRENCY" => nil }.freeze
 
@@ -24,7 +26,7 @@ module Bench
           begin
             yield server
           rescue Child::Failed => e
-            raise server.ended? ? Child::Failed.new("#{e.message}; #{server.ending}") : e
+            raise server.ends? ? Child::Failed.new("#{e.message}; #{server.ending}") : e
           end
         ensure
           server&.close
@@ -41,6 +43,13 @@ module Bench
 
       # @return [Boolean]
       def ended? = !!(@status || reap(Process::WNOHANG))
+
+      # @return [Boolean] whether it has ended, or does so at once: its connections are closed before it can be reaped
+      def ends?
+        deadline = now + ENDING
+        sleep(0.005) until ended? || now > deadline
+        ended?
+      end
 
       # @return [String] how it ended, and its last words
       def ending
@@ -92,7 +101,6 @@ module Bench
       private
 
       def initialize(contestant, folder, ruby_flags)
-        @ready_path = contestant.ready_path
         @reservation, @port = reserve
         @output = File.join(folder, "output")
         @pid = Process.spawn(ENVIRONMENT.merge(contestant.environment),
@@ -110,7 +118,7 @@ module Bench
       end
 
       def answers?
-        request(@ready_path, nil).code == "200"
+        request(READY_PATH, nil).code == "200"
       rescue SystemCallError, IOError, Timeout::Error, Net::ProtocolError, Net::HTTPBadResponse
         false
       end

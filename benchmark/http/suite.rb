@@ -10,6 +10,7 @@ require_relative "contestants/itsi"
 require_relative "contestants/iodine"
 require_relative "contestants/agoo"
 require_relative "contestants/nginx"
+require_relative "contestants/sender"
 require_relative "rows"
 
 module Bench
@@ -17,7 +18,14 @@ module Bench
   class HttpSuite < Suite
     CONTESTANTS = [HTTP::Contestants::Heddle, HTTP::Contestants::Falcon, HTTP::Contestants::Puma,
                    HTTP::Contestants::Itsi, HTTP::Contestants::Iodine, HTTP::Contestants::Agoo,
-                   HTTP::Contestants::Nginx].freeze
+                   HTTP::Contestants::Nginx, HTTP::Contestants::Sender].freeze
+
+    # Ten thousand connections are more than a process is allowed where nobody has asked for more.
+    def initialize
+      super
+      _, most = Process.getrlimit(Process::RLIMIT_NOFILE)
+      Process.setrlimit(Process::RLIMIT_NOFILE, most)
+    end
 
     def name = "http"
 

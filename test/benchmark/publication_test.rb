@@ -26,6 +26,17 @@ class PublicationTest < Minitest::Test
     end
   end
 
+  def test_further_charts_lie_beside_the_first
+    charts = [{ name: "cpu", detail: "cpu_s", unit: "CPU s", title: "CPU time" }]
+    with_page("<!-- figures -->\n<!-- end of figures -->") do |root, page|
+      publication(root, charts:).publish
+      drawn = File.read(File.join(File.dirname(page), "scheduler-cpu.svg"))
+
+      assert_includes drawn, "CPU time"
+      assert_includes drawn, "0.400"
+    end
+  end
+
   def test_a_smoke_run_and_a_page_without_marks_are_refused
     with_page("nothing to fill") do |root, _|
       assert_raises(RuntimeError) { publication(root).publish }

@@ -43,7 +43,43 @@ class ReportTest < Minitest::Test
     assert_equal report.to_text, Bench::Report.new(again).to_text
   end
 
+  def test_a_reference_has_a_column_of_ratios_and_goals_have_one_of_verdicts
+    lines = with_goals.to_text.lines(chomp: true).map { |line| line.split(/ {2,}/) }
+
+    assert(lines.any? { |cells| cells.last(3) == ["Heddle / best peer", "Heddle / plain", "goals"] })
+    assert_equal ["0.33 ×", "≥ 2 × best: 0.75, missed"], lines.assoc("server, req/s").last(2)
+    assert_includes lines, ["· CPU s", "0.300", "–", "–", "–", "≤ 1 s: 0.300, met"]
+  end
+
+  def test_requests_that_failed_mark_the_figure
+    text = with_goals.to_text
+
+    assert_match(/40,000†/, text)
+    assert_match(/†: with errors/, with_goals.to_markdown)
+    refute_match(/†/, report.to_text)
+  end
+
+  def test_another_figure_takes_the_place_of_the_value
+    row, *others = report.of(:cpu_s, unit: "CPU s", title: "CPU").rows
+
+    assert_empty others
+    assert_equal ["CPU s", :lower], [row.unit, row.better]
+    assert_in_delta 0.4, row.set("ours").median
+  end
+
   private
+
+  def with_goals
+    fibers, server = FinishedRun::RESULT[:rows]
+    sets = server[:sets].map { |set| set.merge(samples: set[:samples].map { |sample| extended(set, sample) }) }
+    goals = [{ at_least: 2, than: "best" }, { of: :cpu_s, at_most: 1, unit: "s" }]
+    rows = [fibers, server.merge(sets:, goals:, details: ["cpu_s"], shown: ["cpu_s"])]
+    Bench::Report.new(FinishedRun::RESULT.merge(rows:, reference: "plain"))
+  end
+
+  def extended(set, sample)
+    { "ours" => sample.merge(cpu_s: 0.3, errors: 0), "slow" => sample.merge(errors: 3) }.fetch(set[:contestant], sample)
+  end
 
   def report = Bench::Report.new(FinishedRun::RESULT)
 end

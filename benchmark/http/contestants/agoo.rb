@@ -9,6 +9,8 @@ module Bench
 
         def label = "Agoo"
 
+        def settings = "one thread for the application"
+
         def command(port, folder, ruby_flags)
           [*executable("agoo", ruby_flags), "--silent", "-p", port.to_s, "-w", "1", "-d", folder, "-r", APPLICATION,
            CONFIG]

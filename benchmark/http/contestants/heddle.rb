@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "open3"
+
 module Bench
   module HTTP
     module Contestants
@@ -12,10 +14,11 @@ module Bench
         def role = :heddle
 
         def version
-          require "heddle"
-          "#{::Heddle::VERSION}, #{::Heddle::Selector.best}"
-        rescue LoadError
-          raise Unavailable, "its extension is not built for this Ruby: run bin/setup"
+          words, status = Open3.capture2(RbConfig.ruby, "-r", GEM_PATHS, "-r", "heddle", "-r", "heddle/scheduler", "-e",
+                                         "print Heddle::VERSION, ', ', Heddle::Selector.best", err: File::NULL)
+          raise Unavailable, "its extension is not built for this Ruby: run bin/setup" unless status.success?
+
+          words
         end
 
         def command(port, _folder, ruby_flags)

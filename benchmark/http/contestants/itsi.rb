@@ -9,7 +9,10 @@ module Bench
         # With more requests than this waiting it answers 503; it would be 30 a thread, fewer than there are
         # connections here.
         BACKLOG = 20_000
+        # It ends a connection that has asked nothing for this long, 2 s by itself: too few for the row of idle ones.
+        IDLE_LIMIT = 120.0 # seconds
         COMMON = <<~RUBY.freeze
+          header_read_timeout #{IDLE_LIMIT}
           ruby_thread_request_backlog_size #{BACKLOG}
           workers 1
           preload true
@@ -32,7 +35,8 @@ module Bench
         def label = "Itsi #{@mode}"
 
         def settings
-          "#{@mode == :fibers ? "its Fiber scheduler on one thread" : "#{THREADS} threads"}, backlog #{BACKLOG}"
+          "#{@mode == :fibers ? "its Fiber scheduler on one thread" : "#{THREADS} threads"}, " \
+            "ruby_thread_request_backlog_size #{BACKLOG}, header_read_timeout #{IDLE_LIMIT.round}"
         end
 
         def command(port, folder, ruby_flags)

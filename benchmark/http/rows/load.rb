@@ -4,10 +4,10 @@ module Bench
   module HTTP
     module Rows
       # As many requests as the server can answer, made by wrk.
-      class Load < Row
+      class Load < HTTPRow
         SCRIPTS = File.expand_path("../wrk", __dir__)
-
-        attr_reader :key, :title, :goals
+        WARM_UP = 1 # second
+        WARM_UP_CONNECTIONS = 64
 
         # @param path [String] the address
         # @param expected [String] the answer
@@ -16,18 +16,13 @@ module Bench
         # @param body [String, nil] of a POST, the same that the script sends
         # @param seconds [Integer] how long the load is measured
         # @param p99 [Boolean] whether the latencies mean something
-        def initialize(key:, title:, path:, expected:, connections: 64, script: nil, body: nil, seconds: 4, p99: true,
-                       goals: [])
-          super()
-          @key = key
-          @title = title
+        def initialize(path:, expected:, connections: 64, script: nil, body: nil, seconds: 4, p99: true, **)
+          super(connections:, **)
           @path = path
           @expected = expected
-          @connections = connections
           @script = script && File.join(SCRIPTS, "#{script}.lua")
           @body = body
           @seconds = seconds
-          @goals = goals
           @latency = p99 ? [:p99_ms] : []
         end
 
@@ -39,15 +34,7 @@ module Bench
 
         def shown = [:cpu_us, *@latency, :pss_mb]
 
-        def sizes(quick:) = { connections: @connections, seconds: quick ? 1 : @seconds, warm_up: 1 }
-
-        def excludes(contestant)
-          need = @connections + 200
-          limit = Process.getrlimit(Process::RLIMIT_NOFILE).first
-          return "ulimit -n is #{limit}, #{need} are needed" if limit < need
-
-          contestant.excludes(key)
-        end
+        def sizes(quick:) = { seconds: quick ? 1 : @seconds }
 
         def around(_quick)
           raise Child::Failed, "wrk is not installed" unless Wrk.installed?
@@ -60,17 +47,16 @@ module Bench
         # @return [Hash] the sample
         def measure(server, size)
           server.check(@path, body: @body, expected: @expected)
-          load(server, [size[:connections], 64].min, size[:warm_up])
+          load(server, [connections, WARM_UP_CONNECTIONS].min, WARM_UP)
           before = server.tree.cpu_seconds
-          run = load(server, size[:connections], size[:seconds])
+          run = load(server, connections, size[:seconds])
           after = server.tree.cpu_seconds
           good = run.requests - run.wrong_answers
           raise Child::Failed, "answered no request (#{run.error_words})" unless good.positive?
 
           { value: run.rate * good / run.requests, p99_ms: run.p99_ms, errors: run.socket_errors,
-            cpu_us: before && after && ((after - before) * 1e6 / run.requests),
-            pss_mb: server.tree.pss_megabytes, resident_mb: server.tree.rss_megabytes,
-            note: run.socket_errors.zero? ? nil : "of #{Figure.grouped(run.requests)} answers: #{run.error_words}" }
+            note: run.socket_errors.zero? ? nil : "of #{Figure.grouped(run.requests)} answers: #{run.error_words}",
+            **usage(server, before, after, run.requests) }
         end
 
         private
