@@ -13,15 +13,23 @@ static VALUE ask(VALUE object, const char *method)
     return rb_funcall(object, rb_intern(method), 0);
 }
 
-/* Appends to the bytes of the head. */
-static heddle_slice slice_of(VALUE bytes, VALUE text)
+/* Bytes as a head has them, put together from Strings. */
+typedef struct {
+    char *bytes;
+    uint32_t used;
+} head_bytes;
+
+static size_t size_of(VALUE text)
 {
-    heddle_slice slice = {.start = (uint32_t)RSTRING_LEN(bytes)};
-    if (!NIL_P(text)) {
-        StringValue(text);
-        slice.size = (uint32_t)RSTRING_LEN(text);
-        rb_str_cat(bytes, RSTRING_PTR(text), RSTRING_LEN(text));
-    }
+    return NIL_P(text) ? 0 : (size_t)RSTRING_LEN(text);
+}
+
+static heddle_slice append(head_bytes *to, VALUE text)
+{
+    heddle_slice slice = {.start = to->used, .size = (uint32_t)size_of(text)};
+    if (slice.size)
+        memcpy(to->bytes + slice.start, RSTRING_PTR(text), slice.size);
+    to->used += slice.size;
     return slice;
 }
 
@@ -37,16 +45,6 @@ static heddle_method method_of(const char *name, size_t size)
             return method;
     }
     return HEDDLE_METHOD_OTHER;
-}
-
-static void add_fields(heddle_request_head *head, VALUE bytes, VALUE lines)
-{
-    for (unsigned i = 0; i < head->field_count; i++) {
-        heddle_field *field = &head->fields[i];
-        field->name = slice_of(bytes, rb_ary_entry(lines, 2 * i));
-        field->value = slice_of(bytes, rb_ary_entry(lines, 2 * i + 1));
-        field->id = (uint16_t)heddle_field_find(RSTRING_PTR(bytes) + field->name.start, field->name.size);
-    }
 }
 
 static heddle_address address_of(VALUE text, VALUE port)
@@ -66,32 +64,49 @@ static heddle_address address_of(VALUE text, VALUE port)
     return address;
 }
 
+static VALUE env_of(VALUE builder, heddle_request_head *head, const char *bytes, VALUE connection)
+{
+    head->method_id = method_of(bytes + head->method.start, head->method.size);
+    heddle_address remote = address_of(ask(connection, "remote_address"), Qnil);
+    heddle_address local = address_of(ask(connection, "local_address"), ask(connection, "local_port"));
+    return heddle_rack_env_between(builder, head, bytes, &remote, &local);
+}
+
+enum { METHOD, TARGET, PATH, QUERY, AUTHORITY, HOST, PORT, TEXTS };
+
 VALUE heddle_rack_env_of_objects(VALUE builder, VALUE given, VALUE connection)
 {
-    VALUE bytes = rb_str_new(NULL, 0), lines = rb_Array(ask(given, "fields"));
+    static const char *const names[] = {"method", "target", "path", "query", "authority", "host", "port"};
+    VALUE texts[TEXTS], lines = rb_Array(ask(given, "fields"));
+    size_t size = 1;
+    for (int i = 0; i < TEXTS; i++) {
+        texts[i] = ask(given, names[i]);
+        size += NIL_P(texts[i]) ? 0 : (size_t)RSTRING_LEN(StringValue(texts[i]));
+    }
+    for (long i = 0; i < RARRAY_LEN(lines); i++)
+        size += size_of(rb_ary_entry(lines, i));
+
     heddle_request_head head = {
-        .method = slice_of(bytes, ask(given, "method")),
-        .target = slice_of(bytes, ask(given, "target")),
-        .path = slice_of(bytes, ask(given, "path")),
-        .query = slice_of(bytes, ask(given, "query")),
-        .authority = slice_of(bytes, ask(given, "authority")),
-        .host = slice_of(bytes, ask(given, "host")),
-        .port = slice_of(bytes, ask(given, "port")),
         .minor = (uint8_t)NUM2UINT(ask(given, "minor")),
-        .has_host = !NIL_P(ask(given, "host")),
+        .has_host = !NIL_P(texts[HOST]),
         .upgrade = !NIL_P(ask(given, "upgrade")),
         .field_count = (uint16_t)(RARRAY_LEN(lines) / 2),
     };
-    VALUE room;
-    head.fields = ALLOCV_N(heddle_field, room, head.field_count);
-    add_fields(&head, bytes, lines);
-    head.method_id = method_of(RSTRING_PTR(bytes) + head.method.start, head.method.size);
-
-    heddle_address remote = address_of(ask(connection, "remote_address"), Qnil);
-    heddle_address local = address_of(ask(connection, "local_address"), ask(connection, "local_port"));
-    VALUE copy = rb_str_new_frozen(bytes);
-    VALUE env = heddle_rack_env_between(builder, &head, RSTRING_PTR(copy), &remote, &local);
-    ALLOCV_END(room);
-    RB_GC_GUARD(copy);
+    VALUE bytes_room, fields_room;
+    head_bytes to = {.bytes = ALLOCV_N(char, bytes_room, size)};
+    head.fields = ALLOCV_N(heddle_field, fields_room, head.field_count);
+    heddle_slice *const slices[TEXTS] = {&head.method,    &head.target, &head.path, &head.query,
+                                         &head.authority, &head.host,   &head.port};
+    for (int i = 0; i < TEXTS; i++)
+        *slices[i] = append(&to, texts[i]);
+    for (unsigned i = 0; i < head.field_count; i++) {
+        heddle_field *field = &head.fields[i];
+        field->name = append(&to, rb_ary_entry(lines, 2 * i));
+        field->value = append(&to, rb_ary_entry(lines, 2 * i + 1));
+        field->id = (uint16_t)heddle_field_find(to.bytes + field->name.start, field->name.size);
+    }
+    VALUE env = env_of(builder, &head, to.bytes, connection);
+    ALLOCV_END(bytes_room);
+    ALLOCV_END(fields_room);
     return env;
 }

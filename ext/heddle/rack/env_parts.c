@@ -108,8 +108,19 @@ static uint32_t hash_of(const char *bytes, size_t size)
     return hash ^ hash >> 15;
 }
 
-heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, const heddle_request_head *head,
-                                   const char *bytes)
+static VALUE template_for(VALUE template, const heddle_env_host *host)
+{
+    template = rb_hash_dup(template);
+    rb_hash_aset(template, heddle_env_key.fields[HEDDLE_FIELD_HOST], host->authority);
+    if (RSTRING_LEN(host->name))
+        rb_hash_aset(template, heddle_env_key.server_name, host->name);
+    if (RSTRING_LEN(host->port))
+        rb_hash_aset(template, heddle_env_key.server_port, host->port);
+    return rb_obj_freeze(template);
+}
+
+heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE template,
+                                   const heddle_request_head *head, const char *bytes)
 {
     const char *authority = bytes + head->authority.start;
     size_t size = head->authority.size;
@@ -124,7 +135,9 @@ heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, const
         .name = frozen(bytes + head->host.start, head->host.size),
         .port = head->port.size ? frozen(bytes + head->port.start, head->port.size) : heddle_env_value.empty,
     };
+    host.template = template_for(template, &host);
     if (kept) {
+        RB_OBJ_WRITE(owner, &kept->template, host.template);
         RB_OBJ_WRITE(owner, &kept->authority, host.authority);
         RB_OBJ_WRITE(owner, &kept->name, host.name);
         RB_OBJ_WRITE(owner, &kept->port, host.port);
@@ -141,7 +154,9 @@ static VALUE text_of(const heddle_address *address)
     if (!text)
         return heddle_env_value.empty;
     /* Who can reach a unix socket is on this machine. */
-    return address->family == AF_UNIX ? heddle_env_value.loopback : frozen(text, strlen(text));
+    if (address->family == AF_UNIX || strcmp(text, "127.0.0.1") == 0)
+        return heddle_env_value.loopback;
+    return frozen(text, strlen(text));
 }
 
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address)
@@ -216,6 +231,7 @@ static void each_place(heddle_env_memory *memory, void (*visit)(VALUE *))
         visit(&memory->hosts[i].authority);
         visit(&memory->hosts[i].name);
         visit(&memory->hosts[i].port);
+        visit(&memory->hosts[i].template);
     }
     for (int i = 0; i < HEDDLE_ENV_CLIENTS; i++)
         visit(&memory->clients[i].text);

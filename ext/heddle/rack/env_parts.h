@@ -40,8 +40,10 @@ enum {
     HEDDLE_ENV_LONGEST_KEPT = 128, /* bytes */
 };
 
+/* All 0: unused. Empty ones are "". */
 typedef struct {
-    VALUE authority, name, port; /* port: "" if there is none; all 0: unused */
+    VALUE authority, name, port;
+    VALUE template; /* the builder's, with what is known of the host in its place */
 } heddle_env_host;
 
 typedef struct {
@@ -60,9 +62,9 @@ typedef struct {
 void heddle_env_memory_mark(const heddle_env_memory *memory);
 void heddle_env_memory_compact(heddle_env_memory *memory);
 
-/* `owner`: the object that the memory is part of. All answer with frozen Strings. */
-heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, const heddle_request_head *head,
-                                   const char *bytes);
+/* `owner`: the object that the memory is part of. All answer with frozen objects. */
+heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE template,
+                                   const heddle_request_head *head, const char *bytes);
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 /* Or a fresh String, where values differ from request to request or applications are known to change them. */
