@@ -7,6 +7,10 @@ module Conformance
   class Malformed < StandardError
   end
 
+  # Nothing comes, though something should.
+  class Silence < Malformed
+  end
+
   # One answer as it came over the wire. `complete` is false when the connection ended before the answer did.
   Answer = Data.define(:status, :reason, :fields, :content, :framing, :complete) do
     # @return [String, nil] the values of a field, joined as a list
@@ -141,7 +145,7 @@ module Conformance
     def take(count) = @buffer.slice!(0, count)
 
     def fill
-      raise Malformed, "nothing more comes after #{@buffer.inspect}" unless @socket.wait_readable(@patience)
+      raise Silence, "nothing more comes after #{@buffer.inspect}" unless @socket.wait_readable(@patience)
 
       bytes = @socket.read_nonblock(65_536, exception: false)
       return true if bytes == :wait_readable

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: not sanitized
+
+require "test_helper"
+require "open3"
+require_relative "conformance/support/client"
+require_relative "torture/shim"
+
+# A server that can't have what it needs when it starts says so and ends, or does without it and serves.
+class TortureStartTest < Minitest::Test
+  PATIENCE = 15
+  FAILURES = { epoll_create1: Errno::EMFILE, eventfd: Errno::EMFILE, epoll_ctl: Errno::ENOSPC, malloc: Errno::ENOMEM,
+               calloc: Errno::ENOMEM, realloc: Errno::ENOMEM }.freeze
+  # Why a test fails today, by function.
+  PENDING = { calloc: "a server in which a fiber could not be made serves, but does not end when it is told to" }.freeze
+
+  def setup
+    skip "needs Linux and glibc" unless RUBY_PLATFORM.match?(/linux(-gnu)?\z/)
+    @shim = Torture::Shim.new
+  end
+
+  def teardown = @shim&.close
+
+  FAILURES.each do |function, failure|
+    define_method(:"test_each_#{function}_of_a_start_fails_once") do
+      most = calls_of_a_start.fetch(function)
+      (1..most).each do |number|
+        @shim.arm(function, number, failure::Errno)
+        outcome = start
+        skip "pending, #{PENDING[function]}: #{function} #{number} of #{most}" if !outcome && PENDING[function]
+        assert outcome, "#{function} #{number} of #{most}: the server does not end"
+
+        assert @shim.disarm, "#{function} #{number} of #{most} does not come"
+        assert_sound(outcome, "#{function} #{number} of #{most}")
+      end
+    end
+  end
+
+  private
+
+  def calls_of_a_start
+    @shim.arm(:malloc, 0)
+    served, output, status = start
+
+    assert(served && status.success?, output) # rubocop:disable Minitest/AssertWithExpectedArgument
+    @shim.counts
+  end
+
+  # @return [Array(Boolean, String, Process::Status), nil] whether a request was answered, what was printed, and the
+  #   end; nil when there was none
+  def start
+    lib = File.expand_path("../../lib", __dir__)
+    input, output, thread = Open3.popen2e(@shim.environment, RbConfig.ruby, "-I#{lib}",
+                                          File.join(__dir__, "torture/server.rb"))
+    first = output.gets.to_s
+    port = first[%r{\Ahttp://.*:(\d+)$}, 1]
+    # The call may be one of the first request's own: then the second one is answered.
+    served = port && Array.new(2) { served?(port.to_i) }.any?
+    input.close
+    unless thread.join(PATIENCE)
+      Process.kill(:KILL, thread.pid)
+      return
+    end
+    [served, first + output.read, thread.value]
+  ensure
+    output&.close
+  end
+
+  def served?(port)
+    client = Conformance::Client.new(port, PATIENCE)
+    client.send_at_once("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    client.answer&.status == 200
+  rescue SystemCallError
+    false
+  ensure
+    client&.close
+  end
+
+  def assert_sound(outcome, what)
+    served, output, status = outcome
+
+    refute_predicate status, :signaled?, "#{what}: #{status}\n#{output}"
+    return if served && status.success?
+
+    refute_predicate status, :success?, what
+    assert_match(/Errno::|failed to allocate memory/, output, what)
+  end
+end
