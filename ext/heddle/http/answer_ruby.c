@@ -104,11 +104,11 @@ static bool is_number(VALUE text)
 
 NORETURN(static void refuse(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
 
-/* `value`: a String; `said`: by the application, Qundef: just that. */
+/* `value`: a String, or nil where the name alone is wrong; `said`: by the application, Qundef: just that. */
 static void refuse(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
 {
     if (said == Qundef)
-        said = binary(value);
+        said = NIL_P(value) ? Qnil : binary(value);
     switch (failure) {
     case HEDDLE_BAD_VALUE:
         rb_raise(invalid_response,
@@ -197,6 +197,7 @@ static bool write_nothing(field_writer *writer, VALUE name)
         return true;
     writer->failure = HEDDLE_BAD_NAME;
     writer->name = name;
+    writer->value = Qnil;
     return false;
 }
 
