@@ -2,7 +2,8 @@
 
 require "heddle/version"
 require "heddle/concurrency"
-# Modules of the extension, for which no autoload can stand. What is in them is loaded when it is used.
+# Modules and classes of the extension, for which no autoload can stand: they are there, but not whole, as soon as it is.
+require "heddle/scheduler"
 require "heddle/http"
 require "heddle/rack"
 
@@ -17,17 +18,13 @@ require "heddle/rack"
 module Heddle
   autoload :Barrier, "heddle/concurrency/barrier"
   autoload :CLI, "heddle/cli"
-  autoload :Cancelled, "heddle/scheduler"
   autoload :Channel, "heddle/concurrency/channel"
   autoload :ClientGone, "heddle/http/client_gone"
   autoload :Condition, "heddle/concurrency/condition"
-  autoload :Deadlock, "heddle/scheduler"
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Promise, "heddle/concurrency/promise"
-  autoload :Scheduler, "heddle/scheduler"
   autoload :Scope, "heddle/concurrency/scope"
-  autoload :Selector, "heddle/scheduler"
   autoload :Semaphore, "heddle/concurrency/semaphore"
   autoload :Server, "heddle/server"
   autoload :Task, "heddle/concurrency/task"

@@ -158,6 +158,9 @@ void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /* Counts forks of this process; set up once. */
 void heddle_fork_watch(void);
+/* Is this a child's copy of a parent's loop? Opening it makes it the child's own. */
+bool heddle_loop_forked(const heddle_loop *loop);
+void heddle_turns_setup(void); /* once */
 
 /* Runs turns until no fiber is left. Raises what is raised into it; the loop stays consistent. */
 void heddle_loop_run(heddle_loop *loop);

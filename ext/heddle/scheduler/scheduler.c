@@ -274,6 +274,7 @@ static VALUE scheduler_statistics(VALUE self)
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
+    heddle_turns_setup();
     heddle_fiber_setup();
     VALUE scheduler_class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
     rb_define_alloc_func(scheduler_class, scheduler_allocate);

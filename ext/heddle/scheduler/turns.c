@@ -1,0 +1,301 @@
+/* What a loop does in its turns: runs who is ready, asks the selector, sleeps. */
+
+#include "scheduler/io_wait.h"
+#include "scheduler/loop.h"
+#include "scheduler/starter.h"
+
+#include <ruby/thread.h>
+
+/* Closed IO that nobody told us of is looked for at most this often (Ruby < 4.0 has no hook for it). */
+static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
+
+/* How long fibers may run before a selector that has to be asked is asked again: a tenth of the time goes to it. */
+static const int64_t BLIND_INTERVAL = 20 * 1000;
+
+/* Only other threads can wake the loop now, and they may end without a word: it looks again this often. */
+static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
+
+static ID id_on_deadlock;
+
+void heddle_turns_setup(void)
+{
+    id_on_deadlock = rb_intern("on_deadlock");
+}
+
+/* -- who is ready ------------------------------------------------------------------------------------------------- */
+
+/* The first switch to a fiber fails where there is no stack for it. */
+static void dispatch_new(heddle_loop *loop, heddle_park *entry)
+{
+    if (!RTEST(rb_fiber_alive_p(entry->fiber))) {
+        loop->current = NULL;
+        heddle_fiber_killed(entry->owner);
+        return;
+    }
+    VALUE error = heddle_starter_switch(loop, entry->fiber);
+    if (NIL_P(error))
+        return;
+    loop->current = NULL;
+    heddle_fiber_unstarted(entry->owner, error);
+}
+
+/* Others may have switched to it meanwhile, or it resumes a fiber of its own, which will bring it back. */
+static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
+{
+    int state = 0;
+    heddle_park_leave(entry);
+    loop->arriving = NULL;
+    VALUE before = rb_errinfo(); /* the program may be on its way out */
+    rb_protect(heddle_fiber_transfer, entry->fiber, &state);
+    if (state && !heddle_is_fiber_error(rb_errinfo()))
+        rb_jump_tag(state);
+    rb_set_errinfo(before);
+}
+
+static void dispatch(heddle_loop *loop, uint64_t token)
+{
+    uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
+    heddle_slot *slot = &loop->slots[index];
+    if (index >= loop->slot_count || slot->generation != generation || !slot->park)
+        return;
+    heddle_park *park = slot->park;
+    park->queued = false;
+    loop->current = park->owner;
+    loop->arriving = park;
+    loop->switches++;
+    if (park != &park->owner->entry)
+        heddle_fiber_transfer(park->fiber);
+    else if (park->put_back)
+        dispatch_put_back(loop, park);
+    else
+        dispatch_new(loop, park);
+    loop->current = NULL;
+    loop->arriving = NULL;
+    if (heddle_loop_forked(loop))
+        heddle_loop_open(loop);
+}
+
+/* Who was left by a fiber that ended: a chain of them, maybe. */
+static void dispatch_handed_over(heddle_loop *loop)
+{
+    while (loop->handed_over) {
+        heddle_park *park = loop->handed_over;
+        loop->handed_over = NULL;
+        if (!heddle_park_entered(park))
+            continue;
+        park->woken = true;
+        dispatch(loop, (uint64_t)park->generation << 32 | park->slot);
+    }
+}
+
+static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
+{
+    dispatch(loop, heddle_token_ring_shift(ring));
+    dispatch_handed_over(loop);
+}
+
+static void run_ready(heddle_loop *loop)
+{
+    /* A snapshot: who becomes ready meanwhile waits for the next turn, so that everybody gets one. */
+    for (uint32_t n = heddle_token_ring_count(&loop->ready); n > 0 && heddle_token_ring_count(&loop->ready); n--)
+        dispatch_next(loop, &loop->ready);
+    if (heddle_token_ring_count(&loop->spent))
+        dispatch_next(loop, &loop->spent);
+}
+
+static bool anybody_ready(heddle_loop *loop)
+{
+    if (loop->until && loop->until->woken)
+        return true;
+    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent);
+}
+
+static void check(int result, const char *what)
+{
+    if (result < 0)
+        rb_syserr_fail(-result, what);
+}
+
+typedef struct {
+    heddle_loop *loop;
+    int64_t timeout;
+    int result;
+} blocking_wait;
+
+static void *wait_without_gvl(void *data)
+{
+    blocking_wait *wait = data;
+    wait->result = wait->loop->operations->wait(wait->loop->selector, wait->timeout);
+    return NULL;
+}
+
+static void interrupt_wait(void *data)
+{
+    heddle_loop *loop = data;
+    loop->operations->wake(loop->selector);
+}
+
+static void block(heddle_loop *loop, int64_t timeout)
+{
+    atomic_store(&loop->sleeping, 1);
+    /* From here on whoever posts a letter sees the flag; who posted before is seen now. */
+    if (heddle_inbox_empty(&loop->inbox)) {
+        blocking_wait wait = {.loop = loop, .timeout = timeout};
+        loop->waits++;
+        /* INTR_FAIL: an interrupt must not be raised before the state is whole again. */
+        rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
+        atomic_store(&loop->sleeping, 0);
+        loop->operations->harvest(loop->selector);
+        check(wait.result, loop->operations->name);
+    } else {
+        atomic_store(&loop->sleeping, 0);
+    }
+    rb_thread_check_ints();
+}
+
+static int64_t time_to_wait(heddle_loop *loop)
+{
+    int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
+    /* Only a fiber of this loop or another thread can have closed something since the last sweep. */
+    if (loop->io_wait_count && (loop->switches != loop->swept_switches || !rb_thread_alone())) {
+        now = heddle_now();
+        if (now - loop->swept >= SWEEP_INTERVAL) {
+            heddle_io_wait_sweep(loop);
+            loop->swept = now;
+            loop->swept_switches = loop->switches;
+        } else if (deadline < 0 || deadline > loop->swept + SWEEP_INTERVAL) {
+            deadline = loop->swept + SWEEP_INTERVAL; /* put off, so not to be forgotten */
+        }
+    }
+    if (anybody_ready(loop))
+        return 0;
+    if (deadline < 0)
+        return -1;
+    if (!now)
+        now = heddle_now();
+    return deadline > now ? deadline - now : 0;
+}
+
+/* Anybody but those who rest until they are called, and the fiber that runs the loop itself? */
+static bool anybody_lives(heddle_loop *loop)
+{
+    return loop->fiber_count > loop->resting + loop->hosting || loop->park_count > loop->resting;
+}
+
+static bool worth_a_poll(heddle_loop *loop)
+{
+    if (!loop->operations->pending(loop->selector))
+        return false;
+    if (!loop->operations->blind)
+        return true;
+    int64_t now = heddle_now();
+    if (now - loop->polled < BLIND_INTERVAL)
+        return false;
+    loop->polled = now;
+    return true;
+}
+
+static void turn(heddle_loop *loop)
+{
+    loop->turns++;
+    run_ready(loop);
+    heddle_inbox_open(&loop->inbox);
+
+    if (!anybody_lives(loop))
+        return;
+    int64_t timeout = anybody_ready(loop) ? 0 : time_to_wait(loop);
+    if (timeout == 0) {
+        if (worth_a_poll(loop))
+            check(loop->operations->poll(loop->selector), loop->operations->name);
+    } else {
+        if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
+            if (rb_thread_alone()) {
+                rb_funcall(loop->scheduler, id_on_deadlock, 0);
+                if (anybody_ready(loop))
+                    return;
+            } else {
+                timeout = DEADLOCK_INTERVAL;
+            }
+        }
+        /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
+        if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
+            check(loop->operations->poll(loop->selector), loop->operations->name);
+            timeout = time_to_wait(loop); /* a callback may have set a timer */
+        }
+        if (timeout)
+            block(loop, timeout);
+    }
+    if (loop->timers.count)
+        heddle_timer_heap_expire(&loop->timers, heddle_now());
+}
+
+typedef struct {
+    heddle_loop *loop;
+    heddle_park *until;
+    heddle_fiber *outer; /* a scheduled fiber that runs the loop itself: a forked child's, on its way out */
+    VALUE outer_fiber;
+    bool outer_running;
+} loop_run;
+
+static VALUE run_turns(VALUE data)
+{
+    loop_run *run = (loop_run *)data;
+    heddle_loop *loop = run->loop;
+    if (run->until) {
+        do {
+            turn(loop);
+        } while (!run->until->woken && heddle_park_entered(run->until));
+    } else {
+        while (anybody_lives(loop))
+            turn(loop);
+    }
+    return Qnil;
+}
+
+static VALUE end_run(VALUE data)
+{
+    loop_run *run = (loop_run *)data;
+    run->loop->fiber = run->outer_fiber;
+    run->loop->running = run->outer_running;
+    run->loop->current = run->outer;
+    run->loop->hosting = 0;
+    run->loop->until = NULL;
+    run->loop->arriving = NULL;
+    atomic_store(&run->loop->sleeping, 0);
+    return Qnil;
+}
+
+static void run_until(heddle_loop *loop, heddle_park *park)
+{
+    loop_run run = {.loop = loop,
+                    .until = park,
+                    .outer = loop->current,
+                    .outer_fiber = loop->fiber,
+                    .outer_running = loop->running};
+    loop->fiber = rb_fiber_current();
+    loop->running = true;
+    loop->until = park;
+    loop->handed_over = NULL;
+    loop->hosting = run.outer ? 1 : 0;
+    rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
+}
+
+void heddle_loop_run(heddle_loop *loop)
+{
+    heddle_loop_open(loop);
+    if (loop->running)
+        rb_raise(rb_eThreadError, "this loop runs already");
+    run_until(loop, NULL);
+}
+
+void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
+{
+    run_until(loop, park);
+}
+
+void heddle_loop_wake(heddle_loop *loop)
+{
+    /* One write a turn at most: the first who sees it asleep wakes it. */
+    if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
+        loop->operations->wake(loop->selector);
+}
