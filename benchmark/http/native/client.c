@@ -97,7 +97,9 @@ static int complete(const struct connection *connection)
     return 0;
   size_t body = connection->length - (size_t)(end + 4 - head);
   const char *length = header(head, "content-length:");
-  if (length != NULL ? body < strtoul(length, NULL, 10) : (body < 5 || memcmp(head + connection->length - 5, "0\r\n\r\n", 5) != 0))
+  bool whole = length != NULL ? body >= strtoul(length, NULL, 10)
+                              : body >= 5 && memcmp(head + connection->length - 5, "0\r\n\r\n", 5) == 0;
+  if (!whole)
     return 0;
   return strncmp(head, "HTTP/1.1 ", 9) == 0 ? atoi(head + 9) : -1;
 }

@@ -2,7 +2,6 @@
  *
  * What the loopback carries: answers every request with LENGTH bytes from memory, as plainly as it can be done. No
  * parser: the end of a head is the end of a request. */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdint.h>

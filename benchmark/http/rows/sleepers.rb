@@ -49,7 +49,7 @@ module Bench
           errors = answers[:errors] + answers[:wrong]
           raise Child::Failed, "answered no request; #{errors} errors" unless good.positive?
 
-          { value: good / answers[:seconds], **answers.slice(:p50_ms, :p99_ms), errors:,
+          { value: answers[:rate], **answers.slice(:p50_ms, :p99_ms), errors:,
             note: errors.zero? ? nil : "#{answers[:wrong]} answers that were no 200, #{answers[:errors]} broken off",
             **usage(server, before, after, answers[:answers]) }
         end

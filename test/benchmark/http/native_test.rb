@@ -19,7 +19,8 @@ class HTTPBenchmarkNativeTest < Minitest::Test
 
         assert_operator result[:answers], :>, 4
         assert_equal [0, 0], result.values_at(:wrong, :errors)
-        assert_in_delta 0.2, result[:seconds], 0.1
+        # 0.2 s of it, with room for a machine that is busy.
+        assert_in_delta result[:answers] / 0.2, result[:rate], result[:rate] / 2
         assert_operator result[:p99_ms], :>=, result[:p50_ms]
       end
     end

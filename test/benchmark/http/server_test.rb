@@ -94,9 +94,8 @@ class HTTPBenchmarkServerTest < Minitest::Test
 
   def alive?(pid)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
-    words = nil
-    Thread.pass while !(words = File.read("/proc/#{pid}/cmdline")).empty? &&
-                      Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+    Thread.pass until (words = File.read("/proc/#{pid}/cmdline")).empty? ||
+                      Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
     !words.empty?
   rescue Errno::ENOENT, Errno::ESRCH
     false
