@@ -2,7 +2,7 @@
 
 require "heddle/version"
 require "heddle/concurrency"
-# Modules and classes of the extension, for which no autoload can stand: they are there, but not whole, as soon as it is.
+# What the extension defines is there, but not whole, as soon as it is loaded: no autoload can stand for it.
 require "heddle/scheduler"
 require "heddle/http"
 require "heddle/rack"
