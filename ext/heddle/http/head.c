@@ -21,6 +21,21 @@ static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t
     return !line_end || size - (size_t)(line_end + 1 - bytes) > header_limit;
 }
 
+/* Has a line ended that is one too many? */
+static bool lines_passed(const heddle_field_lines *lines, uint32_t start, size_t size, size_t seen)
+{
+    const char *at = lines->bytes + start, *end = lines->bytes + size;
+    if (!memchr(lines->bytes + seen - 1, '\n', size - seen + 1))
+        return false;
+    for (unsigned count = 0; count <= lines->room + 1; count++) { /* that of the first line, too */
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (!at)
+            return false;
+        at++;
+    }
+    return true;
+}
+
 /* Where the line starts that the byte at `at` belongs to, or where it is given up. A folded line is part of another. */
 static size_t line_start(const heddle_field_lines *lines, size_t at, size_t stop)
 {
@@ -34,7 +49,8 @@ bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t 
                                const heddle_http_limits *limits)
 {
     const char *bytes = lines.bytes, *end = bytes + size;
-    if (limits_passed(bytes, start, size, seen, limits))
+    lines.room = (unsigned)heddle_least(lines.room, limits->header_count);
+    if (limits_passed(bytes, start, size, seen, limits) || lines_passed(&lines, start, size, seen))
         return true;
     lines.end = (uint32_t)size;
     size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = line_start(&lines, seen, nearest);
