@@ -7,8 +7,7 @@ module Heddle
   # here: the specification is about plain Ruby objects.
   module Rack
     autoload :EarlyHints, "heddle/rack/early_hints"
-    autoload :Exchange, "heddle/rack/exchange"
-    autoload :FullHijack, "heddle/rack/full_hijack"
+    autoload :Handler, "heddle/rack/handler"
     autoload :Input, "heddle/rack/input"
     autoload :NoInput, "heddle/rack/no_input"
     autoload :Responder, "heddle/rack/responder"

@@ -108,7 +108,8 @@ module Heddle
       limit = @configuration.max_connections
       limit = [Process.getrlimit(Process::RLIMIT_NOFILE).first - 64, 16].max if limit == 0
       sockets = Net::Sockets.new(scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
-                                            max_connections: limit) { |connection| service.call(connection) }
+                                            max_connections: limit,
+                                            protocol: service.engine) { |exchange| service.call(exchange) }
       @listeners.each { |listener| sockets.listen(listener.io) }
       sockets
     end

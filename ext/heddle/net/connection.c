@@ -3,6 +3,7 @@
 #include "net/sockets.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,61 @@ void heddle_connection_drop_input(heddle_connection *connection)
 {
     free(connection->input);
     connection->input = NULL;
-    connection->input_start = connection->input_end = 0;
+    connection->input_start = connection->input_end = connection->input_room = 0;
+}
+
+void heddle_connection_use_input(heddle_connection *connection, size_t size)
+{
+    connection->input_start += (uint32_t)size;
+    if (connection->input_start == connection->input_end)
+        heddle_connection_drop_input(connection);
+}
+
+char *heddle_connection_room(heddle_connection *connection, size_t size)
+{
+    size_t buffered = heddle_connection_buffered(connection);
+    if (connection->input_room - connection->input_end < size && connection->input_start) {
+        memmove(connection->input, connection->input + connection->input_start, buffered);
+        connection->input_start = 0;
+        connection->input_end = (uint32_t)buffered;
+    }
+    if (connection->input_room - connection->input_end < size) {
+        size_t room = connection->input_room ? connection->input_room : 1024;
+        while (room - buffered < size)
+            room *= 2;
+        if (room > UINT32_MAX)
+            return NULL;
+        char *input = realloc(connection->input, room);
+        if (!input)
+            return NULL;
+        connection->input = input;
+        connection->input_room = (uint32_t)room;
+    }
+    return connection->input + connection->input_end;
+}
+
+ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size)
+{
+    static const uint8_t news = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
+    heddle_transport *transport = &connection->transport;
+    if (!heddle_transport_has(transport, news) && !transport->operations->pending(transport))
+        return -EAGAIN;
+    /* Before the call: who notes what comes meanwhile must not be undone. */
+    heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
+    ssize_t result = transport->operations->recv(transport, memory, size);
+    if (result == (ssize_t)size) {
+        heddle_transport_note(transport, HEDDLE_HAS_INPUT);
+    } else if (result == 0) {
+        heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
+        if (connection->error)
+            return -connection->error; /* told to who wrote; it is no end */
+    } else if (result == -EAGAIN) {
+        heddle_transport_forget(transport, news);
+    } else if (result < 0) {
+        connection->error = (int)-result;
+        heddle_transport_note(transport, HEDDLE_BROKEN);
+    }
+    return result;
 }
 
 char *heddle_connection_push_back(heddle_connection *connection, size_t size)
@@ -84,7 +139,7 @@ char *heddle_connection_push_back(heddle_connection *connection, size_t size)
     free(connection->input);
     connection->input = input;
     connection->input_start = 0;
-    connection->input_end = (uint32_t)(size + buffered);
+    connection->input_end = connection->input_room = (uint32_t)(size + buffered);
     return input;
 }
 

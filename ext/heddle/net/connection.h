@@ -8,6 +8,7 @@
  */
 
 #include "net/idle_wheel.h"
+#include "net/output_queue.h"
 #include "net/transport.h"
 #include "scheduler/loop.h"
 
@@ -28,15 +29,19 @@ struct heddle_connection {
     heddle_transport transport;
     uint32_t slot; /* its place in the table of its Sockets */
     bool queued;   /* on the ready list */
+    bool put_off;  /* its output goes out at the beginning of the next turn */
     heddle_sockets *sockets;
     heddle_connection *next, *previous; /* on the ready list */
-    heddle_idle_entry idle;
-    int64_t idle_since;
-    heddle_handle *handle; /* NULL while idle */
-    char *input;           /* from malloc: what was read and not used, from input_start on */
-    uint32_t input_start, input_end;
+    heddle_idle_entry timed; /* its place in the wheel */
+    int64_t deadline;        /* while nobody serves it; < 0: none */
+    heddle_handle *handle;   /* NULL while idle */
+    char *input;             /* from malloc: what was read and not used, from input_start on */
+    uint32_t input_start, input_end, input_room;
     int error; /* what broke it, once the kernel has told; it does so only once */
+    heddle_output output;    /* what is to be sent, and could not be yet or was put off */
+    heddle_connection *next_unsent, *previous_unsent; /* of those that have some */
     heddle_address remote, local;
+    void *state;             /* of the protocol, behind the waiters */
     heddle_waiter waiters[]; /* a set without epoll: reading, writing */
 };
 
@@ -59,6 +64,9 @@ struct heddle_handle {
     heddle_connection_wait *waits[2];
 };
 
+/* Of Heddle::Net::Connection; a protocol's own kind of handle begins with this one. */
+extern const rb_data_type_t heddle_handle_type;
+
 /* Family and bytes of a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
 enum { HEDDLE_ADDRESS_ROOM = 46 };
@@ -74,7 +82,15 @@ static inline size_t heddle_connection_buffered(const heddle_connection *connect
 
 /* Room before what is buffered, filled by the caller; raises NoMemoryError. */
 char *heddle_connection_push_back(heddle_connection *connection, size_t size);
+/* Room for so many bytes behind what is buffered, which may move; NULL without memory. */
+char *heddle_connection_room(heddle_connection *connection, size_t size);
 void heddle_connection_drop_input(heddle_connection *connection);
+/* These many bytes are used up. */
+void heddle_connection_use_input(heddle_connection *connection, size_t size);
+/*
+ * Reads what is there: bytes, 0 at the end of input, -EAGAIN, or what has broken the connection.
+ */
+ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
 /*
  * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. False: the time is up.
@@ -86,9 +102,16 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
 /* Takes handle and record apart; fibers that wait get IOError. */
 void heddle_connection_part(heddle_connection *connection);
 
+/* The same as a String, always the same one, or nil. */
+VALUE heddle_address_string(const heddle_address *address);
+
 /* Heddle::Net::Connection. */
 void Init_heddle_connection(VALUE net);
+extern VALUE heddle_connection_class;
 VALUE heddle_connection_handle(heddle_connection *connection);
+heddle_handle *heddle_handle_of(VALUE handle);
+/* The connection; raises when it is served no more, or belongs to another thread. */
+heddle_connection *heddle_connection_open(heddle_handle *handle);
 /* NULL when it is served no more. */
 heddle_connection *heddle_connection_of(VALUE handle);
 

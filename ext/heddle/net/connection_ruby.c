@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static VALUE connection_class;
+VALUE heddle_connection_class;
 
 /* Only as long as it is served: marks nothing, the strings of a write are on the stack of the fiber that writes. */
 static void handle_free(void *data)
@@ -26,7 +26,7 @@ static size_t handle_size(const void *handle)
     return sizeof(heddle_handle);
 }
 
-static const rb_data_type_t handle_type = {
+const rb_data_type_t heddle_handle_type = {
     .wrap_struct_name = "Heddle::Net::Connection",
     .function = {.dfree = handle_free, .dsize = handle_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
@@ -35,22 +35,22 @@ static const rb_data_type_t handle_type = {
 VALUE heddle_connection_handle(heddle_connection *connection)
 {
     heddle_handle *handle;
-    VALUE object = TypedData_Make_Struct(connection_class, heddle_handle, &handle_type, handle);
+    VALUE object = TypedData_Make_Struct(heddle_connection_class, heddle_handle, &heddle_handle_type, handle);
     handle->connection = connection;
     connection->handle = handle;
     return object;
 }
 
-static heddle_handle *handle_of(VALUE self)
+heddle_handle *heddle_handle_of(VALUE self)
 {
     heddle_handle *handle;
-    TypedData_Get_Struct(self, heddle_handle, &handle_type, handle);
+    TypedData_Get_Struct(self, heddle_handle, &heddle_handle_type, handle);
     return handle;
 }
 
 heddle_connection *heddle_connection_of(VALUE self)
 {
-    return handle_of(self)->connection;
+    return heddle_handle_of(self)->connection;
 }
 
 static void check_thread(const heddle_connection *connection)
@@ -66,9 +66,15 @@ static heddle_connection *open_connection(heddle_handle *handle)
     return handle->connection;
 }
 
+heddle_connection *heddle_connection_open(heddle_handle *handle)
+{
+    check_thread(open_connection(handle));
+    return handle->connection;
+}
+
 static heddle_handle *open_handle(VALUE self)
 {
-    heddle_handle *handle = handle_of(self);
+    heddle_handle *handle = heddle_handle_of(self);
     check_thread(open_connection(handle));
     return handle;
 }
@@ -79,35 +85,16 @@ static VALUE take_buffered(heddle_connection *connection, size_t size)
 {
     size_t buffered = heddle_connection_buffered(connection);
     VALUE result = rb_str_new(connection->input + connection->input_start, (long)(size < buffered ? size : buffered));
-    connection->input_start += (uint32_t)RSTRING_LEN(result);
-    if (connection->input_start == connection->input_end)
-        heddle_connection_drop_input(connection);
+    heddle_connection_use_input(connection, (size_t)RSTRING_LEN(result));
     return result;
 }
 
 /* Bytes, 0 at the end, -EAGAIN when there is nothing now; raises what has broken the connection. */
 static ssize_t receive(heddle_connection *connection, char *memory, size_t size)
 {
-    static const uint8_t news = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
-    heddle_transport *transport = &connection->transport;
-    if (!heddle_transport_has(transport, news) && !transport->operations->pending(transport))
-        return -EAGAIN;
-    /* Before the call: who notes what comes meanwhile must not be undone. */
-    heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
-    ssize_t result = transport->operations->recv(transport, memory, size);
-    if (result == (ssize_t)size) {
-        heddle_transport_note(transport, HEDDLE_HAS_INPUT);
-    } else if (result == 0) {
-        heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
-        if (connection->error)
-            rb_syserr_fail(connection->error, "reading from the connection"); /* told to who wrote; it is no end */
-    } else if (result == -EAGAIN) {
-        heddle_transport_forget(transport, news);
-    } else if (result < 0) {
-        connection->error = (int)-result;
-        heddle_transport_note(transport, HEDDLE_BROKEN);
+    ssize_t result = heddle_connection_receive(connection, memory, size);
+    if (result < 0 && result != -EAGAIN)
         rb_syserr_fail((int)-result, "reading from the connection");
-    }
     return result;
 }
 
@@ -282,7 +269,7 @@ static VALUE interned(const char *text)
     return rb_enc_interned_str_cstr(text, rb_usascii_encoding());
 }
 
-static VALUE text_of(const heddle_address *address)
+VALUE heddle_address_string(const heddle_address *address)
 {
     char room[HEDDLE_ADDRESS_ROOM];
     const char *text = heddle_address_text(address, room);
@@ -301,7 +288,7 @@ static VALUE port_of(const heddle_address *address)
  */
 static VALUE connection_remote_address(VALUE self)
 {
-    return text_of(&open_handle(self)->connection->remote);
+    return heddle_address_string(&open_handle(self)->connection->remote);
 }
 
 /*
@@ -319,7 +306,7 @@ static VALUE connection_remote_port(VALUE self)
  */
 static VALUE connection_local_address(VALUE self)
 {
-    return text_of(heddle_connection_local(open_handle(self)->connection));
+    return heddle_address_string(heddle_connection_local(open_handle(self)->connection));
 }
 
 /*
@@ -332,19 +319,19 @@ static VALUE connection_local_port(VALUE self)
 
 void Init_heddle_connection(VALUE net)
 {
-    connection_class = rb_define_class_under(net, "Connection", rb_cObject);
-    rb_undef_alloc_func(connection_class);
-    rb_define_method(connection_class, "read_partial", connection_read_partial, -1);
-    rb_define_method(connection_class, "unread", connection_unread, 1);
-    rb_define_method(connection_class, "write", connection_write, -1);
-    rb_define_method(connection_class, "sendfile", connection_sendfile, -1);
-    rb_define_method(connection_class, "shutdown_write", connection_shutdown_write, 0);
-    rb_define_method(connection_class, "idle!", connection_idle, 0);
-    rb_define_method(connection_class, "close", connection_close, 0);
-    rb_define_method(connection_class, "closed?", connection_closed_p, 0);
-    rb_define_method(connection_class, "detach", connection_detach, 0);
-    rb_define_method(connection_class, "remote_address", connection_remote_address, 0);
-    rb_define_method(connection_class, "remote_port", connection_remote_port, 0);
-    rb_define_method(connection_class, "local_address", connection_local_address, 0);
-    rb_define_method(connection_class, "local_port", connection_local_port, 0);
+    heddle_connection_class = rb_define_class_under(net, "Connection", rb_cObject);
+    rb_undef_alloc_func(heddle_connection_class);
+    rb_define_method(heddle_connection_class, "read_partial", connection_read_partial, -1);
+    rb_define_method(heddle_connection_class, "unread", connection_unread, 1);
+    rb_define_method(heddle_connection_class, "write", connection_write, -1);
+    rb_define_method(heddle_connection_class, "sendfile", connection_sendfile, -1);
+    rb_define_method(heddle_connection_class, "shutdown_write", connection_shutdown_write, 0);
+    rb_define_method(heddle_connection_class, "idle!", connection_idle, 0);
+    rb_define_method(heddle_connection_class, "close", connection_close, 0);
+    rb_define_method(heddle_connection_class, "closed?", connection_closed_p, 0);
+    rb_define_method(heddle_connection_class, "detach", connection_detach, 0);
+    rb_define_method(heddle_connection_class, "remote_address", connection_remote_address, 0);
+    rb_define_method(heddle_connection_class, "remote_port", connection_remote_port, 0);
+    rb_define_method(heddle_connection_class, "local_address", connection_local_address, 0);
+    rb_define_method(heddle_connection_class, "local_port", connection_local_port, 0);
 }

@@ -22,19 +22,22 @@ static inline void heddle_ready_list_start(heddle_ready_list *list)
     pthread_mutex_init(&list->lock, NULL);
 }
 
-/* One that is on the list already stays where it is. */
-static inline void heddle_ready_list_put(heddle_ready_list *list, heddle_connection *connection)
+/* At the end, or with `next` before all others. One that is on the list already stays where it is. */
+static inline void heddle_ready_list_put(heddle_ready_list *list, heddle_connection *connection, bool next)
 {
     pthread_mutex_lock(&list->lock);
     if (!connection->queued) {
         connection->queued = true;
-        connection->next = NULL;
-        connection->previous = list->last;
-        if (list->last)
-            list->last->next = connection;
+        connection->next = next ? list->first : NULL;
+        connection->previous = next ? NULL : list->last;
+        if (connection->previous)
+            connection->previous->next = connection;
         else
             list->first = connection;
-        list->last = connection;
+        if (connection->next)
+            connection->next->previous = connection;
+        else
+            list->last = connection;
         list->count++;
     }
     pthread_mutex_unlock(&list->lock);

@@ -178,7 +178,7 @@ typedef struct {
 static VALUE call_block(VALUE data)
 {
     service *one = (service *)data;
-    one->handle = heddle_connection_handle(one->connection);
+    one->handle = one->sockets->protocol->operations->object(one->connection);
     return rb_proc_call_with_block(one->sockets->block, 1, &one->handle, Qnil);
 }
 
@@ -236,6 +236,8 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     rb_protect(call_block, (VALUE)&one, &state);
     if (state)
         state = settle(runner, state);
+    if (one.handle)
+        sockets->protocol->operations->served(one.handle);
     heddle_connection *left = one.handle ? heddle_connection_of(one.handle) : connection;
     if (left)
         heddle_sockets_close_connection(left);
@@ -262,7 +264,11 @@ static heddle_connection *claim(heddle_sockets *sockets)
 static int serve_share(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
-    for (size_t share = sockets->ready.count; share > 0 && !runner->ending; share--) {
+    size_t share = sockets->ready.count;
+    while ((share > 0 || sockets->urgent) && !runner->ending) {
+        if (!sockets->urgent)
+            share--;
+        sockets->urgent = false;
         heddle_connection *connection = claim(sockets);
         if (!connection)
             break;

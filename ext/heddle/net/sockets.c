@@ -8,8 +8,7 @@
 
 static const uint32_t NO_PLACE = UINT32_MAX;
 
-/* Good to a few milliseconds, for idle times. */
-static int64_t coarse_now(void)
+int64_t heddle_coarse_now(void)
 {
 #ifdef CLOCK_MONOTONIC_COARSE
     struct timespec now;
@@ -64,13 +63,20 @@ heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity)
 
 /* -- the life of a connection ------------------------------------------------------------------------------------ */
 
+static size_t connection_size(const heddle_sockets *sockets)
+{
+    return sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter) +
+           sockets->protocol->operations->state_size;
+}
+
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        uint8_t ready)
 {
-    size_t size = sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter);
-    heddle_connection *connection = calloc(1, size);
+    heddle_connection *connection = calloc(1, connection_size(sockets));
     if (!connection)
         return -ENOMEM;
+    connection->state = &connection->waiters[sockets->set.operations->waiters];
+    connection->deadline = -1;
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = fd;
     connection->transport.ready = ready;
@@ -99,11 +105,13 @@ static int forget(heddle_connection *connection, bool closing)
     heddle_sockets *sockets = connection->sockets;
     uint8_t owner = atomic_exchange(&connection->transport.owner, HEDDLE_OWNER_CLOSED);
     heddle_ready_list_remove(&sockets->ready, connection);
-    heddle_idle_wheel_remove(&sockets->wheel, &connection->idle);
+    heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
     if (!sockets->abandoned)
         sockets->set.operations->remove(&sockets->set, connection, closing);
     heddle_connection_part(connection);
+    sockets->protocol->operations->release(connection);
     heddle_connection_drop_input(connection);
+    heddle_connection_drop_output(connection);
     free_place(sockets, connection);
     int fd = connection->transport.operations->detach(&connection->transport);
     free(connection);
@@ -137,7 +145,7 @@ int heddle_sockets_detach(heddle_connection *connection)
     return fd;
 }
 
-static void close_idle(heddle_connection *connection)
+void heddle_sockets_close_idle(heddle_connection *connection)
 {
     if (!heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_CLOSED))
         return; /* somebody else was faster */
@@ -145,25 +153,10 @@ static void close_idle(heddle_connection *connection)
     heddle_sockets_close_connection(connection);
 }
 
-typedef enum {
-    NOTHING_YET,
-    SOMETHING,
-    THE_END, /* or an error */
-} prospect;
-
-/* What the next recv will find. */
-static prospect look(heddle_connection *connection)
+void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next)
 {
-    char byte;
-    ssize_t result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (result > 0)
-        return SOMETHING;
-    return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? NOTHING_YET : THE_END;
-}
-
-static void call_runner(heddle_sockets *sockets, heddle_connection *connection)
-{
-    heddle_ready_list_put(&sockets->ready, connection);
+    heddle_ready_list_put(&sockets->ready, connection, next);
+    sockets->urgent = next;
     heddle_runners_call(sockets);
 }
 
@@ -171,96 +164,26 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
 {
     heddle_transport_note(&connection->transport, ready);
     if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE) {
+        if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
+            heddle_connection_flush(connection);
         heddle_connection_wake(connection, ready);
         return;
     }
     if (connection->queued)
         return;
-    if (ready & HEDDLE_BROKEN) {
-        close_idle(connection);
-        return;
-    }
-    if (!(ready & (HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)))
-        return;
-    /* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
-    bool ending = (ready & (HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP)) || sockets->set.operations->untold_ends;
-    prospect next = ending ? look(connection) : SOMETHING;
-    if (next == SOMETHING)
-        call_runner(sockets, connection);
-    else if (next == THE_END)
-        close_idle(connection);
+    if (ready & HEDDLE_BROKEN)
+        heddle_sockets_close_idle(connection);
     else
-        sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
-}
-
-/* -- idle times -------------------------------------------------------------------------------------------------- */
-
-static int64_t idle_due(heddle_idle_entry *entry, void *data)
-{
-    heddle_connection *connection = (heddle_connection *)((char *)entry - offsetof(heddle_connection, idle));
-    heddle_sockets *sockets = connection->sockets;
-    if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE)
-        return -1; /* it is put in again when it rests */
-    int64_t deadline = connection->idle_since + sockets->idle_timeout;
-    if (deadline > *(int64_t *)data || connection->queued)
-        return deadline;
-    close_idle(connection);
-    return -1;
-}
-
-static void set_wheel_timer(heddle_sockets *sockets)
-{
-    int64_t next = heddle_idle_wheel_next(&sockets->wheel);
-    if (next < 0 || sockets->wheel_timer.place)
-        return;
-    sockets->wheel_timer.deadline = next;
-    if (heddle_timer_heap_push(&sockets->loop->timers, &sockets->wheel_timer) != 0)
-        return; /* without memory nothing is closed for being idle; the next one that rests tries again */
-}
-
-static void wheel_turns(heddle_timer *timer)
-{
-    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, wheel_timer));
-    int64_t now = heddle_now();
-    heddle_idle_wheel_advance(&sockets->wheel, now, idle_due, &now);
-    set_wheel_timer(sockets);
-}
-
-/* Who has read as much as it asked for can't know whether that was all; a runner shall not come for nothing. */
-static bool has_input(heddle_connection *connection)
-{
-    heddle_transport *transport = &connection->transport;
-    if (heddle_connection_buffered(connection) || transport->operations->pending(transport))
-        return true;
-    if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT))
-        return false;
-    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* first: what is noted meanwhile stays */
-    prospect next = look(connection);
-    if (next == SOMETHING)
-        heddle_transport_note(transport, HEDDLE_HAS_INPUT);
-    else if (next == THE_END)
-        heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
-    return next == SOMETHING;
+        sockets->protocol->operations->event(connection);
 }
 
 void heddle_sockets_rest(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    heddle_transport *transport = &connection->transport;
     heddle_connection_part(connection);
-    if (heddle_transport_change_owner(transport, HEDDLE_OWNER_RUNNING, HEDDLE_OWNER_IDLE))
+    if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_RUNNING, HEDDLE_OWNER_IDLE))
         sockets->running--;
-    connection->idle_since = coarse_now();
-    if (sockets->idle_timeout >= 0 && !heddle_idle_wheel_has(&connection->idle)) {
-        heddle_idle_wheel_add(&sockets->wheel, &connection->idle, connection->idle_since + sockets->idle_timeout);
-        set_wheel_timer(sockets);
-    }
-    if (has_input(connection))
-        call_runner(sockets, connection);
-    else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
-        close_idle(connection);
-    else
-        sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
+    sockets->protocol->operations->rest(connection);
 }
 
 /* -- the whole --------------------------------------------------------------------------------------------------- */
@@ -269,10 +192,12 @@ static void come_back(heddle_letter *letter)
 {
     heddle_sockets_letter *opened = (heddle_sockets_letter *)letter;
     opened->posted = false;
-    if (opened->sockets)
+    if (opened->sockets) {
+        heddle_sockets_flush(opened->sockets);
         opened->sockets->set.operations->resume(&opened->sockets->set);
-    else
+    } else {
         free(opened);
+    }
 }
 
 void heddle_sockets_come_back(heddle_sockets *sockets)
@@ -331,11 +256,10 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->attachment = (heddle_attachment){.object = object, .closing = loop_closes};
     sockets->free_place = NO_PLACE;
     sockets->fork_guard.in_child = in_child;
-    sockets->wheel_timer.fn = wheel_turns;
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
     sockets->set.sockets = sockets;
     heddle_ready_list_start(&sockets->ready);
-    heddle_idle_wheel_start(&sockets->wheel, heddle_now());
+    heddle_deadlines_start(sockets);
     heddle_runners_start(sockets, pooled);
 }
 
@@ -349,6 +273,8 @@ void heddle_sockets_check(heddle_sockets *sockets)
     if (sockets->opened)
         return;
     int result = sockets->letter ? 0 : write_letter(sockets);
+    if (result == 0 && !sockets->scratch)
+        result = (sockets->scratch = malloc(HEDDLE_SCRATCH)) ? 0 : -ENOMEM;
     if (result == 0)
         result = sockets->set.operations->open(&sockets->set);
     if (result < 0)
@@ -364,8 +290,8 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets)
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
         /* One on the ready list has a request that deserves its answer. */
-        if (connection && !connection->queued)
-            close_idle(connection);
+        if (connection && !connection->queued && sockets->protocol->operations->at_rest(connection))
+            heddle_sockets_close_idle(connection);
     }
 }
 
@@ -397,19 +323,9 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_runners_dismiss(sockets);
 }
 
-char *heddle_sockets_scratch(heddle_sockets *sockets)
-{
-    if (!sockets->scratch)
-        sockets->scratch = malloc(HEDDLE_SCRATCH);
-    if (!sockets->scratch)
-        rb_memerror();
-    return sockets->scratch;
-}
-
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 {
-    size_t connection = sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter);
-    return sizeof(*sockets) + sockets->connections * connection + sockets->place_count * sizeof(heddle_place) +
+    return sizeof(*sockets) + sockets->connections * connection_size(sockets) + sockets->place_count * sizeof(heddle_place) +
            (sockets->scratch ? HEDDLE_SCRATCH : 0);
 }
 
@@ -424,9 +340,12 @@ void heddle_sockets_free(heddle_sockets *sockets)
             connection->handle->connection = NULL;
         if (connection->transport.fd >= 0)
             close(connection->transport.fd);
+        sockets->protocol->operations->release(connection);
         heddle_connection_drop_input(connection);
+        heddle_output_clear(&connection->output);
         free(connection);
     }
+    heddle_protocol_let_go(sockets->protocol);
     for (heddle_listener *listener = sockets->listeners, *next; listener; listener = next) {
         next = listener->next;
         free(listener);

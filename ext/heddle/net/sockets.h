@@ -6,6 +6,7 @@
 #include "net/connection.h"
 #include "net/fork_guard.h"
 #include "net/listener.h"
+#include "net/protocol.h"
 #include "net/ready_list.h"
 #include "net/runner.h"
 #include "net/socket_set.h"
@@ -30,6 +31,8 @@ struct heddle_sockets {
     heddle_attachment attachment; /* … to the loop: our own object */
     VALUE scheduler;
     VALUE block;
+    VALUE protocol_object;
+    heddle_protocol *protocol;
     heddle_socket_set set;
     heddle_fork_guard fork_guard;
     heddle_sockets_letter *letter; /* makes the loop come back in its next turn; made at once, so that it can't fail */
@@ -40,6 +43,8 @@ struct heddle_sockets {
     heddle_place *places;
     uint32_t place_count, free_place;
     heddle_ready_list ready;
+    bool urgent;               /* the first of them is for the runner that has just put it there */
+    heddle_connection *unsent; /* those with output that the kernel has not taken yet */
 
     heddle_listener *listeners;
     uint8_t paused; /* HEDDLE_PAUSED_… */
@@ -71,12 +76,44 @@ heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity)
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /* The set has heard something. Callable from a selector's callback. */
 void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
+/* Whether this system's set tells of an end of input as of any input. */
+static inline bool heddle_sockets_untold_ends(const heddle_sockets *sockets)
+{
+    return sockets->set.operations->untold_ends;
+}
 /* The loop's next turn begins with `resume` of the set. */
 void heddle_sockets_come_back(heddle_sockets *sockets);
 
-/* HEDDLE_SCRATCH bytes that nobody counts on after a wait; raises NoMemoryError. */
-char *heddle_sockets_scratch(heddle_sockets *sockets);
+/* One that nobody serves is worth a runner; `next`: before all others. Callable from a selector's callback. */
+void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next);
+/* Good to a few milliseconds, ns. */
+int64_t heddle_coarse_now(void);
 
+/* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
+
+void heddle_deadlines_start(heddle_sockets *sockets);
+/* Its protocol is told of this time's passing, some 64 ms late; < 0: of none. */
+void heddle_connection_due(heddle_connection *connection, int64_t deadline);
+
+/* -- sending.c ---------------------------------------------------------------------------------------------------- */
+
+/* Its output has got something. */
+void heddle_connection_has_output(heddle_connection *connection);
+/* Sends what can be sent now. 0: all of it, -EAGAIN: some is left, other errors: the connection is broken. */
+int heddle_connection_flush(heddle_connection *connection);
+/* The same, but at the beginning of the loop's next turn. */
+void heddle_connection_flush_later(heddle_connection *connection);
+void heddle_connection_drop_output(heddle_connection *connection);
+void heddle_sockets_flush(heddle_sockets *sockets);
+
+/* HEDDLE_SCRATCH bytes that nobody counts on after a wait. */
+static inline char *heddle_sockets_scratch(heddle_sockets *sockets)
+{
+    return sockets->scratch;
+}
+
+/* Ends one that nobody serves, unless somebody has just taken it. */
+void heddle_sockets_close_idle(heddle_connection *connection);
 /* Ends it, whatever its state; the record is gone. */
 void heddle_sockets_close_connection(heddle_connection *connection);
 /* The same, but the descriptor lives on: returned. */

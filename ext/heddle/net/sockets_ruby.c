@@ -4,7 +4,12 @@
 #include "net/sockets.h"
 #include "net/wipe.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <ruby/io.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void sockets_mark(void *data)
 {
@@ -15,6 +20,9 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->attachment.object);
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
+    rb_gc_mark(sockets->protocol_object);
+    for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
+        heddle_output_mark(&connection->output);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         rb_gc_mark(listener->io);
 }
@@ -35,6 +43,8 @@ static const rb_data_type_t sockets_type = {
     .function = {.dmark = sockets_mark, .dfree = sockets_free, .dsize = sockets_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
+
+const rb_data_type_t heddle_protocol_type = {.wrap_struct_name = "Heddle::Net::Protocol"};
 
 static VALUE sockets_allocate(VALUE klass)
 {
@@ -80,9 +90,11 @@ static const heddle_socket_set_operations *set_named(const char *name)
 
 /* Called by Sockets.new with checked values. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE pooled,
-                            VALUE set)
+                            VALUE set, VALUE protocol_object)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
+    heddle_protocol *protocol = NIL_P(protocol_object) ? &heddle_raw_protocol
+                                                       : rb_check_typeddata(protocol_object, &heddle_protocol_type);
     const heddle_socket_set_operations *operations = set_named(StringValueCStr(set));
     int64_t timeout = heddle_duration(idle_timeout);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
@@ -94,6 +106,9 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->loop = loop;
     sockets->scheduler = scheduler;
     sockets->block = block;
+    sockets->protocol_object = protocol_object;
+    sockets->protocol = protocol;
+    heddle_protocol_hold(protocol);
     sockets->idle_timeout = timeout;
     sockets->max_connections = max_connections;
     sockets->set.operations = operations;
@@ -112,6 +127,38 @@ static VALUE sockets_listen(VALUE self, VALUE io)
     heddle_sockets *sockets = open_sockets(self);
     heddle_listener_add(sockets, io);
     sockets->draining = false;
+    return self;
+}
+
+static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *), int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    if (ask(fd, (struct sockaddr *)&address, &size) != 0)
+        return (heddle_address){0};
+    return heddle_address_of((struct sockaddr *)&address);
+}
+
+/*
+ * call-seq: adopt(socket) -> self
+ *
+ * Serves a connected stream socket that somebody else has accepted. What it shares with the given object is the
+ * connection, not the descriptor: that object can be closed.
+ */
+static VALUE sockets_adopt(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    int fd = fcntl(rb_io_descriptor(rb_io_get_io(io)), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        rb_sys_fail("adopting a socket");
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    heddle_address remote = address_by(getpeername, fd), local = address_by(getsockname, fd);
+    int result = heddle_sockets_add(sockets, fd, &remote, &local, 0);
+    if (result < 0) {
+        close(fd);
+        rb_syserr_fail(-result, "adopting a socket");
+    }
+    sockets->accepted++;
     return self;
 }
 
@@ -221,8 +268,9 @@ void Init_heddle_sockets(VALUE net)
 {
     VALUE sockets_class = rb_define_class_under(net, "Sockets", rb_cObject);
     rb_define_alloc_func(sockets_class, sockets_allocate);
-    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 6);
+    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 7);
     rb_define_method(sockets_class, "listen", sockets_listen, 1);
+    rb_define_method(sockets_class, "adopt", sockets_adopt, 1);
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);
     rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);
     rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);

@@ -1,8 +1,11 @@
 #include "rack/rack.h"
 
 #include "rack/env.h"
+#include "rack/exchange.h"
 
 void Init_heddle_rack(VALUE heddle)
 {
-    Init_heddle_env(rb_define_module_under(heddle, "Rack"));
+    VALUE rack = rb_define_module_under(heddle, "Rack");
+    Init_heddle_env(rack);
+    Init_heddle_rack_exchange(rack);
 }

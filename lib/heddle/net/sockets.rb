@@ -28,14 +28,17 @@ module Heddle
       #   and instance variables are wiped in between. false: a fresh fiber each time the block is called
       # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
+      # @param protocol [Object, nil] what is spoken, such as an HTTP::H1::Engine: it decides when a connection is worth
+      #   a fiber, and what the block gets; nil: as above
       # @yieldparam connection [Connection]
-      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, &block)
+      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, protocol: nil,
+                     &block)
         raise ArgumentError, "Sockets.new needs a block: what to do with a connection" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
         end
 
-        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s)
+        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, protocol)
       end
 
       # @return [String]

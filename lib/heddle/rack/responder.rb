@@ -4,23 +4,18 @@ module Heddle
   module Rack
     # Sends what an application returned, by the kind of its body (the Rack specification, "The Body").
     class Responder
-      # @param connection [HTTP::H1::ServerConnection]
-      # @param response [HTTP::H1::Response]
+      # @param exchange [HTTP::H1::Exchange]
       # @param input [Input, NoInput] the request's body, as the application has it
-      # @param request_body [HTTP::H1::RequestBody, nil] the same, as the connection has it
-      # @param head_only [Boolean] whether the request is a HEAD
-      def initialize(connection, response, input, request_body, head_only: false)
-        @connection = connection
-        @response = response
+      def initialize(exchange, input)
+        @exchange = exchange
+        @response = exchange.response
         @input = input
-        @request_body = request_body
-        @head_only = head_only
       end
 
       # @param status [Integer]
       # @param headers [Hash{String => Object}]
       # @param body [#each, #call]
-      # @return [Boolean] whether the connection can serve another request
+      # @return [void]
       def respond(status, headers, body)
         hijack = headers["rack.hijack"]
         return partial_hijack(hijack, status, headers) if hijack
@@ -43,7 +38,7 @@ module Heddle
 
       def array(chunks, status, headers)
         size = chunks.sum { |chunk| size_of(chunk) }
-        @response.start(status, headers, length: @head_only ? nil : size)
+        @response.start(status, headers, length: @exchange.head? ? nil : size)
         @response.write_all(chunks, size) unless @response.bodiless?
         @response.finish
       end
@@ -61,7 +56,7 @@ module Heddle
         @response.finish
       end
 
-      # @return [Boolean, nil] nil when it can't be sent as a file
+      # @return [true, nil] nil when it can't be sent as a file
       def file(body, status, headers)
         return unless body.respond_to?(:to_path) && (path = body.to_path)
 
@@ -78,6 +73,7 @@ module Heddle
         @response.start(status, headers, length: stat.size)
         @response.write_file(file, stat.size) unless @response.bodiless?
         @response.finish
+        true
       end
 
       # A body may be a part of its file only in its own words.
@@ -100,20 +96,18 @@ module Heddle
         stream = Stream.new(input, @response)
         body.call(stream)
         stream.close
-        stream.reusable
       end
 
       # The callback owns the stream: it may go on in another thread after it has returned.
       def partial_hijack(hijack, status, headers)
-        if @request_body && !@request_body.received?
+        unless @exchange.received?
           @response.start(status, headers)
           return hijack_in_place(hijack)
         end
 
         @response.start(status, headers, until_close: true)
         @response.flush
-        hijack.call(@connection.detach)
-        false
+        hijack.call(@exchange.detach)
       end
 
       # A body that is still to come has to be decoded by the connection, and so by this fiber.
@@ -123,11 +117,10 @@ module Heddle
         stream = Stream.new(input, @response, on_close: -> { closed.close })
         hijack.call(stream)
         closed.pop
-        stream.reusable
       end
 
       def input
-        @response.raw? ? Input.new(HTTP::H1::RequestBody.raw(@connection)) : @input
+        @response.raw? ? Input.new(HTTP::H1::RequestBody.new(@exchange, raw: true)) : @input
       end
 
       def size_of(chunk)

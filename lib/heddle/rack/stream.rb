@@ -14,12 +14,8 @@ module Heddle
         @on_close = on_close
         @thread = Thread.current
         @lock = Thread::Mutex.new
-        @reusable = false
         @read_closed = false
       end
-
-      # @return [Boolean] whether the connection can serve another request
-      attr_reader :reusable
 
       # @see Input#read
       def read(length = nil, buffer = nil)
@@ -86,7 +82,7 @@ module Heddle
         return if @response.finished?
 
         check_thread
-        @reusable = @lock.synchronize { @response.finish }
+        @lock.synchronize { @response.finish }
         closed if @read_closed
       end
 

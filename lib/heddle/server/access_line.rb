@@ -12,24 +12,21 @@ module Heddle
 
       class << self
         # @param time [String]
-        # @param exchange [Rack::Exchange]
-        # @param seconds [Float] from the head to the end of the answer
+        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
         # @return [String]
-        def of(time, exchange, seconds)
-          head = exchange.head
-          target = head.target
+        def of(time, exchange)
+          target = exchange.target
           target = "#{target.byteslice(0, TARGET)}..." if target.bytesize > TARGET
-          response = exchange.response
-          "#{time} #{exchange.status || "---"} #{head.method} #{target} #{size(response.sent)} " \
-            "in #{duration(seconds)} for #{exchange.remote_address}#{remark(exchange, response)}\n"
+          "#{time} #{exchange.status || "---"} #{exchange.method} #{target} #{size(exchange.sent)} " \
+            "in #{duration(exchange.age)} for #{exchange.remote_address}#{remark(exchange)}\n"
         end
 
         private
 
-        def remark(exchange, response)
+        def remark(exchange)
           return " (taken over)" if exchange.hijacked?
 
-          " (not complete)" unless response.finished? || response.status.nil? || exchange.refused?
+          " (not complete)" unless exchange.complete? || exchange.status.nil?
         end
 
         def size(bytes)

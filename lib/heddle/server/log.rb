@@ -7,7 +7,7 @@ module Heddle
       # Lines of an application's backtrace.
       LINES = 30
       # Below this line of a backtrace is only the server.
-      BOTTOM = "#{File.expand_path("../rack", __dir__)}/exchange.rb:".freeze
+      BOTTOM = "#{File.expand_path("../rack", __dir__)}/handler.rb:".freeze
       private_constant :LINES, :BOTTOM
 
       # @return [Integer] clients that left before they had their answer
@@ -37,21 +37,19 @@ module Heddle
       def access? = @access
 
       # A request was answered, or given up.
-      # @param exchange [Rack::Exchange]
-      # @param seconds [Float]
-      def request(exchange, seconds) = @output.write(AccessLine.of(time, exchange, seconds))
+      # @param exchange [HTTP::H1::Exchange]
+      def request(exchange) = @output.write(AccessLine.of(time, exchange))
 
       # A client sent what is no request.
-      # @param connection [Object]
-      # @param refusal [HTTP::H1::Refusal]
-      def refused(connection, refusal)
-        return unless @access
-
-        @output.write("#{time} #{refusal.status} refused: #{refusal.reason}, for #{connection.remote_address}\n")
+      # @param address [String] the client's
+      # @param status [Integer] of the answer
+      # @param reason [String]
+      def refused(address, status, reason)
+        @output.write("#{time} #{status} refused: #{reason}, for #{address}\n") if @access
       end
 
       # The application raised.
-      # @param exchange [Rack::Exchange]
+      # @param exchange [HTTP::H1::Exchange]
       # @param error [Exception]
       def failure(exchange, error)
         lines = (error.backtrace || []).take_while { |line| !line.start_with?(BOTTOM) }
@@ -62,12 +60,12 @@ module Heddle
       end
 
       # The application promised something about its answer and did not keep it.
-      # @param exchange [Rack::Exchange]
+      # @param exchange [HTTP::H1::Exchange]
       # @param text [String]
       def complaint(exchange, text) = complain("#{time} error in #{request_line(exchange)}: #{text}\n")
 
       # Clients leave; that is theirs to do, and no error.
-      # @param _exchange [Rack::Exchange]
+      # @param _exchange [HTTP::H1::Exchange]
       # @param _error [ClientGone]
       def client_gone(_exchange, _error) = @gone += 1
 
@@ -77,7 +75,7 @@ module Heddle
 
       private
 
-      def request_line(exchange) = "#{exchange.head.method} #{exchange.head.target.byteslice(0, 200)}"
+      def request_line(exchange) = "#{exchange.method} #{exchange.target.byteslice(0, 200)}"
 
       # Errors are rare, and may be the last words: they don't wait.
       def complain(text)

@@ -3,38 +3,22 @@
 module Heddle
   module HTTP
     module H1
-      # What the connections of one loop share: the limits, the parser and the writer.
+      # What the HTTP/1 connections of one loop share, and what a {Net::Sockets} is given as its protocol: connections
+      # read heads and small bodies by themselves, and the block is called with an {Exchange}.
       class Engine
         # @return [Configuration]
         attr_reader :configuration
-        # @return [HeadParser]
-        attr_reader :parser
         # @return [ResponseWriter]
         attr_reader :writer
-        # @return [DateLine]
-        attr_reader :date_line
 
         # @param configuration [Configuration]
-        # @param on_refusal [#call, nil] called with the connection and the {Refusal} of what never became a request
+        # @param on_refusal [#to_proc, nil] called with the client's address, a status and a reason for what was
+        #   answered with an error and never became a request. It runs in the loop and must not wait.
         def initialize(configuration = Configuration.new, on_refusal: nil)
           @configuration = configuration
-          @on_refusal = on_refusal
-          @parser = HeadParser.new(configuration)
-          @date_line = DateLine.new
-          @writer = ResponseWriter.new(@date_line)
-          @draining = false
+          @writer = ResponseWriter.new
+          set_up(configuration, on_refusal&.to_proc)
         end
-
-        # @param connection [Object] the connection underneath
-        # @param refusal [Refusal]
-        # @return [void]
-        def refused(connection, refusal) = @on_refusal&.call(connection, refusal)
-
-        # From now on every answer says that it is the connection's last.
-        def drain = @draining = true
-
-        # @return [Boolean]
-        def draining? = @draining
       end
     end
   end

@@ -3,14 +3,15 @@
 module Heddle
   module HTTP
     module H1
-      # Sends one answer over a connection: frames its content as the head has promised, and says at the end whether
+      # Sends one answer: frames its content as the head has promised, and says at the end whether
       # the promise was kept.
       class Response
         # Each step has its own time limit.
         FILE_STEP = 1_048_576
         # The application may chunk as it likes.
         UNLIMITED = Configuration.new(body_limit: 1 << 62, chunk_overhead_limit: 1 << 62)
-        private_constant :FILE_STEP, :UNLIMITED
+        LAST_CHUNK = "0\r\n\r\n".b.freeze
+        private_constant :FILE_STEP, :UNLIMITED, :LAST_CHUNK
 
         # @return [Integer, nil] the status, once the head is made
         attr_reader :status
@@ -19,13 +20,9 @@ module Heddle
         # @return [String, nil] what the application did wrong about the content's length
         attr_reader :complaint
 
-        # @param connection [ServerConnection]
-        # @param request [RequestHead]
-        # @param body [RequestBody, nil] the request's
-        def initialize(connection, request, body)
-          @connection = connection
-          @request = request
-          @body = body
+        # @param exchange [Exchange]
+        def initialize(exchange)
+          @exchange = exchange
           @head = nil
           @status = nil
           @sent = 0
@@ -55,10 +52,10 @@ module Heddle
         # @raise [InvalidResponse]
         # @raise [ClientGone]
         def early_hints(headers)
-          bytes = @connection.engine.writer.early_hints(headers)
-          return if @request.minor == 0 || started?
+          bytes = @exchange.engine.writer.early_hints(headers)
+          return if @exchange.minor == 0 || started?
 
-          @connection.write(bytes)
+          @exchange.write(bytes)
         end
 
         # Makes the head. It is sent with the first content, or by {#flush} or {#finish}.
@@ -69,16 +66,16 @@ module Heddle
         # @param until_close [Boolean] whether the content of unknown length ends with the connection, unframed
         # @raise [InvalidResponse]
         def start(status, headers, length: nil, protocol: nil, until_close: false)
-          engine = @connection.engine
-          keep_alive = !engine.draining? && (@body.nil? || @body.discardable?)
-          head = engine.writer.head(@request, status, headers, length:, keep_alive:, protocol:, until_close:)
+          engine = @exchange.engine
+          keep_alive = !engine.draining? && @exchange.discardable?
+          head = engine.writer.head(@exchange, status, headers, length:, keep_alive:, protocol:, until_close:)
           @status = head.status
           @framing = head.framing
           @promised = head.length if @framing == :length
           @keep_alive = head.keep_alive
           @precoded = ChunkedDecoder.new(UNLIMITED) if head.precoded && @framing != :none
           @head = head.bytes
-          @body&.answered
+          @exchange.body&.answered
         end
 
         # Sends the head now, though there is no content yet.
@@ -87,7 +84,7 @@ module Heddle
 
           head = @head
           @head = nil
-          @connection.write(head)
+          @exchange.write(head)
         end
 
         # Sends the whole content, with the head, in one write.
@@ -98,7 +95,7 @@ module Heddle
 
           head = @head
           @head = nil
-          @connection.write([head, *chunks])
+          @exchange.write([head, *chunks])
           @sent += size
         end
 
@@ -114,12 +111,8 @@ module Heddle
           return if size == 0 || @framing == :none
 
           @sent += size
-          pieces = @framing == :chunked ? Chunk.encode(data) : [data]
-          if @head
-            pieces.unshift(@head)
-            @head = nil
-          end
-          @connection.write(pieces)
+          flush if @head
+          @framing == :chunked ? @exchange.write_chunk(data) : @exchange.write(data)
         end
 
         # Sends a file as the content. The answer was started with its length.
@@ -131,35 +124,31 @@ module Heddle
           while offset < length
             step = length - offset
             step = FILE_STEP if step > FILE_STEP
-            @connection.sendfile(file, offset, step)
+            @exchange.sendfile(file, offset, step)
             offset += step
             @sent += step
           end
         end
 
-        # Ends the content.
-        # @return [Boolean] whether the connection can serve another request
+        # Ends the content, and with it the exchange: what is left of the answer goes out by itself, and the connection
+        # may serve another request.
+        # @return [void]
         def finish
-          return false if @finished
+          return if @finished
 
           @finished = true
           return fall_short if (@promised && @sent < @promised) || (@precoded && !@precoded.done?)
 
-          if @framing == :chunked
-            last = [*@head, Chunk::LAST]
-            @head = nil
-            @connection.write(last)
-          else
-            flush
-          end
-          @keep_alive && (@body.nil? || @body.received? || @body.discard)
+          flush if @head
+          @exchange.write(LAST_CHUNK) if @framing == :chunked
+          @exchange.finish(@keep_alive)
         end
 
         # Gives up: the client must see that the content is not complete.
         # @return [void]
         def abort
           @finished = true
-          @connection.close
+          @exchange.close
         end
 
         private
@@ -193,8 +182,7 @@ module Heddle
                        else
                          "the content is #{@sent} bytes long, its content-length says #{@promised}"
                        end
-          @connection.close
-          false
+          @exchange.close
         end
       end
     end

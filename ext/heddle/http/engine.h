@@ -1,0 +1,41 @@
+#ifndef HEDDLE_HTTP_ENGINE_H
+#define HEDDLE_HTTP_ENGINE_H
+
+/* What the HTTP/1 connections of one loop share: the limits, and memory that nobody keeps across a wait. */
+
+#include "http/answer_head.h"
+#include "http/exchange.h"
+#include "net/protocol.h"
+
+struct heddle_engine {
+    heddle_protocol base;
+    VALUE on_refusal; /* Qnil: nobody wants to know */
+    bool marked;      /* its Ruby object lives: on_refusal may be called */
+
+    heddle_http_limits limits;
+    uint64_t body_buffer, body_rate, linger_limit;
+    int64_t head_timeout, idle_timeout, body_grace, body_pause, write_timeout, linger_timeout; /* ns */
+    bool draining; /* every answer is its connection's last */
+
+    heddle_request_head head; /* what the parser fills */
+    heddle_exchange *spare;
+    unsigned spare_count;
+    heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
+    char date[40]; /* the field line of this second */
+    int64_t date_second;
+    uint64_t requests, refused;
+};
+
+/* The `date` line of now: 37 bytes. */
+const char *heddle_engine_date(heddle_engine *engine);
+
+enum {
+    HEDDLE_DATE_LINE = 37,
+};
+
+/* NULL: not one of HTTP/1. */
+heddle_engine *heddle_engine_of(heddle_connection *connection);
+
+extern const heddle_protocol_operations heddle_h1_operations;
+
+#endif

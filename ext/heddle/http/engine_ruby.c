@@ -1,0 +1,167 @@
+/* Heddle::HTTP::H1::Engine, which a Heddle::Net::Sockets is given as its protocol. */
+
+#include "http/answer_ruby.h"
+#include "http/exchange_ruby.h"
+
+#include "net/sockets.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static int64_t now_in_seconds(void)
+{
+    struct timespec now;
+#ifdef CLOCK_REALTIME_COARSE
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+#else
+    clock_gettime(CLOCK_REALTIME, &now);
+#endif
+    return (int64_t)now.tv_sec;
+}
+
+const char *heddle_engine_date(heddle_engine *engine)
+{
+    int64_t second = now_in_seconds();
+    if (second != engine->date_second) {
+        engine->date_second = second;
+        heddle_date_line(engine->date, second);
+    }
+    return engine->date;
+}
+
+static void engine_free(heddle_protocol *protocol)
+{
+    heddle_engine *engine = (heddle_engine *)protocol;
+    for (heddle_exchange *exchange = engine->spare, *next; exchange; exchange = next) {
+        next = exchange->next;
+        free(exchange);
+    }
+    heddle_buffer_free(&engine->out);
+    free(engine->head.fields);
+    free(engine);
+}
+
+static void object_mark(void *data)
+{
+    heddle_engine *engine = data;
+    if (engine)
+        rb_gc_mark(engine->on_refusal);
+}
+
+/* Sockets and requests may still hold it. */
+static void object_free(void *data)
+{
+    heddle_engine *engine = data;
+    if (!engine)
+        return;
+    engine->marked = false;
+    heddle_protocol_let_go(&engine->base);
+}
+
+static size_t object_size(const void *data)
+{
+    const heddle_engine *engine = data;
+    return engine ? sizeof(*engine) + engine->spare_count * sizeof(heddle_exchange) : 0;
+}
+
+static const rb_data_type_t engine_type = {
+    .wrap_struct_name = "Heddle::HTTP::H1::Engine",
+    .function = {.dmark = object_mark, .dfree = object_free, .dsize = object_size},
+    .parent = &heddle_protocol_type,
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE engine_allocate(VALUE klass)
+{
+    heddle_engine *engine = calloc(1, sizeof(*engine));
+    if (!engine)
+        rb_memerror();
+    engine->base = (heddle_protocol){.operations = &heddle_h1_operations, .free = engine_free, .holders = 1};
+    engine->on_refusal = Qnil;
+    engine->marked = true;
+    engine->date_second = -1;
+    return TypedData_Wrap_Struct(klass, &engine_type, engine);
+}
+
+static heddle_engine *engine_of(VALUE self)
+{
+    heddle_engine *engine;
+    TypedData_Get_Struct(self, heddle_engine, &engine_type, engine);
+    return engine;
+}
+
+static VALUE limit(VALUE configuration, const char *name)
+{
+    return rb_funcall(configuration, rb_intern(name), 0);
+}
+
+/* Called by Engine.new with a checked configuration. */
+static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal)
+{
+    heddle_engine *engine = engine_of(self);
+    engine->on_refusal = on_refusal;
+    engine->limits = (heddle_http_limits){
+        .request_line = NUM2SIZET(limit(configuration, "request_line_limit")),
+        .header = NUM2SIZET(limit(configuration, "header_limit")),
+        .header_count = NUM2UINT(limit(configuration, "header_count")),
+        .body = NUM2ULL(limit(configuration, "body_limit")),
+        .chunk_extension = NUM2ULL(limit(configuration, "chunk_extension_limit")),
+        .chunk_overhead = NUM2ULL(limit(configuration, "chunk_overhead_limit")),
+        .keep_underscores = RTEST(limit(configuration, "underscore_headers")),
+    };
+    engine->body_buffer = NUM2ULL(limit(configuration, "body_buffer"));
+    engine->body_rate = NUM2ULL(limit(configuration, "body_rate"));
+    engine->linger_limit = NUM2ULL(limit(configuration, "linger_limit"));
+    engine->head_timeout = heddle_duration(limit(configuration, "head_timeout"));
+    engine->idle_timeout = heddle_duration(limit(configuration, "idle_timeout"));
+    engine->body_grace = heddle_duration(limit(configuration, "body_grace"));
+    engine->body_pause = heddle_duration(limit(configuration, "body_pause"));
+    engine->write_timeout = heddle_duration(limit(configuration, "write_timeout"));
+    engine->linger_timeout = heddle_duration(limit(configuration, "linger_timeout"));
+    heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
+    if (!fields)
+        rb_memerror();
+    free(engine->head.fields);
+    engine->head.fields = fields;
+    engine->head.field_room = (uint16_t)engine->limits.header_count;
+    return self;
+}
+
+/*
+ * call-seq: drain -> nil
+ *
+ * From now on every answer says that it is its connection's last.
+ */
+static VALUE engine_drain(VALUE self)
+{
+    engine_of(self)->draining = true;
+    return Qnil;
+}
+
+static VALUE engine_draining_p(VALUE self)
+{
+    return engine_of(self)->draining ? Qtrue : Qfalse;
+}
+
+/* Requests whose head was complete. */
+static VALUE engine_requests(VALUE self)
+{
+    return ULL2NUM(engine_of(self)->requests);
+}
+
+/* What was refused before it became a request of the application. */
+static VALUE engine_refused(VALUE self)
+{
+    return ULL2NUM(engine_of(self)->refused);
+}
+
+void Init_heddle_engine(VALUE h1)
+{
+    VALUE engine_class = rb_define_class_under(h1, "Engine", rb_cObject);
+    rb_define_alloc_func(engine_class, engine_allocate);
+    rb_define_private_method(engine_class, "set_up", engine_set_up, 2);
+    rb_define_method(engine_class, "drain", engine_drain, 0);
+    rb_define_method(engine_class, "draining?", engine_draining_p, 0);
+    rb_define_method(engine_class, "requests", engine_requests, 0);
+    rb_define_method(engine_class, "refused", engine_refused, 0);
+}

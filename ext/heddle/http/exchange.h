@@ -1,0 +1,37 @@
+#ifndef HEDDLE_HTTP_EXCHANGE_H
+#define HEDDLE_HTTP_EXCHANGE_H
+
+/*
+ * One request as it came over a connection: its head, and as much of its body as was read before anybody served it.
+ * Records are used again and again; they hold no Ruby object.
+ */
+
+#include "http/message.h"
+
+typedef struct heddle_exchange heddle_exchange;
+typedef struct heddle_engine heddle_engine;
+
+enum {
+    HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more of them, or with more bytes, costs a malloc */
+    HEDDLE_EXCHANGE_BYTES = 2048,
+    HEDDLE_EXCHANGES_SPARE = 256,
+};
+
+struct heddle_exchange {
+    heddle_exchange *next; /* of those that are spare */
+    heddle_request_head head;
+    char *bytes;     /* what the head's slices are of */
+    char *body;      /* from malloc, or NULL */
+    size_t body_size, body_room;
+    int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
+    heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
+    char own_bytes[HEDDLE_EXCHANGE_BYTES];
+};
+
+/* With a copy of the head; NULL without memory. */
+heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_request_head *head, const char *bytes);
+void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange);
+/* Room for so many more bytes of the body; NULL without memory. */
+char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size);
+
+#endif

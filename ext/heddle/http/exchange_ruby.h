@@ -1,0 +1,34 @@
+#ifndef HEDDLE_HTTP_EXCHANGE_RUBY_H
+#define HEDDLE_HTTP_EXCHANGE_RUBY_H
+
+/* Heddle::HTTP::H1::Exchange: what the code that answers a request sees of it. */
+
+#include "http/h1_server.h"
+
+#include <ruby.h>
+
+typedef struct {
+    heddle_handle base;        /* it is a Heddle::Net::Connection, too */
+    heddle_engine *engine;
+    VALUE engine_object;
+    heddle_exchange *exchange; /* NULL once it has been served */
+    int status;                /* of the answer that C has sent; 0: none */
+    uint64_t sent;             /* bytes of content */
+    heddle_address remote;
+} heddle_exchange_handle;
+
+VALUE heddle_exchange_object(heddle_connection *connection);
+void heddle_exchange_served(VALUE object);
+heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
+/* Raises when the request is over. */
+heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
+
+/* The connection, as long as something can be sent over it; raises ClientGone. */
+heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
+/* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
+void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection);
+
+void Init_heddle_engine(VALUE h1);
+void Init_heddle_exchange(VALUE h1);
+
+#endif

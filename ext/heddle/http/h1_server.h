@@ -1,0 +1,56 @@
+#ifndef HEDDLE_HTTP_H1_SERVER_H
+#define HEDDLE_HTTP_H1_SERVER_H
+
+/*
+ * The server's side of an HTTP/1 connection. While nobody serves it, it is this record, and reads heads and small
+ * bodies by itself: a client that takes its time costs no fiber.
+ */
+
+#include "http/engine.h"
+
+typedef enum {
+    HEDDLE_H1_IDLE,    /* between requests */
+    HEDDLE_H1_HEAD,    /* in a head */
+    HEDDLE_H1_BODY,    /* in a body that is read before anybody serves the request */
+    HEDDLE_H1_READY,   /* waits for a runner, or has one */
+    HEDDLE_H1_DISCARD, /* in what the application has left of a body */
+    HEDDLE_H1_SENDING, /* the output has to leave before anything else happens */
+    HEDDLE_H1_LINGER,  /* the answer was the last one, the client still sends */
+} heddle_h1_stage;
+
+typedef enum {
+    HEDDLE_H1_NEXT,
+    HEDDLE_H1_THEN_LINGER,
+    HEDDLE_H1_THEN_CLOSE,
+} heddle_h1_sequel;
+
+typedef struct {
+    uint8_t stage;   /* heddle_h1_stage */
+    uint8_t sequel;  /* what comes after SENDING */
+    uint8_t streak;  /* requests that were answered without a look at others */
+    bool ended;      /* the client has sent FIN */
+    bool answered;   /* its runner gives it back */
+    bool reusable;   /* … for another request */
+    bool received;   /* the body is complete, as far as the wire is concerned */
+    bool expects;    /* the client waits for 100 Continue */
+    uint32_t seen;   /* of a head that is not complete */
+    int64_t since;   /* when the head or the body began */
+    uint64_t taken;  /* bytes of the body, or while lingering, that came */
+    int64_t left;    /* of a body whose length is known */
+    heddle_chunked chunked;
+    heddle_exchange *exchange; /* waits for a runner */
+} heddle_h1;
+
+static inline heddle_h1 *heddle_h1_of(heddle_connection *connection)
+{
+    return heddle_connection_state(connection);
+}
+
+/* Is what the application has left of the body likely worth reading for the sake of the connection? */
+bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
+/* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */
+void heddle_h1_answered(heddle_connection *connection, bool reusable);
+/* The same, after which it lingers: the client gets the answer though it still sends. */
+void heddle_h1_refused(heddle_connection *connection);
+
+#endif

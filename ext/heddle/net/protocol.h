@@ -1,0 +1,65 @@
+#ifndef HEDDLE_PROTOCOL_H
+#define HEDDLE_PROTOCOL_H
+
+/*
+ * What is spoken over the connections of a Sockets: what happens with input while nobody serves a connection, when a
+ * runner is worth its while, and what that gets to see. The sockets of a worker speak one protocol.
+ */
+
+#include "net/connection.h"
+
+typedef struct {
+    const char *name;
+    size_t state_size; /* of what each connection carries for it, all zero at first */
+
+    /* All of these run in the loop, with the GVL, and never raise. The connection may be gone after the first three. */
+
+    /* Nobody serves the connection, and it may have input, room for output, or have come to its end. */
+    void (*event)(heddle_connection *connection);
+    /* Nobody serves it, and its deadline has passed. */
+    void (*expired)(heddle_connection *connection);
+    /* Nobody served it before, or a runner has given it back. */
+    void (*rest)(heddle_connection *connection);
+    /* The sockets stop: may it be closed as it is? */
+    bool (*at_rest)(heddle_connection *connection);
+    /* It is closed or detached: frees what its state holds. */
+    void (*release)(heddle_connection *connection);
+
+    /* In the runner that has taken it: what the block is called with. May raise. */
+    VALUE (*object)(heddle_connection *connection);
+    /* The block has returned, or raised; never raises. */
+    void (*served)(VALUE object);
+} heddle_protocol_operations;
+
+/* The C part of the Ruby object that a Sockets was given as its protocol; it may outlive that object. */
+typedef struct heddle_protocol heddle_protocol;
+struct heddle_protocol {
+    const heddle_protocol_operations *operations;
+    void (*free)(heddle_protocol *protocol); /* NULL: static */
+    size_t holders;                          /* its Ruby object, and each Sockets */
+};
+
+static inline void heddle_protocol_hold(heddle_protocol *protocol)
+{
+    protocol->holders++;
+}
+
+static inline void heddle_protocol_let_go(heddle_protocol *protocol)
+{
+    if (--protocol->holders == 0 && protocol->free)
+        protocol->free(protocol);
+}
+
+/* The parent of its data type. */
+extern const rb_data_type_t heddle_protocol_type;
+
+/* Bytes as they come: whatever is readable is worth a runner. */
+extern heddle_protocol heddle_raw_protocol;
+
+/* What the protocol keeps for this connection. */
+static inline void *heddle_connection_state(heddle_connection *connection)
+{
+    return connection->state;
+}
+
+#endif

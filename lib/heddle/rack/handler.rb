@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "heddle"
+
+module Heddle
+  module Rack
+    # Answers requests with what an application returns, and contains what it does wrong. One handler serves a loop.
+    class Handler
+      # @param app [#call]
+      # @param env_builder [EnvBuilder]
+      # @param log [#failure, #complaint, #client_gone] told about what goes wrong
+      def initialize(app, env_builder, log)
+        @app = app
+        @env_builder = env_builder
+        @log = log
+      end
+
+      # @param exchange [HTTP::H1::Exchange]
+      # @return [void]
+      def call(exchange)
+        env = environment(exchange)
+        finished = env["rack.response_finished"]
+        failure = answer = nil
+        begin
+          in_scope do
+            answer = @app.call(env)
+            Rack.respond(exchange, answer) || respond(exchange, env, answer)
+          end
+        rescue Exception => e
+          failure = e
+          fail_with(exchange, e)
+        ensure
+          close_body(exchange, answer)
+          notify(exchange, finished, env, answer, failure) unless finished.empty?
+        end
+        complaint = exchange.response?&.complaint
+        @log.complaint(exchange, complaint) if complaint
+      end
+
+      private
+
+      # A task that the application starts belongs to its request: it ends before the exchange does, and when it fails,
+      # it is the request that fails and not the server.
+      def in_scope(&)
+        Fiber.current_scheduler.is_a?(Scheduler) ? Heddle.scope(&) : yield
+      end
+
+      def environment(exchange)
+        env = Rack.env(@env_builder, exchange)
+        body = exchange.body
+        env["rack.input"] = body ? Input.new(body) : NoInput::INSTANCE
+        env["rack.early_hints"] = EarlyHints.new(exchange) if exchange.minor == 1
+        env
+      end
+
+      def respond(exchange, env, answer)
+        # What comes after a hijack is ignored.
+        return if exchange.hijacked?
+        raise ClientGone, "the connection was closed before the client had the answer" if exchange.closed?
+
+        unless answer.is_a?(Array) && answer.size == 3
+          raise HTTP::H1::InvalidResponse, "the application returned #{answer.class} in place of [status, headers, body]"
+        end
+
+        status, headers, body = answer
+        unless headers.respond_to?(:each) && headers.respond_to?(:[])
+          raise HTTP::H1::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
+        end
+
+        Responder.new(exchange, env["rack.input"]).respond(status, headers, body)
+      end
+
+      def fail_with(exchange, error)
+        case error
+        when ClientGone
+          @log.client_gone(exchange, error)
+          # One that has only closed its own side still reads.
+          refuse(exchange, 400, error.message)
+        when HTTP::BadRequest then refuse(exchange, error.refusal.status, error.refusal.reason)
+        when StandardError, ScriptError, NoMemoryError, SystemStackError
+          @log.failure(exchange, error)
+          refuse(exchange, 500, "the application failed to answer; the server's log says why")
+        else
+          # Cancelled, SystemExit, Interrupt: not the request's own failure, but the client is owed an end.
+          exchange.close unless exchange.hijacked?
+          raise error
+        end
+      end
+
+      def refuse(exchange, status, reason)
+        return if exchange.hijacked?
+        # A status can't be taken back; what can be is the promise that the content is complete.
+        return exchange.response.abort if exchange.started? && !exchange.response.unsent?
+
+        exchange.refuse(status, reason)
+      end
+
+      def close_body(exchange, answer)
+        body = answer.is_a?(Array) ? answer[2] : nil
+        body.close if body.respond_to?(:close)
+      rescue StandardError, ScriptError => e
+        @log.failure(exchange, e)
+      end
+
+      # In reverse order, as the specification says; one that fails does not keep the others from being called.
+      def notify(exchange, callbacks, env, answer, failure)
+        status, headers = answer if answer.is_a?(Array)
+        callbacks.reverse_each do |callback|
+          callback.call(env, status, headers, failure)
+        rescue StandardError, ScriptError => e
+          @log.failure(exchange, e)
+        end
+      end
+    end
+  end
+end
