@@ -50,10 +50,16 @@ static VALUE builder_allocate(VALUE class)
     return self;
 }
 
-static env_builder *builder_of(VALUE self)
+static env_builder *any_builder_of(VALUE self)
 {
     env_builder *builder;
     TypedData_Get_Struct(self, env_builder, &builder_type, builder);
+    return builder;
+}
+
+static env_builder *builder_of(VALUE self)
+{
+    env_builder *builder = any_builder_of(self);
     if (NIL_P(builder->template))
         rb_raise(rb_eArgError, "this EnvBuilder was not initialized");
     return builder;
@@ -82,6 +88,8 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     ID names[] = {rb_intern("errors"), rb_intern("scheme")};
     rb_scan_args(argc, argv, ":", &keywords);
     rb_get_kwargs(keywords, names, 1, 1, values);
+    if (!NIL_P(any_builder_of(self)->template))
+        rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
     /* What most requests say is there already, so that only the others have to say it. */
     rb_hash_aset(template, heddle_env_key.request_method, heddle_env_value.methods[HEDDLE_GET]);
@@ -96,7 +104,7 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     add(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
     add(template, "rack.errors", values[0]);
     add(template, "rack.hijack?", Qtrue);
-    RB_OBJ_WRITE(self, &((env_builder *)RTYPEDDATA_GET_DATA(self))->template, rb_obj_freeze(template));
+    RB_OBJ_WRITE(self, &any_builder_of(self)->template, rb_obj_freeze(template));
     return self;
 }
 
