@@ -134,7 +134,7 @@ class AnswerMemoryTest < Minitest::Test
 
   def test_each_ractor_writes_its_own
     program = <<~RUBY
-      require "heddle"
+      require "heddle/http"
       H1 = Heddle::HTTP::H1
       H1::ResponseHead # a Ractor of Ruby 3.3 can load nothing
       Request = Struct.new(:method, :minor, :keep_alive?)
