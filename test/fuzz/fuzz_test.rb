@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+
+# A few seconds of fuzzing from the corpus, for each parser and writer in C. `test/fuzz/run` does it for longer.
+class FuzzTest < Minitest::Test
+  RUN = File.join(__dir__, "run")
+  SECONDS = "1"
+  SEED = RUBY_VERSION.delete(".") # another run on each Ruby
+
+  def fuzz(target)
+    output, status = Open3.capture2e(RbConfig.ruby, RUN, "--seconds", SECONDS, "--seed", SEED, target)
+    [output, status.success?]
+  end
+
+  %w[request_head response_head chunked answer_head].each do |target|
+    define_method("test_#{target}_keeps_its_promises") do
+      output, found_nothing = fuzz(target)
+
+      assert_same true, found_nothing, output
+    end
+  end
+
+  def test_a_planted_read_behind_the_end_is_found
+    output, found_nothing = fuzz("planted")
+
+    refute found_nothing, "it was not found: #{output}"
+    assert_match(/heap-buffer-overflow/, output)
+    assert_match(/the input is in/, output)
+  ensure
+    FileUtils.rm_f(output.to_s[/the input is in (\S+)\*/, 1]&.then { |path| Dir["#{path}*"] } || [])
+  end
+end
