@@ -91,7 +91,6 @@ module Heddle
       @main = Fiber.current
       service = Service.new(app, @configuration, @log)
       sockets = @sockets = open_sockets(scheduler, service)
-      service.on_idle = -> { scheduler.unpark(@main) if @stopping }
       @log.start
       watch = Signals.new(self, @log).watch if signals
       yield if block_given?
@@ -115,19 +114,21 @@ module Heddle
     end
 
     def drain(scheduler, sockets, service)
-      service.drain
+      service.engine.drain
       sockets.stop_listening
       close_listeners
       sockets.shutdown_idle
+      sockets.wake_at_end(@main)
       deadline = now + @configuration.stop_timeout
-      until sockets.connections == 0 || @stopping == :now || (left = deadline - now) <= 0
+      until sockets.ended? || @stopping == :now || (left = deadline - now) <= 0
         scheduler.park(left)
       end
-      return true if sockets.connections == 0
+      return true if sockets.ended?
 
-      @log.notice("stopping with #{service.running} #{service.running == 1 ? "request" : "requests"} unanswered" \
+      running = sockets.serving
+      @log.notice("stopping with #{running.size} #{running.size == 1 ? "request" : "requests"} unanswered" \
                   "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
-      service.cancel
+      running.each { |fiber| scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
       false
     end
 

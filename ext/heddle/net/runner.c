@@ -11,7 +11,8 @@ struct heddle_runner {
     VALUE object; /* of the sockets */
     heddle_fiber *fiber; /* NULL once it has ended */
     heddle_park *park;   /* at rest */
-    heddle_runner *next; /* of those at rest */
+    heddle_runner *next; /* of those at rest, or of those that serve */
+    heddle_runner *previous; /* of those that serve */
     unsigned uses;
     bool called; /* it is the one that is coming */
     bool ending;
@@ -167,6 +168,30 @@ void heddle_runners_start(heddle_sockets *sockets, bool pooled)
     sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
 }
 
+/* -- their end --------------------------------------------------------------------------------------------------- */
+
+VALUE heddle_runners_serving(heddle_sockets *sockets)
+{
+    VALUE fibers = rb_ary_new();
+    for (heddle_runner *runner = sockets->runners.serving; runner; runner = runner->next)
+        rb_ary_push(fibers, runner->fiber->fiber);
+    return fibers;
+}
+
+bool heddle_runners_at_end(const heddle_sockets *sockets)
+{
+    return !sockets->runners.serving && sockets->connections == 0;
+}
+
+void heddle_runners_look_for_end(heddle_sockets *sockets)
+{
+    if (!sockets->runners.awaiting || !heddle_runners_at_end(sockets))
+        return;
+    heddle_park *park = heddle_park_find(sockets->loop, sockets->runners.awaiting);
+    if (park)
+        heddle_park_wake(park);
+}
+
 /* -- serving ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -226,6 +251,29 @@ static int settle(heddle_runner *runner, int state)
     return 0;
 }
 
+static void begin_to_serve(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    runner->previous = NULL;
+    runner->next = runners->serving;
+    if (runner->next)
+        runner->next->previous = runner;
+    runners->serving = runner;
+}
+
+static void end_to_serve(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    if (runner->previous)
+        runner->previous->next = runner->next;
+    else
+        runners->serving = runner->next;
+    if (runner->next)
+        runner->next->previous = runner->previous;
+    runner->next = runner->previous = NULL;
+    heddle_runners_look_for_end(runner->sockets);
+}
+
 static int serve(heddle_runner *runner, heddle_connection *connection)
 {
     heddle_sockets *sockets = runner->sockets;
@@ -233,6 +281,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     int state = 0;
     runner->uses++;
     sockets->running++;
+    begin_to_serve(runner);
     rb_protect(call_block, (VALUE)&one, &state);
     if (state)
         state = settle(runner, state);
@@ -241,6 +290,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     heddle_connection *left = one.handle ? heddle_connection_of(one.handle) : connection;
     if (left)
         heddle_sockets_close_connection(left);
+    end_to_serve(runner);
     RB_GC_GUARD(one.handle);
     return state;
 }
@@ -342,6 +392,12 @@ static int run(heddle_runner *runner)
     return state;
 }
 
+/* Its fiber serves one after the other: what each of them starts ends with it (Concurrency::Context). */
+static VALUE runner_hosts_p(VALUE self)
+{
+    return Qtrue;
+}
+
 /* What its fiber runs. */
 static VALUE runner_call(VALUE self)
 {
@@ -384,6 +440,7 @@ void Init_heddle_runner(VALUE net)
     id_report_failure = rb_intern("report_failure");
     runner_class = rb_define_class_under(net, "Runner", rb_cObject);
     rb_undef_alloc_func(runner_class);
+    rb_define_method(runner_class, "hosts?", runner_hosts_p, 0);
     rb_define_method(runner_class, "call", runner_call, 0);
     rb_define_method(runner_class, "cancel", runner_cancel, 0);
     rb_define_method(runner_class, "unstarted", runner_unstarted, 1);

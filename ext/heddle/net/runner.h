@@ -24,6 +24,8 @@ typedef struct heddle_runner heddle_runner;
 typedef struct {
     heddle_runner *resting; /* the last one to rest first: its stack is still in the caches */
     size_t resting_count, least_resting;
+    heddle_runner *serving;
+    VALUE awaiting; /* the fiber that is woken when nothing is left to be served, or 0 */
     bool coming;            /* one is about to look at the ready list */
     unsigned uses;          /* how many connections a fiber serves, HEDDLE_RUNNER_USES or 1 */
     heddle_timer trim, retry;
@@ -32,6 +34,12 @@ typedef struct {
 void heddle_runners_start(heddle_sockets *sockets, bool pooled);
 /* Something is on the ready list: sees to it that somebody comes. Never raises. */
 void heddle_runners_call(heddle_sockets *sockets);
+/* The fibers of those that serve, an Array. */
+VALUE heddle_runners_serving(heddle_sockets *sockets);
+/* Is there no connection, and does nobody serve one? */
+bool heddle_runners_at_end(const heddle_sockets *sockets);
+/* A connection has ended: wakes who waits for the last one. */
+void heddle_runners_look_for_end(heddle_sockets *sockets);
 /* Those at rest end. */
 void heddle_runners_dismiss(heddle_sockets *sockets);
 

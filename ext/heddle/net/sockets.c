@@ -124,6 +124,7 @@ static int forget(heddle_connection *connection, bool closing)
 /* Another one may be accepted now. */
 static void made_room(heddle_sockets *sockets)
 {
+    heddle_runners_look_for_end(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
 }

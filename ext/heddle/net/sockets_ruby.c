@@ -21,6 +21,7 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
     rb_gc_mark(sockets->protocol_object);
+    rb_gc_mark(sockets->runners.awaiting);
     for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
         heddle_output_mark(&connection->output);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
@@ -228,6 +229,38 @@ static VALUE sockets_closed_p(VALUE self)
     return sockets_of(self)->closed ? Qtrue : Qfalse;
 }
 
+/*
+ * call-seq: serving -> [Fiber, ...]
+ *
+ * The fibers in which the block runs now.
+ */
+static VALUE sockets_serving(VALUE self)
+{
+    heddle_sockets *sockets = sockets_in_use(self);
+    return sockets ? heddle_runners_serving(sockets) : rb_ary_new();
+}
+
+/*
+ * call-seq: wake_at_end(fiber) -> nil
+ *
+ * Wakes this fiber, should it be parked, whenever the last connection has ended and the block runs nowhere.
+ */
+static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
+{
+    open_sockets(self)->runners.awaiting = fiber;
+    return Qnil;
+}
+
+/*
+ * call-seq: ended? -> true or false
+ *
+ * Is there no connection, and does the block run nowhere?
+ */
+static VALUE sockets_ended_p(VALUE self)
+{
+    return heddle_runners_at_end(sockets_of(self)) ? Qtrue : Qfalse;
+}
+
 #define COUNTER(name, expression)                                                                                     \
     static VALUE sockets_##name(VALUE self)                                                                           \
     {                                                                                                                 \
@@ -275,6 +308,9 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);
     rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, 0);
+    rb_define_method(sockets_class, "serving", sockets_serving, 0);
+    rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);
+    rb_define_method(sockets_class, "ended?", sockets_ended_p, 0);
     rb_define_method(sockets_class, "close", sockets_close, 0);
     rb_define_method(sockets_class, "closed?", sockets_closed_p, 0);
     rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);

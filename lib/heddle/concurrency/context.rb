@@ -22,6 +22,7 @@ module Heddle
         @scheduler = scheduler
         @clock = Clock.new(scheduler)
         @guests = {}.compare_by_identity
+        @hosted = {}.compare_by_identity
         @strays = nil
         @root = @passed_on = nil
       end
@@ -48,8 +49,26 @@ module Heddle
       def scope
         current = task
         return current.innermost if current
+        return host if @scheduler.current.respond_to?(:hosts?)
 
         @root && !@root.ended? ? @root : strays
+      end
+
+      # Is there a fiber that serves others, one after the other, and has started a task for the one that it serves now?
+      # Then it calls {leave} when it has served.
+      def hosting? = !@hosted.empty?
+
+      # Ends the scope, if there is one, of what the current fiber has served.
+      #
+      # @param error [Exception, nil] what it failed with
+      # @return [Exception, nil] what it has failed with after all
+      def leave(error)
+        scope = @hosted.delete(@scheduler.current_fiber) or return error
+
+        scope.close(error)
+        nil
+      rescue Exception => e
+        e
       end
 
       # The tasks that no scope owns: started from plain fibers after, or without, a Heddle.run.
@@ -81,6 +100,10 @@ module Heddle
 
       # The task that stands for this fiber, if it has a scope open.
       def guest(fiber) = @guests[fiber]
+
+      private
+
+      def host = @hosted[@scheduler.current_fiber] = Scope.new(task!).open
     end
   end
 end

@@ -49,7 +49,7 @@ module Heddle
     #
     # @api private
     def run
-      task.innermost = self
+      open
       begin
         yield self
       rescue Exception => e # every exit is looked at, and raised again in finish
@@ -59,6 +59,27 @@ module Heddle
       ensure
         finish
       end
+    end
+
+    # From here on what the task starts belongs to this scope, until {close}.
+    #
+    # @api private
+    # @return [self]
+    def open
+      task.innermost = self
+      self
+    end
+
+    # Ends what {open} began: waits for the tasks, and raises what there is to raise.
+    #
+    # @param error [Exception, nil] what has left the code in between
+    # @api private
+    def close(error)
+      if error
+        @over = true
+        absorb(error)
+      end
+      finish
     end
 
     # Called by a child as the last thing it does.

@@ -4,7 +4,7 @@ require "heddle"
 
 module Heddle
   module Rack
-    # Answers requests with what an application returns, and contains what it does wrong. One handler serves a loop.
+    # Answers requests with what an application returns, and contains what it does wrong. Made in the loop that it serves.
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
@@ -13,44 +13,38 @@ module Heddle
         @app = app
         @env_builder = env_builder
         @log = log
+        @context = Concurrency::Context.of(Fiber.current_scheduler)
       end
 
       # @param exchange [HTTP::H1::Exchange]
       # @return [void]
       def call(exchange)
-        env = environment(exchange)
+        env = Rack.env(@env_builder, exchange)
+        env["rack.input"] = exchange.body? ? Input.new(exchange.body) : NoInput::INSTANCE
+        env["rack.early_hints"] = EarlyHints.new(exchange) if exchange.minor == 1
         finished = env["rack.response_finished"]
         failure = answer = nil
         begin
-          in_scope do
-            answer = @app.call(env)
-            Rack.respond(exchange, answer) || respond(exchange, env, answer)
-          end
+          answer = @app.call(env)
+          Rack.respond(exchange, answer) || respond(exchange, env, answer)
         rescue Exception => e
           failure = e
-          fail_with(exchange, e)
-        ensure
-          close_body(exchange, answer)
-          notify(exchange, finished, env, answer, failure) unless finished.empty?
         end
-        complaint = exchange.response?&.complaint
-        @log.complaint(exchange, complaint) if complaint
+        # A task that the application has started belongs to its request: it ends before the exchange does, and when
+        # it fails, it is the request that fails and not the server.
+        failure = @context.leave(failure) if @context.hosting?
+        fail_with(exchange, failure) if failure
+      ensure
+        close_body(exchange, answer) if answer
+        notify(exchange, finished, env, answer, failure) unless finished.nil? || finished.empty?
+        complain(exchange) if exchange.response?
       end
 
       private
 
-      # A task that the application starts belongs to its request: it ends before the exchange does, and when it fails,
-      # it is the request that fails and not the server.
-      def in_scope(&)
-        Fiber.current_scheduler.is_a?(Scheduler) ? Heddle.scope(&) : yield
-      end
-
-      def environment(exchange)
-        env = Rack.env(@env_builder, exchange)
-        body = exchange.body
-        env["rack.input"] = body ? Input.new(body) : NoInput::INSTANCE
-        env["rack.early_hints"] = EarlyHints.new(exchange) if exchange.minor == 1
-        env
+      def complain(exchange)
+        complaint = exchange.response.complaint
+        @log.complaint(exchange, complaint) if complaint
       end
 
       def respond(exchange, env, answer)
