@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H1::ResponseWriter and ErrorAnswer, Heddle::HTTP::DateLine: answers as Strings. */
+/* Heddle::HTTP::H1::ResponseWriter and Heddle::HTTP::DateLine: heads of answers as Strings. */
 
 #include "http/answer_ruby.h"
 #include "http/http.h"
@@ -237,34 +237,6 @@ static VALUE writer_early_hints(VALUE self, VALUE headers)
     return binary(writer->buffer.bytes, writer->buffer.used);
 }
 
-/* -- errors ------------------------------------------------------------------------------------------------------ */
-
-/*
- * call-seq: ErrorAnswer.bytes(refusal, date_line, content: true) -> String
- *
- * The server's own answer, whole, to what it refuses: a status and a sentence for a person, after which the connection
- * ends. `refusal`: a Refusal, of whose reason 111 bytes are told; `content`: false for the answer to HEAD.
- */
-static VALUE error_answer_bytes(int argc, VALUE *argv, VALUE self)
-{
-    VALUE given, date_line, keywords, content = Qundef;
-    rb_scan_args(argc, argv, "2:", &given, &date_line, &keywords);
-    ID name = rb_intern("content");
-    rb_get_kwargs(keywords, &name, 0, 1, &content);
-    VALUE date = rb_String(rb_funcall(date_line, rb_intern("line"), 0));
-    VALUE reason = rb_String(rb_funcall(given, rb_intern("reason"), 0));
-    heddle_refusal refusal = {.status = NUM2INT(rb_funcall(given, rb_intern("status"), 0))};
-    size_t size = (size_t)RSTRING_LEN(reason);
-    memcpy(refusal.reason, RSTRING_PTR(reason), size < sizeof(refusal.reason) ? size : sizeof(refusal.reason) - 1);
-
-    char bytes[1024];
-    heddle_buffer out = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_refusal_answer(&refusal, &out, RSTRING_PTR(date), (size_t)RSTRING_LEN(date), content != Qfalse, NULL);
-    RB_GC_GUARD(date);
-    RB_GC_GUARD(reason);
-    return binary(out.bytes, out.used);
-}
-
 void Init_heddle_http_writer(VALUE h1)
 {
     h1_module = h1;
@@ -283,7 +255,4 @@ void Init_heddle_http_writer(VALUE h1)
     rb_define_method(writer, "early_hints", writer_early_hints, 1);
     /* A whole interim answer (RFC 9110, 15.2.1). */
     rb_define_const(writer, "CONTINUE", rb_obj_freeze(binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
-
-    VALUE error_answer = rb_define_module_under(h1, "ErrorAnswer");
-    rb_define_module_function(error_answer, "bytes", error_answer_bytes, -1);
 }

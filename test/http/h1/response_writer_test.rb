@@ -147,26 +147,11 @@ class ResponseWriterTest < Minitest::Test
     assert_raises(H1::InvalidResponse) { @writer.early_hints({ "link" => "a\nb" }) }
   end
 
-  def test_chunks
-    assert_equal "b\r\nhello world\r\n", H1::Chunk.encode("hello world").join
-    assert_equal "2\r\nä\r\n".b, H1::Chunk.encode("ä").map(&:b).join
-  end
-
   def test_the_date_is_made_once_a_second
     line = Heddle::HTTP::DateLine.new
 
     assert_equal "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", line.line(784_111_777)
     assert_same line.line(784_111_777), line.line(784_111_777)
     assert_equal "date: Sun, 06 Nov 1994 08:49:38 GMT\r\n", line.line(784_111_778)
-  end
-
-  def test_an_error_answer_can_be_read_by_a_person
-    refusal = H1::Refusal.new(413, "the body is larger than 10 bytes")
-    text = "413 Content Too Large: the body is larger than 10 bytes.\n"
-
-    assert_equal "HTTP/1.1 413 Content Too Large\r\n#{DATE}content-type: text/plain; charset=utf-8\r\n" \
-                 "content-length: #{text.bytesize}\r\nconnection: close\r\n\r\n#{text}",
-                 H1::ErrorAnswer.bytes(refusal, NoTime.new)
-    assert_operator H1::ErrorAnswer.bytes(refusal, NoTime.new, content: false), :end_with?, "\r\n\r\n"
   end
 end
