@@ -456,6 +456,34 @@ static VALUE exchange_write_chunk(VALUE self, VALUE string)
 }
 
 /*
+ * call-seq: chunk(string) -> Integer or false
+ *
+ * The same, without a wait: false, and nothing is sent, when the output is full, somebody waits for it, or this is no
+ * String. How many bytes it was.
+ */
+static VALUE exchange_chunk(VALUE self, VALUE string)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = handle->base.connection;
+    if (!RB_TYPE_P(string, T_STRING) || !connection || connection->error || handle->base.waits[HEDDLE_WRITING] ||
+        connection->sockets->loop->thread != rb_thread_current())
+        return Qfalse;
+    size_t size = (size_t)RSTRING_LEN(string);
+    heddle_output *output = &connection->output;
+    if (size == 0 || size > HEDDLE_OUTPUT_COPIED || output->size + size + 20 > HEDDLE_OUTPUT_AT_ONCE)
+        return Qfalse;
+    char *bytes = heddle_output_reserve(output, size + 20);
+    if (!bytes)
+        return Qfalse;
+    size_t head = heddle_chunk_head(bytes, size);
+    memcpy(bytes + head, RSTRING_PTR(string), size);
+    memcpy(bytes + head + size, "\r\n", 2);
+    heddle_output_added(output, head + size + 2);
+    heddle_connection_flush_later(connection);
+    return SIZET2NUM(size);
+}
+
+/*
  * call-seq: drain -> nil
  *
  * Waits until the client, or the kernel for it, has taken everything. Raises ClientGone.
@@ -565,6 +593,7 @@ void Init_heddle_exchange(VALUE h1)
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);
+    rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
     rb_define_method(exchange_class, "drain", exchange_drain, 0);
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
     rb_define_method(exchange_class, "refuse", exchange_refuse, 2);

@@ -43,6 +43,9 @@ module Heddle
       # @raise [IOError] when closed for writing
       # @raise [ThreadError] from another thread than the request's
       def write(*strings)
+        size = @response.write_quickly(strings.first) if strings.size == 1 && !@lock.locked?
+        return size if size
+
         check_thread
         @lock.synchronize do
           raise IOError, "the stream is closed for writing" if @response.finished?

@@ -28,7 +28,7 @@ module Heddle
           @sent = 0
           @promised = nil
           @precoded = nil
-          @finished = false
+          @finished = @chunking = false
           @complaint = nil
         end
 
@@ -85,6 +85,7 @@ module Heddle
           head = @head
           @head = nil
           @exchange.write(head)
+          @chunking = @framing == :chunked && !@precoded
         end
 
         # Sends the whole content, with the head, in one write.
@@ -103,6 +104,7 @@ module Heddle
         # @param data [String]
         # @raise [ClientGone]
         def write(data)
+          return if write_quickly(data)
           raise IOError, "the answer is finished" if @finished
 
           data = decode(data) if @precoded
@@ -113,6 +115,16 @@ module Heddle
           @sent += size
           flush if @head
           @framing == :chunked ? @exchange.write_chunk(data) : @exchange.write(data)
+        end
+
+        # The common case in one step: a chunk for which there is room.
+        # @param data [String]
+        # @return [Integer, false, nil] bytes; not an Integer when it has to be {#write}
+        def write_quickly(data)
+          return unless @chunking && (size = @exchange.chunk(data))
+
+          @sent += size
+          size
         end
 
         # Sends a file as the content. The answer was started with its length.
@@ -137,6 +149,7 @@ module Heddle
           return if @finished
 
           @finished = true
+          @chunking = false
           return fall_short if (@promised && @sent < @promised) || (@precoded && !@precoded.done?)
 
           flush if @head
@@ -148,6 +161,7 @@ module Heddle
         # @return [void]
         def abort
           @finished = true
+          @chunking = false
           @exchange.close
         end
 
