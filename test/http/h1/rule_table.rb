@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# A table of rules: each row becomes a test that is named after its section and its words.
+module RuleTable
+  # What a row expects that is to be refused.
+  Refused = Data.define(:status, :reason)
+
+  # @param rows [Hash{String => Array}] by section, "9112 2.2" say: [words, bytes, what is expected]
+  def rules(rows)
+    rows.each do |section, list|
+      list.each do |words, *rest|
+        name = "test_#{section} #{words}".tr(" ", "_")
+        raise "there are two rules called #{name}" if method_defined?(name)
+
+        define_method(name) { check_rule(*rest) }
+      end
+    end
+  end
+
+  # @return [Refused]
+  def refused(status, reason = nil) = Refused.new(status, reason)
+end
