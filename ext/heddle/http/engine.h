@@ -18,6 +18,7 @@ struct heddle_engine {
     bool draining; /* every answer is its connection's last */
 
     heddle_request_head head; /* what the parser fills */
+    heddle_exchange *bodies; /* of requests that nobody serves yet, or whose application has not taken it */
     heddle_exchange *spare;
     unsigned spare_count;
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */

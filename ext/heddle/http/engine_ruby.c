@@ -44,8 +44,11 @@ static void engine_free(heddle_protocol *protocol)
 static void object_mark(void *data)
 {
     heddle_engine *engine = data;
-    if (engine)
-        rb_gc_mark(engine->on_refusal);
+    if (!engine)
+        return;
+    rb_gc_mark(engine->on_refusal);
+    for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
+        rb_gc_mark(exchange->body); /* pinned: what is read goes there */
 }
 
 /* Sockets and requests may still hold it. */

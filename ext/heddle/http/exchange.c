@@ -21,7 +21,7 @@ heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_reques
     if (!exchange)
         return NULL;
     exchange->head = *head;
-    exchange->body = NULL;
+    exchange->body = 0;
     exchange->body_size = exchange->body_room = 0;
     exchange->arrived = heddle_now();
     exchange->bytes = exchange->own_bytes;
@@ -40,9 +40,32 @@ heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_reques
     return exchange;
 }
 
+static void link_body(heddle_engine *engine, heddle_exchange *exchange)
+{
+    exchange->previous_body = NULL;
+    exchange->next_body = engine->bodies;
+    if (exchange->next_body)
+        exchange->next_body->previous_body = exchange;
+    engine->bodies = exchange;
+}
+
+static void drop_body(heddle_engine *engine, heddle_exchange *exchange)
+{
+    if (!exchange->body)
+        return;
+    if (exchange->previous_body)
+        exchange->previous_body->next_body = exchange->next_body;
+    else
+        engine->bodies = exchange->next_body;
+    if (exchange->next_body)
+        exchange->next_body->previous_body = exchange->previous_body;
+    exchange->body = 0;
+    exchange->body_size = exchange->body_room = 0;
+}
+
 void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange)
 {
-    free(exchange->body);
+    drop_body(engine, exchange);
     if (exchange->bytes != exchange->own_bytes)
         free(exchange->bytes);
     if (exchange->head.fields != exchange->own_fields)
@@ -56,17 +79,49 @@ void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange)
     engine->spare_count++;
 }
 
-char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size)
+typedef struct {
+    heddle_exchange *exchange;
+    size_t room;
+} enlargement;
+
+static VALUE enlarge(VALUE data)
+{
+    enlargement *one = (enlargement *)data;
+    heddle_exchange *exchange = one->exchange;
+    if (!exchange->body)
+        return rb_str_buf_new((long)one->room);
+    rb_str_set_len(exchange->body, (long)exchange->body_size);
+    rb_str_modify_expand(exchange->body, (long)(one->room - exchange->body_size));
+    return exchange->body;
+}
+
+char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange, size_t size)
 {
     if (exchange->body_room - exchange->body_size < size) {
-        size_t room = exchange->body_room * 2;
-        if (room < exchange->body_size + size)
-            room = exchange->body_size + size;
-        char *body = realloc(exchange->body, room);
-        if (!body)
+        enlargement one = {.exchange = exchange, .room = exchange->body_room * 2};
+        if (one.room < exchange->body_size + size)
+            one.room = exchange->body_size + size;
+        int state = 0;
+        VALUE body = rb_protect(enlarge, (VALUE)&one, &state);
+        if (state) {
+            rb_set_errinfo(Qnil);
             return NULL;
+        }
+        if (!exchange->body)
+            link_body(engine, exchange);
         exchange->body = body;
-        exchange->body_room = room;
+        exchange->body_room = one.room;
     }
-    return exchange->body + exchange->body_size;
+    return RSTRING_PTR(exchange->body) + exchange->body_size;
+}
+
+VALUE heddle_exchange_take_body(heddle_engine *engine, heddle_exchange *exchange)
+{
+    VALUE body = exchange->body;
+    size_t size = exchange->body_size;
+    drop_body(engine, exchange);
+    if (!size)
+        return Qnil;
+    rb_str_set_len(body, (long)size);
+    return body;
 }

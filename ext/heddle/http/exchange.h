@@ -3,10 +3,12 @@
 
 /*
  * One request as it came over a connection: its head, and as much of its body as was read before anybody served it.
- * Records are used again and again; they hold no Ruby object.
+ * Records are used again and again. The body is read into a String, where the application finds it without a copy.
  */
 
 #include "http/message.h"
+
+#include <ruby.h>
 
 typedef struct heddle_exchange heddle_exchange;
 typedef struct heddle_engine heddle_engine;
@@ -21,8 +23,9 @@ struct heddle_exchange {
     heddle_exchange *next; /* of those that are spare */
     heddle_request_head head;
     char *bytes;     /* what the head's slices are of */
-    char *body;      /* from malloc, or NULL */
+    VALUE body;      /* 0: none; marked and pinned by the engine */
     size_t body_size, body_room;
+    heddle_exchange *next_body, *previous_body; /* of those that have one */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
@@ -32,6 +35,8 @@ struct heddle_exchange {
 heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_request_head *head, const char *bytes);
 void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange);
 /* Room for so many more bytes of the body; NULL without memory. */
-char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size);
+char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange, size_t size);
+/* What was read of the body, or nil; it is the caller's from here on. */
+VALUE heddle_exchange_take_body(heddle_engine *engine, heddle_exchange *exchange);
 
 #endif

@@ -222,12 +222,8 @@ static VALUE exchange_remote_address(VALUE self)
  */
 static VALUE exchange_take_body(VALUE self)
 {
-    heddle_exchange *exchange = exchange_of(self);
-    if (!exchange->body_size)
-        return Qnil;
-    VALUE body = rb_str_new(exchange->body, (long)exchange->body_size);
-    exchange->body_size = 0;
-    return body;
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    return heddle_exchange_take_body(handle->engine, heddle_exchange_of(handle));
 }
 
 /* Is the body complete, as far as the wire is concerned? */

@@ -11,6 +11,7 @@
 enum {
     STREAK = 16,       /* pipelined requests that are answered in one go */
     LINGER_READS = 16, /* a turn */
+    FIRST_READ = 8192, /* more than that is a body, which is better read to where it belongs */
 };
 
 /* What became of bytes that were offered. */
@@ -254,7 +255,7 @@ static progress begin(heddle_connection *connection, const char *bytes)
         heddle_chunked_start(&h1->chunked, exchange->head.field_bytes, exchange->head.line_count);
     if (h1->expects || engine->body_buffer == 0 || length > (int64_t)engine->body_buffer)
         return READY;
-    if (length > 0 && !heddle_exchange_body_room(exchange, (size_t)length)) {
+    if (length > 0 && !heddle_exchange_body_room(engine, exchange, (size_t)length)) {
         close_now(connection);
         return LEFT;
     }
@@ -287,8 +288,9 @@ static progress take_length(heddle_connection *connection, const char *bytes, si
     heddle_exchange *exchange = h1->exchange;
     *used = (int64_t)size < h1->left ? size : (size_t)h1->left;
     if (h1->stage == HEDDLE_H1_BODY) {
-        if (exchange->body + exchange->body_size != bytes)
-            memcpy(exchange->body + exchange->body_size, bytes, *used);
+        char *room = RSTRING_PTR(exchange->body) + exchange->body_size;
+        if (room != bytes)
+            memcpy(room, bytes, *used);
         exchange->body_size += *used;
     }
     h1->left -= (int64_t)*used;
@@ -305,7 +307,7 @@ static progress take_chunks(heddle_connection *connection, char *bytes, size_t s
     char *output = bytes; /* what is thrown away goes nowhere else */
     size_t length;
     if (h1->stage == HEDDLE_H1_BODY) {
-        output = heddle_exchange_body_room(h1->exchange, size);
+        output = heddle_exchange_body_room(engine, h1->exchange, size);
         if (!output) {
             close_now(connection);
             return LEFT;
@@ -440,10 +442,10 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     if (h1->stage == HEDDLE_H1_BODY && h1->left > 0) {
         *into = INTO_BODY;
         *size = (size_t)h1->left;
-        return heddle_exchange_body_room(h1->exchange, *size);
+        return heddle_exchange_body_room(engine_of(connection), h1->exchange, *size);
     }
     *into = INTO_SCRATCH;
-    *size = HEDDLE_SCRATCH;
+    *size = h1->stage == HEDDLE_H1_IDLE ? FIRST_READ : HEDDLE_SCRATCH;
     return heddle_sockets_scratch(connection->sockets);
 }
 

@@ -120,7 +120,7 @@ module Heddle
       end
 
       def read_all
-        all = @buffer || "".b
+        all = @buffer || following || "".b
         @buffer = nil
         while (bytes = following)
           all << bytes
