@@ -1,0 +1,43 @@
+#ifndef HEDDLE_HTTP_H1_STATES_H
+#define HEDDLE_HTTP_H1_STATES_H
+
+/* How the states of a connection follow each other: h1_reading.c up to a request, h1_server.c after its answer. */
+
+#include "http/h1_server.h"
+
+#include "net/sockets.h"
+
+static inline heddle_engine *heddle_h1_engine(heddle_connection *connection)
+{
+    return (heddle_engine *)connection->sockets->protocol;
+}
+
+/* -- h1_reading.c; the connection may be gone afterwards ----------------------------------------------------------- */
+
+/* Reads until a request is complete, or nothing more is there. */
+void heddle_h1_read_on(heddle_connection *connection);
+/* The same, but what came ahead is looked at first. */
+void heddle_h1_take_buffered(heddle_connection *connection);
+/*
+ * The next of several requests that came together: they are answered without a look at other connections and with one
+ * write, but not for ever. false: there is none now.
+ */
+bool heddle_h1_take_pipelined(heddle_connection *connection);
+/* A request is worth a runner; `next`: the one that has answered the last one. */
+void heddle_h1_serve(heddle_connection *connection, bool next);
+/* Has a head begun? Line ends between requests are nothing. */
+bool heddle_h1_has_begun(const heddle_connection *connection);
+/* When the body is too slow, if no more of it comes. */
+int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
+
+/* -- h1_server.c; the connection may be gone afterwards ------------------------------------------------------------- */
+
+void heddle_h1_close(heddle_connection *connection);
+/* Its deadline is so many nanoseconds from now. */
+void heddle_h1_due_in(heddle_connection *connection, int64_t duration);
+/* As soon as everything is sent. */
+void heddle_h1_after_output(heddle_connection *connection, heddle_h1_sequel sequel);
+/* Answers by itself what never becomes a request of the application, and closes. `more_fields`: whole lines, or NULL. */
+void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refusal, const char *more_fields);
+
+#endif
