@@ -11,6 +11,8 @@ module Heddle
     autoload :Input, "heddle/rack/input"
     autoload :NoInput, "heddle/rack/no_input"
     autoload :Responder, "heddle/rack/responder"
-    autoload :Stream, "heddle/rack/stream"
   end
 end
+
+# Not by autoload: the extension has defined the class.
+require "heddle/rack/stream"

@@ -451,32 +451,48 @@ static VALUE exchange_write_chunk(VALUE self, VALUE string)
     return self;
 }
 
-/*
- * call-seq: chunk(string) -> Integer or false
- *
- * The same, without a wait: false, and nothing is sent, when the output is full, somebody waits for it, or this is no
- * String. How many bytes it was.
- */
-static VALUE exchange_chunk(VALUE self, VALUE string)
+bool heddle_exchange_chunk(heddle_exchange_handle *handle, VALUE string)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = handle->base.connection;
-    if (!RB_TYPE_P(string, T_STRING) || !connection || connection->error || handle->base.waits[HEDDLE_WRITING] ||
-        connection->sockets->loop->thread != rb_thread_current())
-        return Qfalse;
+    if (!handle->chunking || !connection || !RB_TYPE_P(string, T_STRING) || connection->error ||
+        handle->base.waits[HEDDLE_WRITING] || connection->sockets->loop->thread != rb_thread_current())
+        return false;
     size_t size = (size_t)RSTRING_LEN(string);
     heddle_output *output = &connection->output;
     if (size == 0 || size > HEDDLE_OUTPUT_COPIED || output->size + size + 20 > HEDDLE_OUTPUT_AT_ONCE)
-        return Qfalse;
+        return false;
     char *bytes = heddle_output_reserve(output, size + 20);
     if (!bytes)
-        return Qfalse;
+        return false;
     size_t head = heddle_chunk_head(bytes, size);
     memcpy(bytes + head, RSTRING_PTR(string), size);
     memcpy(bytes + head + size, "\r\n", 2);
     heddle_output_added(output, head + size + 2);
     heddle_connection_flush_later(connection);
-    return SIZET2NUM(size);
+    handle->sent += size;
+    return true;
+}
+
+/*
+ * call-seq: chunk(string) -> true or false
+ *
+ * A chunk of a body that goes out as chunks, without a wait. false, and nothing is sent, when it is no such body, the
+ * output is full or somebody waits for it, or this is no String or an empty one: then it is for #write.
+ */
+static VALUE exchange_chunk(VALUE self, VALUE string)
+{
+    return heddle_exchange_chunk(heddle_exchange_handle_of(self), string) ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: chunking = true or false
+ *
+ * Does content go out as chunks, as it comes?
+ */
+static VALUE exchange_set_chunking(VALUE self, VALUE on)
+{
+    heddle_exchange_handle_of(self)->chunking = RTEST(on);
+    return on;
 }
 
 /*
@@ -556,7 +572,7 @@ static VALUE exchange_status_sent(VALUE self)
     return INT2FIX(heddle_exchange_handle_of(self)->status);
 }
 
-/* Bytes of content that #respond has sent. */
+/* Bytes of content that C has sent. */
 static VALUE exchange_content_sent(VALUE self)
 {
     return ULL2NUM(heddle_exchange_handle_of(self)->sent);
@@ -590,6 +606,7 @@ void Init_heddle_exchange(VALUE h1)
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);
     rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
+    rb_define_method(exchange_class, "chunking=", exchange_set_chunking, 1);
     rb_define_method(exchange_class, "drain", exchange_drain, 0);
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
     rb_define_method(exchange_class, "refuse", exchange_refuse, 2);

@@ -14,6 +14,7 @@ typedef struct {
     heddle_exchange *exchange; /* NULL once it has been served */
     int status;                /* of the answer that C has sent; 0: none */
     uint64_t sent;             /* bytes of content */
+    bool chunking;             /* content goes out as chunks, as it comes */
     heddle_address remote;
 } heddle_exchange_handle;
 
@@ -27,6 +28,12 @@ heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
 heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
 /* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
 void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection);
+
+/*
+ * A chunk of a body that goes out as chunks, without a wait. false, and nothing is sent, when it is no such body, the
+ * output is full or somebody waits for it, or this is no String or an empty one.
+ */
+bool heddle_exchange_chunk(heddle_exchange_handle *handle, VALUE string);
 
 void Init_heddle_engine(VALUE h1);
 void Init_heddle_exchange(VALUE h1);

@@ -16,6 +16,7 @@ enum {
 };
 
 static VALUE hijack_key, protocol_key, finished_key;
+static ID id_lock, id_exchange, id_write_all;
 
 /* Bytes, or -1: it is no array of strings. */
 static int64_t content_size(VALUE body)
@@ -171,6 +172,15 @@ static VALUE env(VALUE self, VALUE builder, VALUE object)
     return env;
 }
 
+/* Heddle::Rack::Stream#write; the documentation is there. */
+static VALUE stream_write(int argc, VALUE *argv, VALUE self)
+{
+    if (argc == 1 && !RTEST(rb_mutex_locked_p(rb_ivar_get(self, id_lock))) &&
+        heddle_exchange_chunk(heddle_exchange_handle_of(rb_ivar_get(self, id_exchange)), argv[0]))
+        return LONG2NUM(RSTRING_LEN(argv[0]));
+    return rb_funcallv(self, id_write_all, argc, argv);
+}
+
 static VALUE made_key(const char *text)
 {
     VALUE key = rb_enc_interned_str_cstr(text, rb_utf8_encoding());
@@ -185,4 +195,8 @@ void Init_heddle_rack_exchange(VALUE rack)
     finished_key = made_key("rack.response_finished");
     rb_define_singleton_method(rack, "env", env, 2);
     rb_define_singleton_method(rack, "respond", respond, 2);
+    id_lock = rb_intern("@lock");
+    id_exchange = rb_intern("@exchange");
+    id_write_all = rb_intern("write_all");
+    rb_define_method(rb_define_class_under(rack, "Stream", rb_cObject), "write", stream_write, -1);
 }

@@ -93,7 +93,7 @@ module Heddle
         return @response.finish if @response.bodiless?
 
         @response.flush
-        stream = Stream.new(input, @response)
+        stream = Stream.new(input, @exchange)
         body.call(stream)
         stream.close
       end
@@ -114,7 +114,7 @@ module Heddle
       def hijack_in_place(hijack)
         @response.flush
         closed = Thread::Queue.new
-        stream = Stream.new(input, @response, on_close: -> { closed.close })
+        stream = Stream.new(input, @exchange, on_close: -> { closed.close })
         hijack.call(stream)
         closed.pop
       end

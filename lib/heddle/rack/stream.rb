@@ -6,11 +6,12 @@ module Heddle
     # time if need be. After an upgrade it is the bare connection.
     class Stream
       # @param input [Input, NoInput]
-      # @param response [HTTP::H1::Response]
+      # @param exchange [HTTP::H1::Exchange]
       # @param on_close [#call, nil] called once, when both directions are closed
-      def initialize(input, response, on_close: nil)
+      def initialize(input, exchange, on_close: nil)
         @input = input
-        @response = response
+        @exchange = exchange
+        @response = exchange.response
         @on_close = on_close
         @thread = Thread.current
         @lock = Thread::Mutex.new
@@ -35,28 +36,14 @@ module Heddle
         @input.gets
       end
 
-      # Sends at once. Waits while the client is slower than the application. Tasks may write to one stream at the same
-      # time: each call's strings stay together.
-      # @param strings [Array<#to_s>]
-      # @return [Integer] bytes
-      # @raise [ClientGone]
-      # @raise [IOError] when closed for writing
-      # @raise [ThreadError] from another thread than the request's
-      def write(*strings)
-        size = @response.write_quickly(strings.first) if strings.size == 1 && !@lock.locked?
-        return size if size
-
-        check_thread
-        @lock.synchronize do
-          raise IOError, "the stream is closed for writing" if @response.finished?
-
-          strings.sum do |string|
-            string = string.to_s
-            @response.write(string)
-            string.bytesize
-          end
-        end
-      end
+      # @!method write(*strings)
+      #   Sends at once. Waits while the client is slower than the application. Tasks may write to one stream at the same
+      #   time: each call's strings stay together. (In C, where the common case is one step.)
+      #   @param strings [Array<#to_s>]
+      #   @return [Integer] bytes
+      #   @raise [ClientGone]
+      #   @raise [IOError] when closed for writing
+      #   @raise [ThreadError] from another thread than the request's
 
       # @return [self]
       def <<(string)
@@ -101,6 +88,19 @@ module Heddle
       def closed? = @read_closed && @response.finished?
 
       private
+
+      def write_all(*strings)
+        check_thread
+        @lock.synchronize do
+          raise IOError, "the stream is closed for writing" if @response.finished?
+
+          strings.sum do |string|
+            string = string.to_s
+            @response.write(string)
+            string.bytesize
+          end
+        end
+      end
 
       def check_thread
         return if Thread.current.equal?(@thread)

@@ -15,8 +15,6 @@ module Heddle
 
         # @return [Integer, nil] the status, once the head is made
         attr_reader :status
-        # @return [Integer] bytes of content that were sent
-        attr_reader :sent
         # @return [String, nil] what the application did wrong about the content's length
         attr_reader :complaint
 
@@ -28,9 +26,12 @@ module Heddle
           @sent = 0
           @promised = nil
           @precoded = nil
-          @finished = @chunking = false
+          @finished = false
           @complaint = nil
         end
+
+        # @return [Integer] bytes of content that were sent
+        def sent = @sent + @exchange.content_sent
 
         # @return [Boolean] whether the head has gone out, or is about to: then the status can't change
         def started? = !@status.nil?
@@ -85,7 +86,7 @@ module Heddle
           head = @head
           @head = nil
           @exchange.write(head)
-          @chunking = @framing == :chunked && !@precoded
+          @exchange.chunking = true if @framing == :chunked && !@precoded
         end
 
         # Sends the whole content, with the head, in one write.
@@ -104,7 +105,7 @@ module Heddle
         # @param data [String]
         # @raise [ClientGone]
         def write(data)
-          return if write_quickly(data)
+          return if @exchange.chunk(data)
           raise IOError, "the answer is finished" if @finished
 
           data = decode(data) if @precoded
@@ -115,16 +116,6 @@ module Heddle
           @sent += size
           flush if @head
           @framing == :chunked ? @exchange.write_chunk(data) : @exchange.write(data)
-        end
-
-        # The common case in one step: a chunk for which there is room.
-        # @param data [String]
-        # @return [Integer, false, nil] bytes; not an Integer when it has to be {#write}
-        def write_quickly(data)
-          return unless @chunking && (size = @exchange.chunk(data))
-
-          @sent += size
-          size
         end
 
         # Sends a file as the content. The answer was started with its length.
@@ -149,7 +140,7 @@ module Heddle
           return if @finished
 
           @finished = true
-          @chunking = false
+          @exchange.chunking = false
           return fall_short if (@promised && @sent < @promised) || (@precoded && !@precoded.done?)
 
           flush if @head
@@ -161,7 +152,7 @@ module Heddle
         # @return [void]
         def abort
           @finished = true
-          @chunking = false
+          @exchange.chunking = false
           @exchange.close
         end
 
