@@ -106,10 +106,12 @@ static void replace(uint32_t at, uint32_t old_size, const void *bytes, uint32_t 
 }
 
 static const char *const words[] = {
-    "\r\n", "\r", "\n", "\r\n\r\n", " ", "\t", ":", ",", ";", "#", "?", "*", "[", "]", "::", "%", "%41", "_", "\r\n ", "0", "9",
+    "\r\n", "\r", "\n", "\r\n\r\n", " ", "\t", ":", ",", ";", "#", "?", "*", "[", "]", "::", "%", "%41", "_", "\r\n ",
+    "0", "9",
     "HTTP/1.1", "HTTP/1.0", "GET ", "OPTIONS ", "CONNECT ", "http://", "https://", "Host:", "Content-Length:",
     "Transfer-Encoding:", "chunked", "gzip", "Connection:", "close", "keep-alive", "upgrade", "Upgrade:", "Expect:",
-    "100-continue", "18446744073709551616", "9223372036854775807", "\x7F", "\xFF", "=", "\x01", " 200 ", " 304 ", "fffffffffffffff",
+    "100-continue", "18446744073709551616", "9223372036854775807", "\x7F", "\xFF", "=", "\x01", " 200 ",
+    " 304 ", "fffffffffffffff",
 };
 
 static void mutate(void)

@@ -135,7 +135,8 @@ static void check_rewritten(const outcome *out, const char *bytes, const heddle_
     free(text);
 }
 
-static void check_cut(const outcome *whole, const char *bytes, size_t size, size_t cut, const heddle_http_limits *limits)
+static void check_cut(const outcome *whole, const char *bytes, size_t size, size_t cut,
+                      const heddle_http_limits *limits)
 {
     outcome first, then;
     parse(&first, bytes, cut, 0, limits);

@@ -179,8 +179,8 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
     if (chunked->state != LAST_LF)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;
     if (chunked->header_bytes > limits->header && chunked->state != LAST_LF) {
-        return heddle_refuse(refusal, HEADER_TOO_LARGE, "the header and trailer lines are longer than %zu bytes together",
-                             limits->header);
+        return heddle_refuse(refusal, HEADER_TOO_LARGE,
+                             "the header and trailer lines are longer than %zu bytes together", limits->header);
     }
     switch ((chunked_state)chunked->state) {
     case FIRST_TRAILER:

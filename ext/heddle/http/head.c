@@ -76,7 +76,8 @@ int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_
     case HEDDLE_LINES_INCOMPLETE:
         if (lines->end == size)
             return 0;
-        return heddle_refuse(refusal, statuses->too_large, "the header lines are longer than %zu bytes together", limit);
+        return heddle_refuse(refusal, statuses->too_large, "the header lines are longer than %zu bytes together",
+                             limit);
     case HEDDLE_LINES_MALFORMED:
         return heddle_field_fault(refusal, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
     case HEDDLE_LINES_TOO_MANY:

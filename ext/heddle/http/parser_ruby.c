@@ -266,7 +266,9 @@ static VALUE response_object(const char *bytes, const heddle_response_head *head
 static heddle_method method_of(VALUE name)
 {
     const char *text = StringValueCStr(name);
-    return strcmp(text, "HEAD") == 0 ? HEDDLE_HEAD : strcmp(text, "CONNECT") == 0 ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
+    if (strcmp(text, "HEAD") == 0)
+        return HEDDLE_HEAD;
+    return strcmp(text, "CONNECT") == 0 ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
 }
 
 /*
@@ -291,7 +293,7 @@ static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
     return object;
 }
 
-/* -- chunked bodies ------------------------------------------------------------------------------------------------ */
+/* -- chunked bodies ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
     heddle_http_limits limits;

@@ -13,7 +13,7 @@ enum {
     NOT_IMPLEMENTED = 501,
 };
 
-/* -- the request line (RFC 9112, 3) ----------------------------------------------------------------------------------- */
+/* -- the request line (RFC 9112, 3) ------------------------------------------------------------------------------- */
 
 static heddle_method find_method(const char *name, size_t size)
 {
@@ -99,7 +99,7 @@ static int refuse_long_line(heddle_refusal *refusal, const char *line, size_t li
     return heddle_refuse(refusal, URI_TOO_LONG, "the request line is longer than %zu bytes", limit);
 }
 
-/* -- what the head says ----------------------------------------------------------------------------------------------- */
+/* -- what the head says ------------------------------------------------------------------------------------------- */
 
 static int refuse_host(heddle_refusal *refusal)
 {
@@ -115,7 +115,8 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
         return heddle_target_authority(head, bytes, controls->host) ? 0 : refuse_host(refusal);
     /* The target's host counts (RFC 9112, 3.2.2), and yet the other must be one. */
     heddle_authority unused;
-    return heddle_authority_split(&unused, bytes + controls->host.start, controls->host.size) ? 0 : refuse_host(refusal);
+    const char *host = bytes + controls->host.start;
+    return heddle_authority_split(&unused, host, controls->host.size) ? 0 : refuse_host(refusal);
 }
 
 static int judge_body(heddle_request_head *head, const char *bytes, const heddle_controls *controls, uint64_t limit,
@@ -164,11 +165,12 @@ static int judge(heddle_request_head *head, const char *bytes, const heddle_cont
     return 0;
 }
 
-/* -- the head --------------------------------------------------------------------------------------------------------- */
+/* -- the head ----------------------------------------------------------------------------------------------------- */
 
 static const heddle_head_statuses statuses = {BAD_REQUEST, HEADER_TOO_LARGE, "request"};
 
-static heddle_field_lines new_lines(const heddle_request_head *head, const char *bytes, const heddle_http_limits *limits)
+static heddle_field_lines new_lines(const heddle_request_head *head, const char *bytes,
+                                    const heddle_http_limits *limits)
 {
     return (heddle_field_lines){.bytes = bytes, .fields = head->fields, .room = head->field_room,
                                 .keep_underscores = limits->keep_underscores};

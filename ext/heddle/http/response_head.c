@@ -15,7 +15,7 @@ enum {
 
 static const heddle_head_statuses statuses = {BAD_GATEWAY, BAD_GATEWAY, "response"};
 
-/* -- the status line (RFC 9112, 4) ------------------------------------------------------------------------------------ */
+/* -- the status line (RFC 9112, 4) -------------------------------------------------------------------------------- */
 
 /*
  * "HTTP/1.1 200 OK" and the line's end. The space after the code may be missing where there is no reason: servers leave
@@ -29,8 +29,10 @@ static int64_t read_status_line(heddle_response_head *head, const char *bytes, u
     for (uint32_t i = 0; i < SHAPE_SIZE; i++) {
         if (i == end)
             return INCOMPLETE;
-        if (shape[i] == 'd' || shape[i] == 's' ? !heddle_is(bytes[i], HEDDLE_DIGIT) || (shape[i] == 's' && bytes[i] == '0')
-                                               : bytes[i] != shape[i])
+        bool digit = shape[i] == 'd' || shape[i] == 's';
+        if (digit ? !heddle_is(bytes[i], HEDDLE_DIGIT) : bytes[i] != shape[i])
+            return MALFORMED;
+        if (shape[i] == 's' && bytes[i] == '0')
             return MALFORMED;
     }
     head->minor = bytes[MINOR_AT] != '0';
@@ -57,7 +59,7 @@ static int refuse_status_line(const char *bytes, uint32_t end, heddle_refusal *r
     return heddle_refuse(refusal, BAD_GATEWAY, "the status line is not `HTTP/1.1 status reason`");
 }
 
-/* -- what the head says ----------------------------------------------------------------------------------------------- */
+/* -- what the head says ------------------------------------------------------------------------------------------- */
 
 /* The one number of a list that may repeat it (RFC 9112, 6.3); -1: there is none, or more. */
 static int64_t repeated_length(const char *at, const char *end)
@@ -120,7 +122,7 @@ static int judge_content(heddle_response_head *head, heddle_method request, cons
     return 0;
 }
 
-/* -- the head --------------------------------------------------------------------------------------------------------- */
+/* -- the head ----------------------------------------------------------------------------------------------------- */
 
 static heddle_field_lines new_lines(const heddle_response_head *head, const char *bytes)
 {

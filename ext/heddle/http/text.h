@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_TEXT_H
 #define HEDDLE_HTTP_TEXT_H
 
-/* Classes of characters, scans for the first character that ends something, and lists. No byte from `end` on is read. */
+/* Classes of characters, scans for the first that ends something, and lists. No byte from `end` on is read. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static inline bool heddle_is_target(char character)
     return (uint8_t)character > 0x20 && (uint8_t)character < 0x7F && character != '#';
 }
 
-/* -- eight bytes at a time, where there is no SSE2 or no room for it -------------------------------------------------- */
+/* -- eight bytes at a time, where there is no SSE2 or no room for it ---------------------------------------------- */
 
 static inline uint64_t heddle_eight(const char *at)
 {
@@ -68,7 +68,7 @@ static inline uint64_t heddle_any_equal(uint64_t bytes, uint8_t byte)
     return heddle_any_less(bytes ^ heddle_repeat(byte), 1);
 }
 
-/* -- scans ------------------------------------------------------------------------------------------------------------ */
+/* -- scans -------------------------------------------------------------------------------------------------------- */
 
 /* The first control character that is no tab, or `end`. */
 static inline const char *heddle_find_control(const char *at, const char *end)
@@ -133,7 +133,7 @@ static inline const char *heddle_find_token_end(const char *at, const char *end)
     return at;
 }
 
-/* -- words ------------------------------------------------------------------------------------------------------------ */
+/* -- words -------------------------------------------------------------------------------------------------------- */
 
 /* Is it this word, in any case of letters? `word` is in lower case and has no `@[\]^_`. */
 bool heddle_is_word(const char *text, size_t size, const char *word);

@@ -42,16 +42,6 @@ class DecoderTest < Minitest::Test
     assert_equal [whole[0], whole[1].done?, whole[2]], [other[0], other[1].done?, other[2]], bytes.inspect
   end
 
-  def test_a_body_of_known_length_ends_there
-    decoder = H1::LengthDecoder.new(5)
-    output, _, rest = feed(decoder, %w[ab cdefg])
-
-    assert_equal ["abcde", "fg", 0], [output, rest, decoder.remaining]
-    assert_predicate decoder, :done?
-    refute_predicate H1::LengthDecoder.new(1), :done?
-    assert_predicate H1::LengthDecoder.new(0), :done?
-  end
-
   def test_chunks_are_joined_and_what_follows_is_left_alone
     output, decoder, rest = decode("5\r\nhello\r\n1\r\n \r\n00000A\r\nworld\r\n123\r\n0\r\n\r\nGET /")
 

@@ -1,0 +1,54 @@
+/* sources: http/chunked.c http/text.c http/fault.c http/refusal.c */
+#include "../fuzz/chunked_fuzz.c"
+
+#include "http_corpus.h"
+
+static void the_corpus_keeps_its_promises(void)
+{
+    CHECK(check_corpus("chunked") >= 15);
+}
+
+static void any_byte_anywhere_keeps_the_promises(void)
+{
+    static const char body[] = "2;a=b\r\nhi\r\n0a\r\n0123456789\r\n0\r\nA: b\r\n\r\nrest";
+    char copy[sizeof(body)];
+    for (size_t at = 0; at < sizeof(body) - 1; at++) {
+        memcpy(copy, body, sizeof(body));
+        for (int byte = 0; byte < 256; byte += byte < 128 ? 1 : 16) {
+            copy[at] = (char)byte;
+            check_promises(copy, sizeof(body) - 1);
+        }
+    }
+}
+
+/* The decoder's memory of the body is numbers alone: a body of more than 4 GiB in one chunk. */
+static void sizes_beyond_32_bits_are_counted(void)
+{
+    enum { PIECE = 1 << 20 };
+    heddle_http_limits limits = {.header = 100, .header_count = 1, .body = UINT64_C(1) << 40};
+    heddle_chunked chunked;
+    heddle_refusal refusal;
+    char *piece = calloc(1, PIECE);
+    size_t length;
+    heddle_chunked_start(&chunked, 0, 0);
+    CHECK_EQUAL(11, heddle_chunked_decode(&chunked, "100100000\r\n", 11, piece, &length, &limits, &refusal));
+    for (int i = 0; i < (1 << 12) + 1; i++) {
+        CHECK_EQUAL(PIECE, heddle_chunked_decode(&chunked, piece, PIECE, piece, &length, &limits, &refusal));
+        CHECK_EQUAL(PIECE, length);
+    }
+    CHECK(!chunked.done);
+    CHECK_EQUAL(7, heddle_chunked_decode(&chunked, "\r\n0\r\n\r\n", 7, piece, &length, &limits, &refusal));
+    CHECK_EQUAL(0, length);
+    CHECK(chunked.done);
+    CHECK_EQUAL(0, heddle_chunked_decode(&chunked, "more", 4, piece, &length, &limits, &refusal));
+    free(piece);
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("chunked body", "the corpus keeps its promises", the_corpus_keeps_its_promises);
+    check_run("chunked body", "any byte anywhere keeps the promises", any_byte_anywhere_keeps_the_promises);
+    check_run("chunked body", "sizes beyond 32 bits are counted", sizes_beyond_32_bits_are_counted);
+    return check_end();
+}

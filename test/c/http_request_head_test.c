@@ -1,0 +1,193 @@
+/* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c */
+/* sources: http/authority.c http/text.c http/fault.c http/refusal.c */
+/* wrap: heddle_field_lines_read */
+#include "../fuzz/request_head_fuzz.c"
+
+#include "http_corpus.h"
+
+#include "http/field_lines.h"
+#include "http/field_names.h"
+
+/* -- how much is read --------------------------------------------------------------------------------------------- */
+
+static size_t bytes_read;
+
+int64_t __real_heddle_field_lines_read(heddle_field_lines *lines, uint32_t start);
+int64_t __wrap_heddle_field_lines_read(heddle_field_lines *lines, uint32_t start)
+{
+    bytes_read += lines->end - start;
+    return __real_heddle_field_lines_read(lines, start);
+}
+
+/* A head of about this size: one line after the other, each with a value of `value` bytes. */
+static size_t long_head(char *bytes, size_t size, size_t value)
+{
+    size_t at = (size_t)sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n");
+    while (at < size) {
+        at += (size_t)sprintf(bytes + at, "Cookie: ");
+        memset(bytes + at, 'x', value);
+        at += value;
+        at += (size_t)sprintf(bytes + at, "\r\n");
+    }
+    return at + (size_t)sprintf(bytes + at, "\r\n");
+}
+
+static void a_head_that_comes_byte_by_byte_is_read_in_linear_time(void)
+{
+    static heddle_field fields[4096];
+    const heddle_http_limits limits = {.request_line = 8192, .header = 40000, .header_count = 4096, .body = 1};
+    const size_t values[] = {1, 20, 200, 250, 300, 4000, 29000};
+    char *bytes = malloc(70000);
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        size_t size = long_head(bytes, 29000, values[i]);
+        heddle_request_head head = {.fields = fields, .field_room = 4096};
+        heddle_refusal refusal;
+        bytes_read = 0;
+        for (size_t end = 1; end < size; end++)
+            CHECK_EQUAL(0, heddle_request_head_parse(&head, bytes, end, end - 1, &limits, &refusal));
+        CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, size - 1, &limits, &refusal));
+        CHECK(bytes_read < 400 * size); /* size * size / 2 would be 14,500 times the size */
+    }
+    free(bytes);
+}
+
+/* -- promises ----------------------------------------------------------------------------------------------------- */
+
+static void the_corpus_keeps_its_promises(void)
+{
+    CHECK(check_corpus("request_head") >= 20);
+}
+
+/* Each end of the input meets each way to read: bytes singly, by eight and by sixteen. */
+static void no_byte_behind_the_end_is_read(void)
+{
+    static const char head[] = "POST http://[2001:db8::1]:8080/a/b/c/d/e?f=g HTTP/1.1\r\n"
+                               "Host: [2001:db8::192.0.2.1]:80\r\nUpgrade-Insecure-Requests: 1\r\n"
+                               "X-Unknown-Name-That-Is-Longer-Than-All: \x80\xFF\r\n"
+                               "TE:\r\nSec-WebSocket-Extensions: a\r\n"
+                               "Transfer-Encoding: , chunked\r\nConnection: upgrade,\tclose\r\nUpgrade: a, b\r\n\r\n";
+    check_promises(head, sizeof(head) - 1);
+    char copy[sizeof(head)];
+    for (size_t at = 0; at < sizeof(head) - 1; at++) {
+        for (size_t i = 0; i < 6; i++) {
+            memcpy(copy, head, sizeof(head));
+            copy[at] = "\r\n\0 :\xFF"[i];
+            check_promises(copy, at + 1);
+        }
+    }
+}
+
+/* What an input of the fuzzer's cannot: all bytes at all places of a small head. */
+static void any_byte_anywhere_keeps_the_promises(void)
+{
+    static const char head[] = "GET /a HTTP/1.1\r\nHost: a\r\nA: b\r\n\r\n";
+    char copy[sizeof(head)];
+    for (size_t at = 0; at < sizeof(head) - 1; at++) {
+        memcpy(copy, head, sizeof(head));
+        for (int byte = 0; byte < 256; byte++) {
+            heddle_http_limits limits = fuzz_limits(0);
+            outcome out, again;
+            copy[at] = (char)byte;
+            parse(&out, copy, sizeof(head) - 1, 0, &limits);
+            if (out.result > 0)
+                check_meaning(&out, copy, sizeof(head) - 1, &limits);
+            parse(&again, copy, at + 1, 0, &limits);
+            CHECK(again.result == 0 || again.result == out.result);
+        }
+    }
+}
+
+static void refused_at_once(const char *bytes, int status)
+{
+    outcome out;
+    heddle_http_limits limits = fuzz_limits(0);
+    parse(&out, bytes, strlen(bytes), 0, &limits);
+    CHECK_EQUAL(-1, out.result);
+    CHECK_EQUAL(status, out.refusal.status);
+}
+
+static void faults_are_told_when_their_last_byte_has_come(void)
+{
+    refused_at_once("(", 400);
+    refused_at_once("GET /#", 400);
+    refused_at_once("GET / HTTP/1.1\n", 400);
+    refused_at_once("GET / HTTP/2.0\r\n", 505);
+    refused_at_once("GET / HTTP/1.1\r\n ", 400);
+    refused_at_once("GET / HTTP/1.1\r\nA ", 400);
+    refused_at_once("GET / HTTP/1.1\r\nA: b\n", 400);
+    refused_at_once("GET * HTTP/1.1\r\n", 400);
+}
+
+/* -- names -------------------------------------------------------------------------------------------------------- */
+
+static void every_known_name_is_found_in_any_case_of_letters(void)
+{
+    unsigned used[1 << HEDDLE_FIELD_SLOT_BITS] = {0};
+    for (int id = 1; id < HEDDLE_FIELD_COUNT; id++) {
+        const char *name = heddle_field_name((heddle_field_id)id);
+        size_t size = strlen(name);
+        CHECK(size >= HEDDLE_FIELD_SHORTEST && size < HEDDLE_KNOWN_NAME_ROOM);
+        CHECK_EQUAL(id, heddle_field_find(name, size));
+        char other[HEDDLE_KNOWN_NAME_ROOM];
+        for (int way = 0; way < 4; way++) { /* upper case, first letters, every second one, the last */
+            for (size_t i = 0; i < size; i++) {
+                int up = way == 0 || (way == 1 && (i == 0 || name[i - 1] == '-')) || (way == 2 && i % 2) ||
+                         (way == 3 && i == size - 1);
+                other[i] = up && name[i] >= 'a' ? (char)(name[i] - 32) : name[i];
+            }
+            CHECK_EQUAL(id, heddle_field_find(other, size));
+        }
+    }
+    for (unsigned slot = 0; slot < 1 << HEDDLE_FIELD_SLOT_BITS; slot++)
+        used[heddle_field_slots[slot]]++;
+    for (int id = 1; id < HEDDLE_FIELD_COUNT; id++)
+        CHECK_EQUAL(1, used[id]);
+}
+
+/* In the lines of a head as alone: by vectors and by single bytes. */
+static void a_name_that_differs_by_one_byte_is_another(void)
+{
+    char line[128];
+    const heddle_http_limits limits = fuzz_limits(2);
+    for (int id = 1; id < HEDDLE_FIELD_COUNT; id++) {
+        const char *name = heddle_field_name((heddle_field_id)id);
+        size_t size = strlen(name);
+        for (size_t at = 0; at < size; at++) {
+            for (int byte = 1; byte < 256; byte++) {
+                int same = (byte | (name[at] >= 'a' ? 0x20 : 0)) == name[at];
+                int start = sprintf(line, "GET / HTTP/1.0\r\n");
+                memcpy(line + start, name, size);
+                line[start + (int)at] = (char)byte;
+                CHECK_EQUAL(same ? id : 0, heddle_field_find(line + start, size));
+                int rest = sprintf(line + start + size, ": a value that is long enough\r\n\r\n");
+                size_t total = (size_t)start + size + (size_t)rest;
+                outcome out;
+                parse(&out, line, total, 0, &limits);
+                if (out.result > 0 && out.fields[0].name.size == size)
+                    CHECK_EQUAL(same ? id : 0, out.fields[0].id);
+                if (!fuzz_is_token(line + start, size) && byte != ':')
+                    CHECK_EQUAL(-1, out.result);
+            }
+        }
+        CHECK_EQUAL(0, heddle_field_find(name, size - 1));
+    }
+    CHECK_EQUAL(0, heddle_field_find("", 0));
+    CHECK_EQUAL(0, heddle_field_find("x", 1));
+    CHECK_EQUAL(0, heddle_field_find("a-name-that-is-longer-than-all-that-are-known", 45));
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("request head", "the corpus keeps its promises", the_corpus_keeps_its_promises);
+    check_run("request head", "no byte behind the end is read", no_byte_behind_the_end_is_read);
+    check_run("request head", "any byte anywhere keeps the promises", any_byte_anywhere_keeps_the_promises);
+    check_run("request head", "faults are told when their last byte has come",
+              faults_are_told_when_their_last_byte_has_come);
+    check_run("request head", "a head that comes byte by byte is read in linear time",
+              a_head_that_comes_byte_by_byte_is_read_in_linear_time);
+    check_run("field names", "every known name is found in any case of letters",
+              every_known_name_is_found_in_any_case_of_letters);
+    check_run("field names", "a name that differs by one byte is another", a_name_that_differs_by_one_byte_is_another);
+    return check_end();
+}

@@ -1,0 +1,50 @@
+/* sources: http/response_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
+/* sources: http/text.c http/fault.c http/refusal.c */
+#include "../fuzz/response_head_fuzz.c"
+
+#include "http_corpus.h"
+
+static void the_corpus_keeps_its_promises(void)
+{
+    CHECK(check_corpus("response_head") >= 15);
+}
+
+static void no_byte_behind_the_end_is_read(void)
+{
+    static const char head[] = "HTTP/1.1 200 A reason that is long enough\r\nContent-Length: 3, 3\r\n"
+                               "Set-Cookie: a=b;\r\n\tc=d\r\n e=f\r\n"
+                               "Connection:\r\n close\r\nX: \x80\xFF\r\nTE:\r\n\r\n";
+    check_promises(head, sizeof(head) - 1);
+    char copy[sizeof(head)];
+    for (size_t at = 0; at < sizeof(head) - 1; at++) {
+        for (size_t i = 0; i < 6; i++) {
+            memcpy(copy, head, sizeof(head));
+            copy[at] = "\r\n\0 :\xFF"[i];
+            check_promises(copy, at + 1);
+        }
+    }
+}
+
+/* Every place and every way to cut it: a fold goes on where the next line starts, whenever that comes. */
+static void folded_lines_are_one_value(void)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\td\r\n \r\nE:\r\n\r\n";
+    heddle_http_limits limits = fuzz_limits(0);
+    outcome out;
+    parse(&out, head, sizeof(head) - 1, 0, &limits);
+    CHECK_EQUAL(sizeof(head) - 1, out.result);
+    CHECK(out.head.folded);
+    CHECK_EQUAL(2, out.head.field_count);
+    CHECK_EQUAL(9, out.fields[0].value.size); /* the last fold of all is no part of it */
+    CHECK_EQUAL(5, out.head.line_count);
+    check_promises(head, sizeof(head) - 1);
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("response head", "the corpus keeps its promises", the_corpus_keeps_its_promises);
+    check_run("response head", "no byte behind the end is read", no_byte_behind_the_end_is_read);
+    check_run("response head", "folded lines are one value", folded_lines_are_one_value);
+    return check_end();
+}
