@@ -1,6 +1,8 @@
 /* sources: http/chunked.c http/text.c http/fault.c http/refusal.c */
 #include "../fuzz/chunked_fuzz.c"
 
+enum { CHECK_CHOICES = 2 };
+
 #include "http_corpus.h"
 
 static void the_corpus_keeps_its_promises(void)

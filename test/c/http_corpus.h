@@ -5,12 +5,12 @@
 
 #include "check.h"
 
-/* The promises of the fuzz target hold for these bytes, with each choice of limits. */
+/* The promises of the fuzz target hold for these bytes, with each choice that it knows: CHECK_CHOICES of them. */
 static inline void check_promises(const char *bytes, size_t size)
 {
     char *input = malloc(size + 1);
     memcpy(input + 1, bytes, size);
-    for (int choice = 0; choice < 16; choice++) {
+    for (int choice = 0; choice < CHECK_CHOICES; choice++) {
         input[0] = (char)choice;
         LLVMFuzzerTestOneInput((uint8_t *)input, size + 1);
     }

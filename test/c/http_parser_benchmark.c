@@ -16,7 +16,9 @@ enum {
     PARSES = 200000,
 };
 
-static const heddle_http_limits limits = {.request_line = 16384, .header = 32768, .header_count = FIELDS, .body = 1 << 30};
+static const heddle_http_limits limits = {
+    .request_line = 16384, .header = 32768, .header_count = FIELDS, .body = 1 << 30,
+};
 
 static const char wrk[] = "GET / HTTP/1.1\r\nHost: 127.0.0.1:9292\r\n\r\n";
 

@@ -3,6 +3,8 @@
 /* wrap: heddle_field_lines_read */
 #include "../fuzz/request_head_fuzz.c"
 
+enum { CHECK_CHOICES = 4 };
+
 #include "http_corpus.h"
 
 #include "http/field_lines.h"

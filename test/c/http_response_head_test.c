@@ -2,6 +2,8 @@
 /* sources: http/text.c http/fault.c http/refusal.c */
 #include "../fuzz/response_head_fuzz.c"
 
+enum { CHECK_CHOICES = 16 };
+
 #include "http_corpus.h"
 
 static void the_corpus_keeps_its_promises(void)

@@ -1,0 +1,8 @@
+/* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c */
+/* sources: http/authority.c http/text.c http/fault.c http/refusal.c */
+/* wrap: heddle_field_lines_read */
+/* link: -U__SSE2__ */
+
+/* Request heads as they are parsed where there is no SSE2: everything in one command, so that the option counts. */
+
+#include "http_request_head_test.c"
