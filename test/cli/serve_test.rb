@@ -82,6 +82,13 @@ class ServeTest < Minitest::Test
     assert_match(/serves the demo site on /, @served.output)
   end
 
+  def test_the_demos_own_requests_do_not_go_where_the_host_header_says
+    serve("demo")
+    answer = Net::HTTP.start(@served.uri.host, @served.uri.port) { |http| http.get("/fifty", "host" => "example.org:9") }
+
+    assert_equal 50, answer.body.scan(/"event":"end".*"status":200/).size, answer.body[0, 500]
+  end
+
   def test_term_lets_running_requests_finish
     serve("serve")
     socket = waiting_request

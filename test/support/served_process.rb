@@ -27,8 +27,10 @@ class ServedProcess
   # @param command [Array<String>]
   # @param environment [Hash] added to the process's environment
   # @param folder [String] where it is started
-  def initialize(command, environment: {}, folder: ROOT)
+  # @param address [Regexp] the line that says where it listens; its group is the URL
+  def initialize(command, environment: {}, folder: ROOT, address: %r{(http://[^\s/]+:\d+)})
     @output = +""
+    @line = address
     @reader, writer = IO.pipe
     @address = Thread::Queue.new
     pid = spawn(environment, *command, chdir: folder, in: File::NULL, out: writer, err: writer)
@@ -63,7 +65,7 @@ class ServedProcess
   def read_output
     @reader.each_line do |line|
       @output << line
-      address = line[%r{http://[^\s/]+:\d+}]
+      address = line[@line, 1]
       @address << URI("#{address}/") if address
     end
     @address << nil

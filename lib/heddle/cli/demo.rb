@@ -20,13 +20,19 @@ module Heddle
       autoload :Panels, "heddle/cli/demo/panels"
       autoload :Song, "heddle/cli/demo/song"
 
+      # The key of the env under which panels find the server's own URL.
+      URL = "heddle.demo.url"
+
+      # @param url [String, nil] where the server itself is reached; nil: where the request says
       # @return [#call] a Rack 3 application
-      def self.app
-        new
+      def self.app(url: nil)
+        new(url:)
       end
 
       # @param panels [Array<Class>] subclasses of Panel, in the page's order
-      def initialize(panels: Panels::ALL)
+      # @param url [String, nil] where the server itself is reached
+      def initialize(panels: Panels::ALL, url: nil)
+        @url = url
         @panels = panels.map(&:new).freeze
         @assets = Assets.new
         @page = Page.new(@panels, @assets)
@@ -55,7 +61,7 @@ module Heddle
         return @assets.call(env) if path.start_with?(Assets::PREFIX)
 
         route = @routes[path]
-        route ? route.call(env) : Answer.text(404, "There is no #{path} here. The demo is at /.\n")
+        route ? route.call(env.merge(URL => @url)) : Answer.text(404, "There is no #{path} here. The demo is at /.\n")
       rescue BadParameter => e
         Answer.text(400, "#{e.message}\n")
       end

@@ -12,7 +12,8 @@ module Heddle
 
       def what = "the demo site"
 
-      def load = Demo.app
+      # The page's own requests go where the server listens, whatever name or forwarded port the browser knows it by.
+      def load = Demo.app(url: @server.urls.find { |url| url.start_with?("http://") })
     end
   end
 end

@@ -34,7 +34,8 @@ module Heddle
       def serve(configuration)
         @output.sync = true
         raise_descriptor_limit
-        server = Server.new(configuration, log: Server::Log.new(output: @output, access: configuration.access_log))
+        log = Server::Log.new(output: @output, access: configuration.access_log)
+        @server = server = Server.new(configuration, log:)
         server.open
         application = load
         answered = server.run(application, signals: true) { announce(server) }

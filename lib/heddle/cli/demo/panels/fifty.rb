@@ -28,8 +28,9 @@ module Heddle
 
           # Makes the fifty requests, to this same server, and streams what becomes of them.
           def fan_out(env)
-            Answer.stream("application/x-ndjson", FanOut.new(host: "127.0.0.1", port: Integer(env["SERVER_PORT"]),
-                                                             path: "/sleep?seconds=#{SECONDS}", count: REQUESTS))
+            host, port = own_address(env)
+            Answer.stream("application/x-ndjson",
+                          FanOut.new(host:, port:, path: "/sleep?seconds=#{SECONDS}", count: REQUESTS))
           end
 
           def lead
@@ -69,6 +70,15 @@ module Heddle
               </figure>
               <p class="status" role="status" data-status>Nothing sent yet.</p>
             HTML
+          end
+
+          private
+
+          # The Host header says where the browser found the page: behind a proxy or a forwarded port that is not here.
+          def own_address(env)
+            url = env[Demo::URL] or return ["127.0.0.1", Integer(env["SERVER_PORT"])]
+            url = URI(url)
+            [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
           end
         end
       end

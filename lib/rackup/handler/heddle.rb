@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "rackup/handler"
+require "heddle"
+require "heddle/server"
+
+module Rackup
+  # Where rackup and Rails look for servers.
+  module Handler
+    # `rackup -s heddle` and `rails server -u heddle`. `heddle serve` does the same without either.
+    #
+    # Every option of `heddle help serve` can be given by its name, `rackup -s heddle -O head_timeout=5`, and by its
+    # environment variable. Requests are not logged unless `-O access_log` asks for it: rackup and Rails do so
+    # themselves.
+    class Heddle
+      # Where neither says so.
+      DEFAULT_PORT = 9_292
+      private_constant :DEFAULT_PORT
+
+      class << self
+        # Serves until INT, TERM or {shutdown}, and until the requests that run then are answered.
+        #
+        # @param app [#call]
+        # @param options [Hash{Symbol => Object}] `:Host`, `:Port`, and what {valid_options} lists; others, of rackup
+        #   and Rails, mean nothing here
+        # @yieldparam server [Heddle::Server] before it accepts connections
+        # @return [Boolean] whether every request was answered
+        def run(app, **options)
+          configuration = configuration(options)
+          @server = ::Heddle::Server.new(configuration)
+          @server.open
+          yield @server if block_given?
+          @server.run(app, signals: true) { announce(@server) unless options[:quiet] }
+        rescue ::Heddle::Server::ConfigurationError, ::Heddle::Server::BootError => e
+          abort "heddle: #{e.message}"
+        ensure
+          @server = nil
+        end
+
+        # Stops in order.
+        # @return [void]
+        def shutdown = @server&.stop
+
+        # @return [Hash{String => String}] what `rackup -s heddle -h` tells
+        def valid_options
+          own = { "Host=HOST" => "where to listen: a name, an address or unix:path (default: localhost)",
+                  "Port=PORT" => "port to listen on (default: #{DEFAULT_PORT}); 0 lets the system choose one" }
+          ::Heddle::Server::Options::ALL.each_with_object(own) do |option, all|
+            next if option.name == :port
+
+            name = option.unit == :switch ? option.name.to_s : "#{option.name}=#{option.argument}"
+            default = option.name == :access_log ? "off" : option.default_text
+            all[name] = option.default.nil? ? option.text : "#{option.text} (default: #{default})"
+          end
+        end
+
+        private
+
+        def configuration(options)
+          flags = options.slice(*::Heddle::Server::Options::BY_NAME.keys)
+          flags[:access_log] = false unless flags.key?(:access_log) || ENV.key?("HEDDLE_ACCESS_LOG")
+          flags[:bind] = address(options[:Host], options[:Port]) unless flags.key?(:bind)
+          ::Heddle::Server::Configuration.load(flags:)
+        end
+
+        def address(host, port)
+          host = host.to_s
+          return host if host.start_with?("unix:")
+
+          host = "localhost" if host.empty?
+          host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
+          "#{host}:#{port || DEFAULT_PORT}"
+        end
+
+        def announce(server)
+          puts "Heddle #{::Heddle::VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves on " \
+               "#{server.urls.join(", ")}", "Ctrl-C stops it."
+          $stdout.flush
+        end
+      end
+    end
+
+    register :heddle, Heddle
+  end
+end

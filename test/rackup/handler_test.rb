@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "open3"
+require "support/served_process"
+require "tmpdir"
+
+# `rackup -s heddle`, with the rackup gem.
+class RackupHandlerTest < Minitest::Test
+  RACKUP = [RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-e",
+            'load Gem.activate_bin_path("rackup", "rackup", ">= 0")', "--"].freeze
+  APP = <<~'RUBY'
+    run ->(env) { [200, {}, ["#{env["SERVER_PROTOCOL"]} at #{env["PATH_INFO"]}"]] }
+  RUBY
+
+  def setup
+    skip "needs the gem rackup: bin/setup" if Gem::Specification.find_all_by_name("rackup").empty?
+    @folder = Dir.mktmpdir
+    File.write(File.join(@folder, "config.ru"), APP)
+  end
+
+  def teardown = FileUtils.rm_rf(@folder)
+
+  def test_it_serves_and_ends_with_ctrl_c
+    served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0"], folder: @folder)
+
+    assert_equal "HTTP/1.1 at /a", served.get("/a").body
+    assert_match(/^Heddle .* serves on #{Regexp.escape(served.uri.to_s.chomp("/"))}$/, served.output)
+    status = served.stop
+
+    assert_predicate status, :success?, served.output
+    refute_match(%r{ 200 GET /a }, served.output, "rackup logs requests itself")
+  end
+
+  def test_limits_and_the_selector_are_set_by_name
+    served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0", "-O", "selector=epoll",
+                                "-O", "header_count=3", "-O", "access_log"], folder: @folder)
+    answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a"] }) }
+
+    assert_equal "431", answer.code
+    assert_match(/, epoll\) serves/, served.output)
+    served.stop
+
+    assert_match(/ 431 refused/, served.output)
+  end
+
+  def test_a_wrong_option_is_one_line
+    output, status = Open3.capture2e(*RACKUP, "-s", "heddle", "-O", "head_timeout=soon", chdir: @folder)
+
+    refute_predicate status, :success?
+    assert_match(/\Aheddle: --head-timeout must be a number of seconds, but is "soon"\n\z/, output)
+  end
+
+  def test_a_port_that_is_taken_is_one_message
+    taken = TCPServer.new("127.0.0.1", 0)
+    command = [*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", taken.addr[1].to_s]
+    output, status = Open3.capture2e(*command, chdir: @folder)
+
+    refute_predicate status, :success?
+    assert_match(/\Aheddle: .*#{taken.addr[1]}/, output)
+    refute_match(/\.rb:\d+:in/, output)
+  ensure
+    taken&.close
+  end
+
+  def test_the_help_lists_every_option
+    output, = Open3.capture2e(*RACKUP, "-s", "heddle", "-h", chdir: @folder)
+
+    (Heddle::Server::Options::BY_NAME.keys - [:port]).each { |name| assert_match(/^\s+-O #{name}\b/, output) }
+  end
+
+  def test_a_unix_socket_is_served
+    path = File.join(@folder, "heddle.sock")
+    input, output, thread = Open3.popen2e(*RACKUP, "-s", "heddle", "-o", "unix:#{path}", chdir: @folder)
+
+    assert_match(/serves on unix:/, output.gets)
+    UNIXSocket.open(path) do |socket|
+      socket.write("GET /b HTTP/1.0\r\n\r\n")
+
+      assert_operator socket.read, :end_with?, "HTTP/1.0 at /b"
+    end
+    Process.kill(:TERM, thread.pid)
+
+    assert thread.join(30), "it does not end"
+  ensure
+    input&.close
+    output&.close
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "examples/served_example"
+require "tmpdir"
+
+# `rails server -u heddle`, with the application of examples/rails.
+class RailsServerTest < Minitest::Test
+  def setup
+    skip "needs the gems of examples/rails: bin/setup" unless ServedExample.gems?("rails")
+    @folder = Dir.mktmpdir
+  end
+
+  def teardown = @folder && FileUtils.rm_rf(@folder)
+
+  def test_it_serves_the_application_and_ends_with_ctrl_c
+    environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "development", "PORT" => nil)
+    command = [RbConfig.ruby, "bin/rails", "server", "-u", "heddle", "-b", "127.0.0.1", "-p", "0",
+               "-P", File.join(@folder, "server.pid")]
+    # What Rails prints first is where it was asked to listen, with port 0.
+    served = ServedProcess.new(command, environment:, folder: File.expand_path("../../examples/rails", __dir__),
+                                        address: %r{serves on (http://\S+)$})
+    page = served.get("/")
+
+    assert_equal "200", page.code, served.output
+    assert_match(/A Rails 8/, page.body)
+    assert_match(/Booting Heddle/, served.output)
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    codes = Array.new(5) { Thread.new { served.get("/nap?seconds=1").code } }.map(&:value)
+
+    assert_equal ["200"], codes.uniq
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :<, 4, "one after the other it would be 5"
+    assert_predicate served.stop, :success?, served.output
+  end
+end
