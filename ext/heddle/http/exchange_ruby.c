@@ -49,7 +49,7 @@ VALUE heddle_exchange_object(heddle_connection *connection)
     heddle_exchange_handle *handle;
     heddle_engine *engine = heddle_engine_of(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    handle = ALLOC(heddle_exchange_handle);
+    VALUE object = TypedData_Make_Struct(exchange_class, heddle_exchange_handle, &exchange_type, handle);
     *handle = (heddle_exchange_handle){
         .base.connection = connection,
         .engine = engine,
@@ -60,7 +60,7 @@ VALUE heddle_exchange_object(heddle_connection *connection)
     h1->exchange = NULL;
     heddle_protocol_hold(&engine->base);
     connection->handle = &handle->base;
-    return TypedData_Wrap_Struct(exchange_class, &exchange_type, handle);
+    return object;
 }
 
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE self)
@@ -398,9 +398,17 @@ void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *con
         drain(handle, HEDDLE_OUTPUT_LOW);
 }
 
+/* What is refused must not be sent either. */
+static heddle_connection *alone_to_write(heddle_exchange_handle *handle)
+{
+    heddle_connection *connection = heddle_exchange_writable(handle);
+    if (handle->base.waits[HEDDLE_WRITING])
+        rb_raise(rb_eIOError, "another fiber is writing this answer already: one after the other");
+    return connection;
+}
+
 static void add(heddle_connection *connection, VALUE string)
 {
-    Check_Type(string, T_STRING);
     if (RSTRING_LEN(string) > HEDDLE_OUTPUT_COPIED)
         string = rb_str_new_frozen(string);
     if (!heddle_output_add_string(&connection->output, string, 0))
@@ -418,11 +426,14 @@ static void add(heddle_connection *connection, VALUE string)
 static VALUE exchange_write(VALUE self, VALUE data)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = alone_to_write(handle);
     if (RB_TYPE_P(data, T_ARRAY)) {
+        for (long i = 0; i < RARRAY_LEN(data); i++)
+            Check_Type(RARRAY_AREF(data, i), T_STRING); /* all or nothing */
         for (long i = 0; i < RARRAY_LEN(data); i++)
             add(connection, RARRAY_AREF(data, i));
     } else {
+        Check_Type(data, T_STRING);
         add(connection, data);
     }
     heddle_exchange_sent(handle, connection);
@@ -437,7 +448,7 @@ static VALUE exchange_write(VALUE self, VALUE data)
 static VALUE exchange_write_chunk(VALUE self, VALUE string)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = alone_to_write(handle);
     Check_Type(string, T_STRING);
     size_t size = (size_t)RSTRING_LEN(string);
     char *head = heddle_output_reserve(&connection->output, 18);
@@ -529,12 +540,12 @@ static VALUE exchange_finish(VALUE self, VALUE reusable)
 static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_exchange *exchange = heddle_exchange_of(handle);
-    heddle_connection *connection = handle->base.connection;
-    if (!connection)
-        return Qfalse;
     heddle_refusal refusal;
     heddle_refuse(&refusal, NUM2INT(status), "%s", StringValueCStr(reason));
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    if (!handle->base.connection)
+        return Qfalse;
+    heddle_connection *connection = connection_of(handle);
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
     heddle_refusal_answer(&refusal, &answer, heddle_engine_date(handle->engine), HEDDLE_DATE_LINE,
@@ -582,6 +593,7 @@ void Init_heddle_exchange(VALUE h1)
 {
     exchange_class = rb_define_class_under(h1, "Exchange", heddle_connection_class);
     rb_undef_alloc_func(exchange_class);
+    rb_undef_method(exchange_class, "idle!"); /* see finish */
     rb_define_method(exchange_class, "method", exchange_method, 0);
     rb_define_method(exchange_class, "target", exchange_target, 0);
     rb_define_method(exchange_class, "head_bytes", exchange_head_bytes, 0);

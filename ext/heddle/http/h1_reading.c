@@ -12,6 +12,7 @@ enum {
 typedef enum {
     MORE,  /* all of it is used that can be, more is needed */
     READY, /* a request is to be served */
+    OVER,  /* a body that nobody wanted has ended: what answered it leaves before the next request is looked at */
     LEFT,  /* the connection is closed, or on its way there */
 } progress;
 
@@ -21,8 +22,9 @@ typedef enum {
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1)
 {
     if (engine->body_rate == 0)
-        return heddle_coarse_now() + engine->idle_timeout;
-    return h1->since + engine->body_grace + (int64_t)((double)h1->taken / (double)engine->body_rate * 1e9);
+        return heddle_later(heddle_coarse_now(), engine->idle_timeout);
+    double owed = (double)h1->taken / (double)engine->body_rate * 1e9;
+    return heddle_later(heddle_later(h1->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
 }
 
 static void body_due(heddle_connection *connection)
@@ -32,7 +34,7 @@ static void body_due(heddle_connection *connection)
     int64_t deadline = heddle_h1_body_deadline(engine, h1);
     /* Its length is not known and it may never end: a client that pauses may be waiting for the answer. */
     if (h1->stage == HEDDLE_H1_BODY && h1->left < 0) {
-        int64_t pause = heddle_coarse_now() + engine->body_pause;
+        int64_t pause = heddle_later(heddle_coarse_now(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
     }
     heddle_connection_due(connection, deadline);
@@ -128,7 +130,7 @@ static progress take_chunks(heddle_connection *connection, char *bytes, size_t s
         if (h1->stage == HEDDLE_H1_BODY)
             heddle_h1_refuse(connection, &refusal, NULL);
         else
-            heddle_h1_after_output(connection, HEDDLE_H1_THEN_CLOSE);
+            heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
         return LEFT;
     }
     *used = (size_t)result;
@@ -155,9 +157,7 @@ static progress take_body(heddle_connection *connection, char *bytes, size_t siz
     bool complete = h1->received;
     if (h1->stage == HEDDLE_H1_BODY)
         return complete || (chunked && h1->exchange->body_size > engine->body_buffer) ? READY : MORE;
-    if (complete)
-        h1->stage = HEDDLE_H1_IDLE;
-    return MORE;
+    return complete ? OVER : MORE;
 }
 
 /* `bytes` are ours to write on. `*used`: how many of them need not be kept. */
@@ -187,6 +187,14 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     h1->answered = false;
     heddle_connection_due(connection, -1);
     heddle_sockets_call_runner(connection->sockets, connection, next);
+}
+
+static void go_on(heddle_connection *connection, progress result)
+{
+    if (result == READY)
+        heddle_h1_serve(connection, false);
+    else if (result == OVER)
+        heddle_h1_next_request(connection);
 }
 
 /* Line ends between requests are nothing. */
@@ -316,10 +324,10 @@ void heddle_h1_read_on(heddle_connection *connection)
                 return;
             }
         }
-        if (result == READY)
-            heddle_h1_serve(connection, false);
-        if (result != MORE)
+        if (result != MORE) {
+            go_on(connection, result);
             return;
+        }
         if ((size_t)bytes < size && !heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS)) {
             wait_for_more(connection); /* that was all: asking again would only tell so */
             return;
@@ -336,8 +344,8 @@ void heddle_h1_take_buffered(heddle_connection *connection)
         if (result == LEFT)
             return;
         heddle_connection_use_input(connection, used);
-        if (result == READY) {
-            heddle_h1_serve(connection, false);
+        if (result != MORE) {
+            go_on(connection, result);
             return;
         }
     }

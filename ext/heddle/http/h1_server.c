@@ -17,7 +17,7 @@ void heddle_h1_close(heddle_connection *connection)
 
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration)
 {
-    heddle_connection_due(connection, heddle_coarse_now() + duration);
+    heddle_connection_due(connection, heddle_later(heddle_coarse_now(), duration));
 }
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
@@ -140,11 +140,15 @@ void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refus
     h1->exchange = NULL;
     engine->refused++;
     if (engine->marked && !NIL_P(engine->on_refusal)) {
+        heddle_sockets *sockets = connection->sockets;
+        uint64_t identity = heddle_sockets_identity(sockets, connection);
         news one = {connection, refusal};
         int state = 0;
         rb_protect(tell, (VALUE)&one, &state);
         if (state)
             rb_set_errinfo(Qnil); /* a log that fails must not fail the server */
+        if (heddle_sockets_at(sockets, identity) != connection)
+            return; /* it has closed the sockets */
     }
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
@@ -175,6 +179,15 @@ static void refuse_slow_body(heddle_connection *connection)
 
 /* -- what happens to it ------------------------------------------------------------------------------------------ */
 
+/* Earlier answers may still be on their way while the next request comes. */
+static bool sends_on(heddle_connection *connection)
+{
+    if (!connection->output.size || !heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
+        return true;
+    int result = heddle_connection_flush(connection);
+    return result == 0 || result == -EAGAIN;
+}
+
 static void event(heddle_connection *connection)
 {
     switch ((heddle_h1_stage)heddle_h1_of(connection)->stage) {
@@ -182,7 +195,10 @@ static void event(heddle_connection *connection)
     case HEDDLE_H1_HEAD:
     case HEDDLE_H1_BODY:
     case HEDDLE_H1_DISCARD:
-        heddle_h1_read_on(connection);
+        if (sends_on(connection))
+            heddle_h1_read_on(connection);
+        else
+            heddle_h1_close(connection);
         break;
     case HEDDLE_H1_SENDING:
         if (heddle_transport_has(&connection->transport, HEDDLE_HUNG_UP))
@@ -218,14 +234,14 @@ static void expired(heddle_connection *connection)
     case HEDDLE_H1_READY:
         break;
     case HEDDLE_H1_DISCARD:
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_CLOSE);
+        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
         break;
     default:
         heddle_h1_close(connection);
     }
 }
 
-static void next_request(heddle_connection *connection)
+void heddle_h1_next_request(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (heddle_h1_take_pipelined(connection))
@@ -240,6 +256,15 @@ static void next_request(heddle_connection *connection)
     heddle_h1_after_output(connection, HEDDLE_H1_NEXT);
 }
 
+/* Has something come that nobody is going to read? Who would say so may not have been asked yet. */
+static bool has_unread(heddle_connection *connection)
+{
+    if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
+        return true;
+    heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
+    return heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH) > 0;
+}
+
 static void rest(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -250,11 +275,10 @@ static void rest(heddle_connection *connection)
     h1->answered = false;
     h1->stage = HEDDLE_H1_IDLE;
     if (!h1->reusable) {
-        bool unread = !h1->received || heddle_connection_buffered(connection) ||
-                      heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT);
-        heddle_h1_after_output(connection, unread && !h1->ended ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
+        bool lingers = !h1->ended && has_unread(connection);
+        heddle_h1_after_output(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
-        next_request(connection);
+        heddle_h1_next_request(connection);
     } else {
         heddle_connection_flush_later(connection);
         h1->stage = HEDDLE_H1_DISCARD;

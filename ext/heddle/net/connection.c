@@ -114,6 +114,8 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
         if (connection->error)
             return -connection->error; /* told to who wrote; it is no end */
     } else if (result == -EAGAIN) {
+        if (connection->error)
+            return -connection->error;
         heddle_transport_forget(transport, news);
     } else if (result < 0) {
         connection->error = (int)-result;

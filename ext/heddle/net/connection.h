@@ -30,6 +30,8 @@ struct heddle_connection {
     uint32_t slot; /* its place in the table of its Sockets */
     bool queued;   /* on the ready list */
     bool put_off;  /* its output goes out at the beginning of the next turn */
+    bool shared;   /* somebody else has its descriptor, too */
+    bool untold;   /* what the set has to say of it comes in the next turn */
     heddle_sockets *sockets;
     heddle_connection *next, *previous; /* on the ready list */
     heddle_idle_entry timed; /* its place in the wheel */

@@ -226,7 +226,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
         if (fd < 0)
             continue; /* that client is gone, or a firewall forbids it; the next one may be fine */
         heddle_address remote = heddle_address_of(&address.any), local = listener->local;
-        int result = heddle_sockets_add(sockets, fd, &remote, &local, 0);
+        int result = heddle_sockets_add(sockets, fd, &remote, &local, false);
         if (result < 0) {
             close(fd);
             return result;

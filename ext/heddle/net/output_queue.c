@@ -78,6 +78,8 @@ void heddle_output_added(heddle_output *output, size_t size)
 
 bool heddle_output_add_bytes(heddle_output *output, const char *bytes, size_t size)
 {
+    if (size == 0)
+        return true;
     char *room = heddle_output_reserve(output, size);
     if (!room)
         return false;

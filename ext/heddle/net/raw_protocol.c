@@ -48,7 +48,7 @@ static void expired(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     if (connection->queued)
-        heddle_connection_due(connection, heddle_coarse_now() + sockets->idle_timeout);
+        heddle_connection_due(connection, heddle_later(heddle_coarse_now(), sockets->idle_timeout));
     else
         heddle_sockets_close_idle(connection);
 }
@@ -74,7 +74,7 @@ static void rest(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_transport *transport = &connection->transport;
-    heddle_connection_due(connection, sockets->idle_timeout < 0 ? -1 : heddle_coarse_now() + sockets->idle_timeout);
+    heddle_connection_due(connection, sockets->idle_timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->idle_timeout));
     if (has_input(connection))
         heddle_sockets_call_runner(sockets, connection, false);
     else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))

@@ -264,6 +264,8 @@ static void begin_to_serve(heddle_runner *runner)
 static void end_to_serve(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
+    if (runner->sockets->abandoned)
+        return; /* a child process: the others are gone, or about to be */
     if (runner->previous)
         runner->previous->next = runner->next;
     else

@@ -7,13 +7,23 @@
  * one; they are armed one-shot in the loop's selector while somebody wants to know.
  */
 
-static void arm(heddle_socket_set *set, heddle_waiter *waiter)
+static uint8_t told_by(heddle_direction direction)
 {
+    return direction == HEDDLE_READING ? HEDDLE_HAS_INPUT : HEDDLE_HAS_ROOM;
+}
+
+static void arm(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+{
+    heddle_waiter *waiter = &connection->waiters[direction];
     if (waiter->armed)
         return;
     int result = heddle_loop_arm(set->sockets->loop, waiter);
-    if (result != 0)
-        waiter->fn(waiter, result, HEDDLE_COMPLETION); /* known at once, and not counted as armed */
+    if (result == 0)
+        return;
+    /* Known at once, but who asked still uses the connection, which may be gone once it has been told. */
+    heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : told_by(direction));
+    connection->untold = set->unfinished = true;
+    heddle_sockets_come_back(set->sockets);
 }
 
 static heddle_connection *connection_of(heddle_waiter *waiter, heddle_direction direction)
@@ -27,7 +37,7 @@ static void told(heddle_waiter *waiter, heddle_direction direction, int result, 
     heddle_sockets *sockets = connection->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_disarmed(sockets->loop);
-    uint8_t ready = direction == HEDDLE_READING ? HEDDLE_HAS_INPUT : HEDDLE_HAS_ROOM;
+    uint8_t ready = told_by(direction);
     heddle_sockets_event(sockets, connection, result < 0 ? ready | HEDDLE_BROKEN : ready);
 }
 
@@ -81,7 +91,7 @@ static void selector_set_remove(heddle_socket_set *set, heddle_connection *conne
 
 static void selector_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
 {
-    arm(set, &connection->waiters[direction]);
+    arm(set, connection, direction);
 }
 
 static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener)
@@ -103,6 +113,17 @@ static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *liste
 
 static void selector_set_resume(heddle_socket_set *set)
 {
+    heddle_sockets *sockets = set->sockets;
+    if (!set->unfinished)
+        return;
+    set->unfinished = false;
+    for (uint32_t i = 0; i < sockets->place_count; i++) {
+        heddle_connection *connection = sockets->places[i].connection;
+        if (!connection || !connection->untold)
+            continue;
+        connection->untold = false;
+        heddle_sockets_event(sockets, connection, atomic_load(&connection->transport.ready));
+    }
 }
 
 const heddle_socket_set_operations heddle_selector_set = {

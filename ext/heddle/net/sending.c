@@ -33,9 +33,16 @@ static void unlink_unsent(heddle_connection *connection)
     connection->next_unsent = connection->previous_unsent = NULL;
 }
 
+static void not_put_off(heddle_connection *connection)
+{
+    if (connection->put_off)
+        connection->sockets->put_off--;
+    connection->put_off = false;
+}
+
 void heddle_connection_drop_output(heddle_connection *connection)
 {
-    connection->put_off = false;
+    not_put_off(connection);
     unlink_unsent(connection);
     heddle_output_clear(&connection->output);
 }
@@ -44,7 +51,7 @@ int heddle_connection_flush(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     heddle_output *output = &connection->output;
-    connection->put_off = false;
+    not_put_off(connection);
     while (output->size) {
         struct iovec pieces[PIECES];
         int count = heddle_output_gather(output, pieces, PIECES);
@@ -72,16 +79,23 @@ int heddle_connection_flush(heddle_connection *connection)
 
 void heddle_connection_flush_later(heddle_connection *connection)
 {
+    heddle_sockets *sockets = connection->sockets;
+    if (connection->put_off)
+        return;
+    /* To the front, so that who is put off is found without a look at all those whose peers are slow. */
+    unlink_unsent(connection);
     heddle_connection_has_output(connection);
     connection->put_off = true;
-    heddle_sockets_come_back(connection->sockets);
+    sockets->put_off++;
+    heddle_sockets_come_back(sockets);
 }
 
 void heddle_sockets_flush(heddle_sockets *sockets)
 {
-    for (heddle_connection *connection = sockets->unsent, *next; connection; connection = next) {
+    for (heddle_connection *connection = sockets->unsent, *next; connection && sockets->put_off; connection = next) {
         next = connection->next_unsent;
-        if (connection->put_off)
-            heddle_connection_flush(connection); /* one that breaks is found so by whoever uses it next */
+        int result = connection->put_off ? heddle_connection_flush(connection) : 0;
+        if (result != 0 && result != -EAGAIN)
+            heddle_sockets_event(sockets, connection, HEDDLE_BROKEN); /* who reads it may wait for ever */
     }
 }

@@ -70,7 +70,7 @@ static size_t connection_size(const heddle_sockets *sockets)
 }
 
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                       uint8_t ready)
+                       bool shared)
 {
     heddle_connection *connection = calloc(1, connection_size(sockets));
     if (!connection)
@@ -79,7 +79,7 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     connection->deadline = -1;
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = fd;
-    connection->transport.ready = ready;
+    connection->shared = shared;
     connection->sockets = sockets;
     connection->remote = *remote;
     connection->local = *local;
@@ -103,11 +103,13 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
 static int forget(heddle_connection *connection, bool closing)
 {
     heddle_sockets *sockets = connection->sockets;
+    if (connection->put_off && closing && !sockets->abandoned)
+        heddle_connection_flush(connection); /* it was to leave in the next turn, which this connection does not see */
     uint8_t owner = atomic_exchange(&connection->transport.owner, HEDDLE_OWNER_CLOSED);
     heddle_ready_list_remove(&sockets->ready, connection);
     heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
     if (!sockets->abandoned)
-        sockets->set.operations->remove(&sockets->set, connection, closing);
+        sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_part(connection);
     sockets->protocol->operations->release(connection);
     heddle_connection_drop_input(connection);
@@ -164,14 +166,12 @@ void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *conn
 void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
     heddle_transport_note(&connection->transport, ready);
-    if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE) {
+    if (connection->queued || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE) {
         if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
             heddle_connection_flush(connection);
         heddle_connection_wake(connection, ready);
         return;
     }
-    if (connection->queued)
-        return;
     if (ready & HEDDLE_BROKEN)
         heddle_sockets_close_idle(connection);
     else

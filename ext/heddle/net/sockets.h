@@ -45,6 +45,7 @@ struct heddle_sockets {
     heddle_ready_list ready;
     bool urgent;               /* the first of them is for the runner that has just put it there */
     heddle_connection *unsent; /* those with output that the kernel has not taken yet */
+    size_t put_off;            /* of them: those whose output goes out in the next turn */
 
     heddle_listener *listeners;
     uint8_t paused; /* HEDDLE_PAUSED_… */
@@ -68,9 +69,10 @@ enum {
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled);
 /* Raises when it is closed, or used on another thread or in a child process. */
 void heddle_sockets_check(heddle_sockets *sockets);
-/* An accepted socket, which is ours from now on. 0 or -errno (then it is still the caller's). */
+/* An accepted socket, which is ours from now on; `shared`: others may have copies of its descriptor. 0 or -errno (then
+ * it is still the caller's). */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                       uint8_t ready);
+                       bool shared);
 /* What is at this place, NULL when that one is gone. */
 heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
@@ -88,6 +90,11 @@ void heddle_sockets_come_back(heddle_sockets *sockets);
 void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next);
 /* Good to a few milliseconds, ns. */
 int64_t heddle_coarse_now(void);
+/* So long after a time; without overflow, as nothing says how long a configured duration may be. */
+static inline int64_t heddle_later(int64_t time, int64_t duration)
+{
+    return duration > INT64_MAX - time ? INT64_MAX : time + duration;
+}
 
 /* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
 

@@ -148,13 +148,14 @@ static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *)
  */
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
+    io = rb_io_get_io(io);
     heddle_sockets *sockets = open_sockets(self);
-    int fd = fcntl(rb_io_descriptor(rb_io_get_io(io)), F_DUPFD_CLOEXEC, 0);
+    int fd = fcntl(rb_io_descriptor(io), F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         rb_sys_fail("adopting a socket");
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     heddle_address remote = address_by(getpeername, fd), local = address_by(getsockname, fd);
-    int result = heddle_sockets_add(sockets, fd, &remote, &local, 0);
+    int result = heddle_sockets_add(sockets, fd, &remote, &local, true);
     if (result < 0) {
         close(fd);
         rb_syserr_fail(-result, "adopting a socket");

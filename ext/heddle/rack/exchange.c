@@ -120,11 +120,13 @@ static VALUE respond(VALUE self, VALUE object, VALUE answer)
     const heddle_request_head *request = &heddle_exchange_of(handle)->head;
     if (size < 0 || request->method_id == HEDDLE_CONNECT)
         return Qfalse;
+    int status = heddle_answer_status(RARRAY_AREF(answer, 0)); /* may run the application's code */
     heddle_connection *connection = heddle_exchange_writable(handle);
+    request = &heddle_exchange_of(handle)->head;
     heddle_answer head = {
         .request = request->method_id,
         .minor = request->minor,
-        .status = heddle_answer_status(RARRAY_AREF(answer, 0)),
+        .status = status,
         .keep_alive = request->keep_alive && !engine->draining &&
                       heddle_h1_discardable(engine, heddle_h1_of(connection)),
         .length = request->method_id == HEDDLE_HEAD ? -1 : size,
