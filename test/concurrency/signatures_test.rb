@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
+require "heddle/net/resolver"
+require "heddle/server"
 require "rbs"
 
 # The signatures in sig/ are valid, and speak of what there is.
@@ -8,7 +10,8 @@ class SignaturesTest < Minitest::Test
   # Methods that Ruby or a layer above asks for, and what is marked @api private: not part of the signatures.
   SPOKEN_OF = [
     Heddle::Barrier, Heddle::Channel, Heddle::Condition, Heddle::Pool, Heddle::Promise, Heddle::Semaphore,
-    Heddle::Scope, Heddle::Task, Heddle::TaskTree, Heddle::Scheduler, Heddle::Selector
+    Heddle::Scope, Heddle::Task, Heddle::TaskTree, Heddle::Scheduler, Heddle::Selector, Heddle::Net::Resolver,
+    Heddle::Server, Heddle::Server::Configuration, Heddle::Server::Log, Heddle::HTTP::Configuration
   ].freeze
 
   def test_signatures_are_valid
@@ -42,7 +45,7 @@ class SignaturesTest < Minitest::Test
   def environment
     @environment ||= begin
       loader = RBS::EnvironmentLoader.new
-      loader.add(library: "timeout")
+      %w[socket timeout].each { |library| loader.add(library:) }
       loader.add(path: Pathname(File.join(ROOT, "sig")))
       RBS::Environment.from_loader(loader).resolve_type_names
     end

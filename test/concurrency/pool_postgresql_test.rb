@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "support/loop_helpers"
+require_relative "support/private_server"
+require "etc"
+require "open3"
+
+# A pool of connections to a real PostgreSQL, by the gem pg as it is.
+class PoolPostgresqlTest < Minitest::Test
+  include Heddle::LoopHelpers
+
+  def setup
+    postgres, initdb = programs
+    skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
+    require "pg"
+    @server = PrivateServer.new(".s.PGSQL.5432") do |folder|
+      make(initdb, folder)
+      [*unprivileged, postgres, "-D", File.join(folder, "data"), "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+    end
+  end
+
+  def teardown = @server&.stop
+
+  def connect = PG.connect(host: @server.folder, dbname: "postgres", user: "heddle")
+
+  def pool(**options)
+    Heddle::Pool.new(check: ->(pg) { pg.exec("SELECT 1") }, **options) { connect }
+  end
+
+  def test_tasks_share_a_few_connections_and_none_mixes_rows_up
+    in_loop do
+      database = pool(limit: 5)
+      values = Heddle.map(1..300) do |number|
+        database.with { |pg| pg.exec_params("SELECT $1::int * 2 AS double", [number]).getvalue(0, 0).to_i }
+      end
+
+      assert_equal((1..300).map { |number| number * 2 }, values)
+      assert_operator database.size, :<=, 5
+      database.close
+    end
+  end
+
+  def test_queries_that_wait_wait_at_the_same_time
+    in_loop do
+      database = pool(limit: 8)
+      took = seconds { Heddle.map(1..8) { database.with { |pg| pg.exec("SELECT pg_sleep(0.4)") } } }
+
+      assert_operator took, :<, 2.4, "one after the other they would take 3.2 seconds"
+      database.close
+    end
+  end
+
+  def test_a_transaction_belongs_to_its_task
+    in_loop do
+      database = pool(limit: 4)
+      database.with { |pg| pg.exec("CREATE TABLE notes (number int)") }
+      Heddle.map(1..20) do |number|
+        database.with do |pg|
+          pg.transaction do
+            pg.exec_params("INSERT INTO notes VALUES ($1)", [number])
+            raise ZeroDivisionError if number.odd?
+          end
+        end
+      rescue ZeroDivisionError
+        nil
+      end
+      kept = database.with { |pg| pg.exec("SELECT number FROM notes ORDER BY 1").column_values(0).map(&:to_i) }
+
+      assert_equal (1..20).select(&:even?), kept
+      database.close
+    end
+  end
+
+  def test_connections_that_the_server_closed_are_replaced
+    in_loop do
+      database = pool(limit: 2, check_after: 0)
+      first = database.with { |pg| pg.backend_pid }
+      admin = connect
+      admin.exec_params("SELECT pg_terminate_backend($1, 5000)", [first])
+      admin.close
+
+      refute_equal first, database.with { |pg| pg.exec("SELECT pg_backend_pid()").getvalue(0, 0).to_i }
+      database.close
+    end
+  end
+
+  def test_a_task_that_is_cancelled_in_a_query_leaves_nothing_behind
+    in_loop do
+      database = pool(limit: 1)
+      task = Heddle.async { database.with { |pg| pg.exec("SELECT pg_sleep(10)") } }
+      turns until database.busy == 1
+      took = seconds do
+        task.cancel
+        assert_equal "3", database.with { |pg| pg.exec("SELECT 3").getvalue(0, 0) }
+      end
+
+      assert_operator took, :<, 8, "nobody waits for the query's end"
+      assert_equal [1, 0], [database.size, database.busy]
+      database.close
+    end
+  end
+
+  private
+
+  # Debian keeps them out of PATH, by version.
+  def programs
+    folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + Dir["/usr/lib/postgresql/*/bin"].sort.reverse
+    folder = folders.find { |one| %w[postgres initdb].all? { |name| File.executable?(File.join(one, name)) } }
+    folder ? %w[postgres initdb].map { |name| File.join(folder, name) } : need_program("postgres")
+  end
+
+  # PostgreSQL refuses to run as root.
+  def unprivileged
+    return [] unless Process.uid.zero?
+
+    [need_program("setpriv"), "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+  end
+
+  def make(initdb, folder)
+    File.chown(Etc.getpwnam("postgres").uid, nil, folder) if Process.uid.zero?
+    output, status = Open3.capture2e(*unprivileged, initdb, "-D", File.join(folder, "data"), "-U", "heddle",
+                                     "-A", "trust", "--no-sync", chdir: folder)
+    raise output unless status.success?
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "socket"
+require "tmpdir"
+
+# A database server for one test: in a temporary folder, on a unix socket, ended by its process id.
+class PrivateServer
+  # Seconds that a start or a stop may take on a machine that is busy with other tests.
+  PATIENCE = 60
+
+  # @return [String] the folder; the server's socket is in it
+  attr_reader :folder
+
+  # @param socket [String] the name of its socket in the folder
+  # @yieldparam folder [String] to make it ready before the start
+  # @yieldreturn [Array<String>] the command
+  def initialize(socket)
+    @folder = Dir.mktmpdir("heddle-db")
+    @log = File.join(@folder, "log")
+    command = yield(@folder)
+    @pid = Process.spawn(*command, chdir: @folder, in: File::NULL, out: @log, err: %i[child out])
+    wait_for(File.join(@folder, socket))
+  rescue StandardError
+    stop
+    raise
+  end
+
+  def stop
+    return unless @folder
+
+    if @pid
+      Process.kill(:INT, @pid)
+      Process.wait(@pid)
+    end
+    FileUtils.rm_rf(@folder)
+    @pid = @folder = nil
+  rescue Errno::ESRCH, Errno::ECHILD
+    FileUtils.rm_rf(@folder)
+  end
+
+  private
+
+  def wait_for(path)
+    deadline = now + PATIENCE
+    until answers?(path)
+      raise "it ended:\n#{File.read(@log)}" if Process.wait(@pid, Process::WNOHANG)
+      raise "it does not start:\n#{File.read(@log)}" if now > deadline
+
+      sleep 0.02
+    end
+  end
+
+  def answers?(path)
+    UNIXSocket.new(path).close
+    true
+  rescue SystemCallError
+    false
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
