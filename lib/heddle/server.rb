@@ -27,6 +27,8 @@ module Heddle
 
     # @return [Configuration]
     attr_reader :configuration
+    # @return [HTTP::H1::Engine, nil] what counts requests and how long they took, while the server runs
+    attr_reader :engine
 
     # @param configuration [Configuration]
     # @param log [Log]
@@ -35,7 +37,7 @@ module Heddle
       @log = log
       @listeners = []
       @stopping = false
-      @main = @scheduler = @sockets = nil
+      @main = @scheduler = @sockets = @engine = nil
     end
 
     # Opens the sockets, so that a port that is taken is known before the application is loaded.
@@ -76,6 +78,10 @@ module Heddle
       @scheduler.unpark(main) if main
     end
 
+    # Has it been told to stop? An answer that goes on for as long as its client listens ends when it sees this.
+    # @return [Boolean]
+    def stopping? = @stopping != false
+
     # @return [Hash{Symbol => Integer}, nil] what there is now: `connections`, of them `idle` and `running`, those
     #   `accepted` so far, and `fibers` of the loop; nil while the server does not run
     def statistics
@@ -90,6 +96,7 @@ module Heddle
       @scheduler = scheduler = Fiber.scheduler
       @main = Fiber.current
       service = Service.new(app, @configuration, @log)
+      @engine = service.engine
       sockets = @sockets = open_sockets(scheduler, service)
       @log.start
       watch = Signals.new(self, @log).watch if signals
@@ -97,7 +104,7 @@ module Heddle
       scheduler.park until @stopping
       drain(scheduler, sockets, service)
     ensure
-      @main = @sockets = nil
+      @main = @sockets = @engine = nil
       watch&.cancel
       sockets&.close
       @log.stop

@@ -5,6 +5,7 @@
 
 #include "http/answer_head.h"
 #include "http/exchange.h"
+#include "http/latency.h"
 #include "net/protocol.h"
 
 struct heddle_engine {
@@ -25,6 +26,7 @@ struct heddle_engine {
     char date[40]; /* the field line of this second */
     int64_t date_second;
     uint64_t requests, refused;
+    heddle_latency latency; /* from complete head to answer */
 };
 
 /* The `date` line of now: 37 bytes. */

@@ -5,6 +5,8 @@
 
 #include "net/sockets.h"
 
+#include <math.h>
+#include <ruby/ractor.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -160,6 +162,36 @@ static VALUE engine_refused(VALUE self)
     return ULL2NUM(engine_of(self)->refused);
 }
 
+/*
+ * call-seq: latencies -> Array of Integers
+ *
+ * How many requests took how long from their complete head to their answer, by the buckets of LATENCY_BOUNDS. What was
+ * taken over or broken off is not among them.
+ */
+static VALUE engine_latencies(VALUE self)
+{
+    const heddle_latency *latency = &engine_of(self)->latency;
+    VALUE counts = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
+    for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS; bucket++)
+        rb_ary_push(counts, ULL2NUM(latency->counts[bucket]));
+    return counts;
+}
+
+/* The same, summed up: seconds. */
+static VALUE engine_latency_sum(VALUE self)
+{
+    return DBL2NUM((double)engine_of(self)->latency.sum / 1e9);
+}
+
+static VALUE latency_bounds(void)
+{
+    VALUE bounds = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
+    for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS - 1; bucket++)
+        rb_ary_push(bounds, DBL2NUM((double)heddle_latency_end(bucket) / 1e9));
+    rb_ary_push(bounds, DBL2NUM(HUGE_VAL));
+    return rb_ractor_make_shareable(bounds);
+}
+
 void Init_heddle_engine(VALUE h1)
 {
     VALUE engine_class = rb_define_class_under(h1, "Engine", rb_cObject);
@@ -169,4 +201,8 @@ void Init_heddle_engine(VALUE h1)
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);
     rb_define_method(engine_class, "refused", engine_refused, 0);
+    rb_define_method(engine_class, "latencies", engine_latencies, 0);
+    rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
+    /* Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is infinite. */
+    rb_define_const(engine_class, "LATENCY_BOUNDS", latency_bounds());
 }

@@ -307,10 +307,17 @@ bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1)
     return h1->received || (!h1->expects && h1->left <= (int64_t)engine->body_buffer && engine->body_buffer > 0);
 }
 
+/* A connection that is served has its handle, and the handle its exchange until nobody serves it any more. */
+static int64_t arrived(const heddle_connection *connection)
+{
+    return ((const heddle_exchange_handle *)connection->handle)->exchange->arrived;
+}
+
 void heddle_h1_answered(heddle_connection *connection, bool reusable)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_latency_add(&engine->latency, heddle_now() - arrived(connection));
     h1->answered = true;
     h1->reusable = reusable && !engine->draining && !connection->error && heddle_h1_discardable(engine, h1);
     heddle_sockets_rest(connection);

@@ -1,0 +1,47 @@
+#ifndef HEDDLE_HTTP_LATENCY_H
+#define HEDDLE_HTTP_LATENCY_H
+
+/*
+ * How long answers took, counted by buckets: four to each power of two, so that a bucket's bounds are never more than
+ * a quarter apart. An observation costs a few instructions and no memory.
+ */
+
+#include <stdint.h>
+
+enum {
+    HEDDLE_LATENCY_FIRST = 10, /* the first bucket ends at 2^10 ns, about a microsecond */
+    HEDDLE_LATENCY_OCTAVES = 27, /* the last but one ends at 2^37 ns, about 137 s; the last has no end */
+    HEDDLE_LATENCY_BUCKETS = HEDDLE_LATENCY_OCTAVES * 4 + 2,
+};
+
+typedef struct {
+    uint64_t counts[HEDDLE_LATENCY_BUCKETS];
+    uint64_t sum; /* ns */
+} heddle_latency;
+
+/* Where this many nanoseconds are counted. */
+static inline unsigned heddle_latency_bucket(uint64_t ns)
+{
+    if (ns < UINT64_C(1) << HEDDLE_LATENCY_FIRST)
+        return 0;
+    unsigned power = 63 - (unsigned)__builtin_clzll(ns);
+    unsigned bucket = (power - HEDDLE_LATENCY_FIRST) * 4 + (unsigned)(ns >> (power - 2) & 3) + 1;
+    return bucket < HEDDLE_LATENCY_BUCKETS ? bucket : HEDDLE_LATENCY_BUCKETS - 1;
+}
+
+/* Where a bucket ends: what it counts took less. The last one has no end. */
+static inline uint64_t heddle_latency_end(unsigned bucket)
+{
+    if (bucket >= HEDDLE_LATENCY_BUCKETS - 1)
+        return UINT64_MAX;
+    return (UINT64_C(4) + bucket % 4) << (HEDDLE_LATENCY_FIRST - 2 + bucket / 4);
+}
+
+static inline void heddle_latency_add(heddle_latency *latency, int64_t ns)
+{
+    uint64_t taken = ns > 0 ? (uint64_t)ns : 0;
+    latency->counts[heddle_latency_bucket(taken)]++;
+    latency->sum += taken;
+}
+
+#endif
