@@ -15,8 +15,10 @@ class PoolPostgresqlTest < Minitest::Test
     require "pg"
     @server = PrivateServer.new(".s.PGSQL.5432") do |folder|
       make(initdb, folder)
-      [*unprivileged, postgres, "-D", File.join(folder, "data"), "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+      [*unprivileged, postgres, "-D", File.join(folder, "data"), "-k", folder, "-c", "listen_addresses=",
+       "-c", "fsync=off"]
     end
+    wait_until_it_accepts
   end
 
   def teardown = @server&.stop
@@ -74,7 +76,7 @@ class PoolPostgresqlTest < Minitest::Test
   def test_connections_that_the_server_closed_are_replaced
     in_loop do
       database = pool(limit: 2, check_after: 0)
-      first = database.with { |pg| pg.backend_pid }
+      first = database.with(&:backend_pid)
       admin = connect
       admin.exec_params("SELECT pg_terminate_backend($1, 5000)", [first])
       admin.close
@@ -102,9 +104,22 @@ class PoolPostgresqlTest < Minitest::Test
 
   private
 
+  # Its socket is there before it is.
+  def wait_until_it_accepts
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PrivateServer::PATIENCE
+    begin
+      connect.close
+    rescue PG::ConnectionBad
+      raise if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+      sleep 0.02
+      retry
+    end
+  end
+
   # Debian keeps them out of PATH, by version.
   def programs
-    folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + Dir["/usr/lib/postgresql/*/bin"].sort.reverse
+    folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + Dir["/usr/lib/postgresql/*/bin"].reverse
     folder = folders.find { |one| %w[postgres initdb].all? { |name| File.executable?(File.join(one, name)) } }
     folder ? %w[postgres initdb].map { |name| File.join(folder, name) } : need_program("postgres")
   end
