@@ -5,14 +5,18 @@ module RuleTable
   # What a row expects that is to be refused.
   Refused = Data.define(:status, :reason)
 
-  # @param rows [Hash{String => Array}] by section, "9112 2.2" say: [words, bytes, what is expected]
-  def rules(rows)
-    rows.each do |section, list|
+  # @return [Array<Array>] the rows without their words: bytes, what is expected …
+  def rows = @rows ||= []
+
+  # @param sections [Hash{String => Array}] by section, "9112 2.2" say: [words, bytes, what is expected]
+  def rules(sections)
+    sections.each do |section, list|
       list.each do |words, *rest|
         name = "test_#{section} #{words}".tr(" ", "_")
         raise "there are two rules called #{name}" if method_defined?(name)
 
         define_method(name) { check_rule(*rest) }
+        rows << rest
       end
     end
   end
