@@ -139,7 +139,9 @@ static void add_target(const env *env)
         VALUE method = heddle_env_value.methods[head->method_id];
         rb_hash_aset(env->hash, heddle_env_key.request_method, method ? method : string_of(env, head->method));
     }
-    rb_hash_aset(env->hash, heddle_env_key.path_info, string_of(env, head->path));
+    /* `OPTIONS http://host` asks for what `OPTIONS *` does (RFC 9112, 3.2.4). */
+    VALUE path = head->path.size ? string_of(env, head->path) : heddle_env_string("*", 1);
+    rb_hash_aset(env->hash, heddle_env_key.path_info, path);
     if (head->query.size)
         rb_hash_aset(env->hash, heddle_env_key.query_string, string_of(env, head->query));
     if (head->target.size != 1 || env->bytes[head->target.start] != '/')
