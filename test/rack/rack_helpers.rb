@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-require "heddle/http"
 require "heddle/rack"
 require "rack/lint"
 require "stringio"
-require_relative "../http/memory_connection"
+require_relative "../http/support/http_case"
 
-# Runs applications, with Rack::Lint around them, on connections in memory.
+# Runs applications, with Rack::Lint around them, over a pair of sockets.
 module RackHelpers
-  GET = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
+  include Heddle::TestHelpers::HTTPCase
 
-  # Keeps what the exchange reports.
+  GET = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
+  HEAD = "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+  # Keeps what the handler reports.
   class MemoryLog
     attr_reader :failures, :complaints, :gone
 
@@ -25,34 +27,31 @@ module RackHelpers
     def client_gone(_exchange, error) = @gone << error
   end
 
-  attr_reader :log, :errors, :connection
+  attr_reader :log, :errors
 
   # @return [String] all that the client receives
-  def serve(app, *pieces, open: true, lint: true, **limits)
+  def serve(app, *pieces, open: true, lint: true, **)
     pieces << GET if pieces.empty?
-    @connection = MemoryConnection.new(*pieces, open:)
-    serve_connection(app, lint:, **limits)
-    @connection.output
+    super(*pieces, open:, **, &handler(app, lint:))
   end
 
-  def serve_connection(app, lint: true, **limits)
+  # The same for a test that is the client itself.
+  def converse_with(app, lint: true, **, &) = converse(handler(app, lint:), **, &)
+
+  # @return [#call] what answers exchanges
+  def handler(app, lint: true)
     app = Rack::Lint.new(app) if lint
     @log = MemoryLog.new
     @errors = StringIO.new
-    engine = Heddle::HTTP::H1::Engine.new(Heddle::HTTP::Configuration.new(**limits))
-    builder = Heddle::Rack::EnvBuilder.new(errors: @errors)
-    server = Heddle::HTTP::H1::ServerConnection.new(@connection, engine)
-    server.serve { |head, body| Heddle::Rack::Exchange.new(server, head, body, @log).run(app, builder) }
+    made = nil
+    lambda do |exchange|
+      made ||= Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new(errors: @errors), @log)
+      made.call(exchange)
+    end
   end
 
-  # The env that an application gets.
-  def env_of(*pieces, **)
-    seen = nil
-    serve(->(env) { (seen = env) && [204, {}, []] }, *pieces, **)
-
-    assert_empty log.failures.map(&:message)
-    seen
-  end
+  # Lets the client read until it has got this.
+  def await_output(text) = conversation.await { conversation.output.include?(text) }
 
   def answer(status = 200, headers = {}, body = [])
     ->(_env) { [status, headers.dup, body] }

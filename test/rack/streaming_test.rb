@@ -12,7 +12,8 @@ class StreamingTest < Minitest::Test
     writes = []
     app = streaming do |stream|
       stream << "a" << "b"
-      writes << connection.output.dup
+      await_output("1\r\nb\r\n")
+      writes << conversation.output.dup
 
       assert_equal 3, stream.write("cd", "e")
       assert_equal 0, stream.write("")
@@ -23,13 +24,20 @@ class StreamingTest < Minitest::Test
 
     assert_equal ["chunked", ["abcde", ""]], [headers["transfer-encoding"], unchunk(content)]
     assert_operator writes.first, :end_with?, "1\r\nb\r\n"
-    assert_predicate connection, :idle?
+    assert_predicate self, :kept?
     assert_empty log.failures
   end
 
   def test_the_head_leaves_before_the_first_write
-    app = streaming { |stream| connection.output.include?("200 OK") ? stream.close : flunk }
+    seen = nil
+    app = streaming do |stream|
+      await_output("200 OK")
+      seen = conversation.output.dup
+      stream.close
+    end
     serve(app)
+
+    assert_operator seen, :end_with?, "\r\n\r\n"
 
     assert_empty log.failures
   end
@@ -41,12 +49,12 @@ class StreamingTest < Minitest::Test
   end
 
   def test_both_directions_at_once
-    request = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
     app = lambda do |env|
       [200, {}, lambda { |stream|
-        connection.push("2\r\nab\r\n")
+        conversation.client.write("2\r\nab\r\n")
         stream.write(stream.readpartial(10))
-        connection.push("2\r\ncd\r\n", "0\r\n\r\n")
+        await_output("2\r\nab\r\n")
+        conversation.client.write("2\r\ncd\r\n0\r\n\r\n")
         stream.write(stream.read)
 
         assert_nil stream.read(1)
@@ -54,7 +62,7 @@ class StreamingTest < Minitest::Test
         stream.close
       }]
     end
-    output = serve(app, request, :timeout, lint: false)
+    output = serve(app, CHUNKED, lint: false, body_pause: 0.001)
 
     assert_equal "abcd", unchunk(parts(output)[2])[0]
     assert_empty log.failures
@@ -63,7 +71,7 @@ class StreamingTest < Minitest::Test
   def test_a_stream_with_a_length_and_one_to_http_one_zero
     assert_equal "abc", parts(serve(streaming(200, { "content-length" => "3" }) { |stream| stream.write("abc") }))[2]
     assert_equal "abc", parts(serve(streaming { |stream| stream.write("abc") }, "GET / HTTP/1.0\r\n\r\n"))[2]
-    assert_predicate connection, :closed?
+    refute_predicate self, :kept?
   end
 
   def test_closing_one_direction_and_then_the_other
@@ -82,27 +90,27 @@ class StreamingTest < Minitest::Test
 
     assert_equal [false, false, true], states
     assert_empty log.failures
-    assert_predicate connection, :idle?
+    assert_predicate self, :kept?
   end
 
   def test_a_streaming_body_that_raises_closes_without_the_last_chunk
     output = serve(streaming { |stream| stream.write("a") && raise("no") })
 
     assert_operator output, :end_with?, "1\r\na\r\n"
-    assert_predicate connection, :closed?
+    refute_predicate self, :kept?
     assert_equal ["no"], log.failures.map(&:message)
   end
 
   def test_writing_to_a_client_that_left_raises
     seen = nil
     app = streaming do |stream|
-      connection.fail_writes(Errno::ECONNRESET)
-      stream.write("a")
+      conversation.vanish
+      loop { stream.write("a") && Fiber.scheduler.yield }
     rescue Heddle::ClientGone => e
       seen = e
       raise
     end
-    serve(app)
+    converse_with(app) { |conversation| conversation.say(GET) && conversation.await { !conversation.open? } }
 
     assert_kind_of Heddle::ClientGone, seen
     assert_empty log.failures
@@ -125,7 +133,7 @@ class StreamingTest < Minitest::Test
     assert_operator head, :start_with?, "HTTP/1.1 101 Switching Protocols\r\n"
     assert_includes head, "upgrade: echo"
     assert_equal "ABCDE", content
-    assert_predicate connection, :closed?
+    assert_predicate conversation, :ended?
     assert_empty log.failures
   end
 
@@ -137,18 +145,23 @@ class StreamingTest < Minitest::Test
       socket.close
       [200, { "x" => "ignored" }, ["ignored"]]
     end
-    serve(app, "GET / HTTP/1.1\r\nHost: a\r\n\r\nahead")
-
-    assert_equal "raw ahead", connection.client.read
-    assert_equal ["", :detach], [connection.output, connection.calls.last]
+    assert_equal "raw ahead", serve(app, "GET / HTTP/1.1\r\nHost: a\r\n\r\nahead")
     assert_empty log.failures
   end
 
   def test_a_hijacked_connection_is_the_applications_even_when_it_raises
-    serve(->(env) { env["rack.hijack"].call && raise("no") })
+    socket = nil
+    app = ->(env) { (socket = env["rack.hijack"].call) && raise("no") }
+    output = converse_with(app, lint: false) do |conversation|
+      conversation.say(GET)
+      conversation.settle
+      socket.write("mine")
+      await_output("mine")
+      socket.close
+      conversation.output
+    end
 
-    assert_equal ["", ["no"]], [connection.output, log.failures.map(&:message)]
-    refute_predicate connection, :closed?
+    assert_equal ["mine", ["no"]], [output, log.failures.map(&:message)]
   end
 
   def test_no_full_hijack_after_the_answer_has_begun
@@ -159,19 +172,23 @@ class StreamingTest < Minitest::Test
   end
 
   def test_a_partial_hijack_gets_the_socket_after_the_head
-    callback = nil
-    app = ->(_env) { [200, { "content-type" => "text/x", "rack.hijack" => ->(socket) { callback = socket } }, []] }
-    _, headers, = parts(serve(app, lint: false))
+    socket = nil
+    app = ->(_env) { [200, { "content-type" => "text/x", "rack.hijack" => ->(given) { socket = given } }, []] }
+    output = converse_with(app, lint: false) do |conversation|
+      conversation.say(GET)
+      conversation.settle
+      socket.write("later")
+      socket.close
+      conversation.await_end
+      conversation.output
+    end
+    _, headers, content = parts(output)
 
     assert_equal ["close", nil, "text/x"], headers.values_at("connection", "transfer-encoding", "content-type")
-    callback.write("later")
-    callback.close
-
-    assert_equal "later", connection.client.read
+    assert_equal "later", content
     app = ->(_env) { [200, { "rack.hijack" => ->(stream) { stream.write("x") && stream.close } }, []] }
-    serve(app)
 
-    assert_equal "x", connection.client.read
+    assert_equal "x", parts(serve(app))[2]
     assert_empty log.failures
   end
 

@@ -357,6 +357,14 @@ heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle)
     return connection;
 }
 
+/* What can be sent now. */
+static void flush(heddle_connection *connection)
+{
+    int result = heddle_connection_flush(connection);
+    if (result != 0 && result != -EAGAIN)
+        raise_gone("the client left before it had the answer", -result);
+}
+
 /* Waits until the output is down to `low`. */
 static void drain(heddle_exchange_handle *handle, size_t low)
 {
@@ -365,11 +373,7 @@ static void drain(heddle_exchange_handle *handle, size_t low)
         size_t before = connection->output.size;
         if (before <= low)
             return;
-        int result = heddle_connection_flush(connection);
-        if (result == 0)
-            return;
-        if (result != -EAGAIN)
-            raise_gone("the client left before it had the answer", -result);
+        flush(connection);
         if (connection->output.size <= low)
             return;
         int64_t timeout = handle->engine->write_timeout;
@@ -391,9 +395,7 @@ void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *con
         return;
     }
     heddle_connection_has_output(connection);
-    int result = heddle_connection_flush(connection);
-    if (result != 0 && result != -EAGAIN)
-        raise_gone("the client left before it had the answer", -result);
+    flush(connection);
     if (connection->output.size > HEDDLE_OUTPUT_FULL)
         drain(handle, HEDDLE_OUTPUT_LOW);
 }
@@ -527,6 +529,9 @@ static VALUE exchange_finish(VALUE self, VALUE reusable)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_writable(handle);
+    /* Now, as long as there is somebody who can be told that it fails; answers to pipelined requests leave together. */
+    if (!heddle_connection_buffered(connection))
+        flush(connection);
     heddle_h1_answered(connection, RTEST(reusable));
     return Qnil;
 }

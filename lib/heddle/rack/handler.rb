@@ -20,13 +20,13 @@ module Heddle
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
-        env["rack.input"] = exchange.body? ? Input.new(exchange.body) : NoInput::INSTANCE
+        env["rack.input"] = input = exchange.body? ? Input.new(exchange.body) : NoInput::INSTANCE
         env["rack.early_hints"] = EarlyHints.new(exchange) if exchange.minor == 1
         finished = env["rack.response_finished"]
         failure = answer = nil
         begin
           answer = @app.call(env)
-          Rack.respond(exchange, answer) || respond(exchange, env, answer)
+          Rack.respond(exchange, answer) || respond(exchange, input, answer)
         rescue Exception => e
           failure = e
         end
@@ -47,7 +47,7 @@ module Heddle
         @log.complaint(exchange, complaint) if complaint
       end
 
-      def respond(exchange, env, answer)
+      def respond(exchange, input, answer)
         # What comes after a hijack is ignored.
         return if exchange.hijacked?
         raise ClientGone, "the connection was closed before the client had the answer" if exchange.closed?
@@ -61,7 +61,7 @@ module Heddle
           raise HTTP::H1::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
         end
 
-        Responder.new(exchange, env["rack.input"]).respond(status, headers, body)
+        Responder.new(exchange, input).respond(status, headers, body)
       end
 
       def fail_with(exchange, error)

@@ -5,7 +5,7 @@ module Heddle
     # Sends what an application returned, by the kind of its body (the Rack specification, "The Body").
     class Responder
       # @param exchange [HTTP::H1::Exchange]
-      # @param input [Input, NoInput] the request's body, as the application has it
+      # @param input [Input, NoInput] the request's body, our own: what stands in the env may be somebody else's
       def initialize(exchange, input)
         @exchange = exchange
         @response = exchange.response

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "rack_helpers"
 
-class ExchangeTest < Minitest::Test
+class HandlerTest < Minitest::Test
   include RackHelpers
 
   def test_an_application_that_raises_is_answered_with_an_error_and_logged
@@ -16,12 +16,12 @@ class ExchangeTest < Minitest::Test
       assert_match(/the application failed to answer/, content)
       refute_match(/deep|RuntimeError/, content)
       assert_equal [error], log.failures
-      assert_predicate connection, :closed?
+      refute_predicate self, :kept?
     end
   end
 
   def test_head_gets_an_error_without_content
-    output = serve(->(_env) { raise "no" }, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+    output = serve(->(_env) { raise "no" }, HEAD)
 
     assert_operator output, :end_with?, "\r\n\r\n"
   end
@@ -57,7 +57,7 @@ class ExchangeTest < Minitest::Test
 
       assert one.closed
     end
-    serve(answer(200, {}, one = body.new), "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", lint: false)
+    serve(answer(200, {}, one = body.new), HEAD, lint: false)
 
     assert one.closed
   end
@@ -75,7 +75,8 @@ class ExchangeTest < Minitest::Test
     app = lambda do |env|
       2.times do |number|
         env["rack.response_finished"] << lambda { |*args|
-          calls << [number, connection.output.dup, *args]
+          await_output("body")
+          calls << [number, *args]
         }
       end
       [200, { "x" => "y" }, ["body"]]
@@ -83,9 +84,8 @@ class ExchangeTest < Minitest::Test
     serve(app)
 
     assert_equal [1, 0], calls.map(&:first)
-    _, output, env, status, headers, error = calls.first
+    _, env, status, headers, error = calls.first
 
-    assert_operator output, :end_with?, "body"
     assert_equal ["GET", 200, "y", nil], [env["REQUEST_METHOD"], status, headers["x"], error]
   end
 
@@ -106,10 +106,10 @@ class ExchangeTest < Minitest::Test
     errors = []
     app = lambda do |env|
       env["rack.response_finished"] << ->(_, _, _, error) { errors << error }
-      connection.fail_writes(Errno::EPIPE)
+      conversation.vanish
       [200, {}, ["x"]]
     end
-    serve(app)
+    converse_with(app) { |conversation| conversation.say(GET) && conversation.await { !conversation.open? } }
 
     assert_equal [Heddle::ClientGone], errors.map(&:class)
     assert_equal [1, 0], [log.gone.size, log.failures.size]
@@ -117,8 +117,8 @@ class ExchangeTest < Minitest::Test
 
   def test_cancelling_passes_through_and_closes
     cancelled = Class.new(Exception)
-    assert_raises(cancelled) { serve(->(_env) { raise cancelled }, lint: false) }
-    assert_predicate connection, :closed?
+    assert_equal "", serve(->(_env) { raise cancelled }, lint: false)
+    assert_equal [[cancelled], false], [conversation.raised.map(&:class), kept?]
   end
 
   def test_early_hints
