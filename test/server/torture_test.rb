@@ -35,8 +35,9 @@ class TortureTest < Minitest::Test
 
     shim = Torture::Shim.new
     lib = File.expand_path("../../lib", __dir__)
+    said = "#{shim.path}.log"
     input, output, thread = Open3.popen2(shim.environment, RbConfig.ruby, "-I#{lib}",
-                                         File.join(__dir__, "torture/server.rb"))
+                                         File.join(__dir__, "torture/server.rb"), err: said)
     port = output.gets.to_s[/\d+$/] or raise "the server does not start"
     Minitest.after_run { stop }
     @server = { shim:, input:, output:, thread:, port: port.to_i }
@@ -115,9 +116,10 @@ class TortureTest < Minitest::Test
   end
 
   def crashed(what)
+    said = File.readlines("#{@server[:shim].path}.log").last(60).join
     status = self.class.stop
 
-    flunk "#{what}: the server ended with #{status}"
+    flunk "#{what}: the server ended with #{status}\n#{said}"
   end
 
   # @return [Hash{Symbol => Integer}] the calls of one conversation

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "etc"
+require "open3"
+require "rbconfig"
+require "socket"
+require "timeout"
+
+# A server that has no descriptor left for a new connection waits until it has one: without spinning, without losing the
+# connections that it has, and without help.
+class DescriptorLimitTest < Minitest::Test
+  PATIENCE = 30
+  DESCRIPTORS = 48
+  GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+  # It takes more connections than there are descriptors, if it may.
+  SERVER = <<~RUBY
+    Process.setrlimit(Process::RLIMIT_NOFILE, Integer(ARGV.first), Integer(ARGV.first))
+    require "heddle/server"
+    require "rack/lint"
+    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], access_log: false, max_connections: 10_000,
+                                                      idle_timeout: 300, selector: ENV["HEDDLE_SELECTOR"]&.to_sym)
+    server = Heddle::Server.new(configuration)
+    url = server.open.first
+    app = ->(_env) { [200, {}, ["hello"]] }
+    Thread.new { $stdin.read && server.stop }
+    server.run(Rack::Lint.new(app)) { puts(url) || $stdout.flush }
+  RUBY
+
+  def test_a_server_without_descriptors_backs_off_and_goes_on
+    served do |port, pid|
+      assert_answered_once(port) # which loads what the server has not loaded yet
+      exhaust(port, pid)
+    end
+  end
+
+  private
+
+  def exhaust(port, pid)
+    sockets = Array.new(DESCRIPTORS * 2) { TCPSocket.new("127.0.0.1", port) }
+    answered, waiting = request(sockets)
+
+    assert_operator answered.size, :>, 10
+    refute_empty waiting, "the limit was not reached"
+    assert_operator processor_seconds(pid) { answered.first.wait_readable(1) }, :<, 0.3, "it spins"
+    # Those that it has are served all the while.
+    assert_equal answered, request(answered).first
+
+    answered.each(&:close)
+    # The others have their turn, each in the place of one before.
+    waiting.each do |socket|
+      assert answered?(socket, PATIENCE)
+      socket.close
+    end
+    assert_answered_once(port)
+  ensure
+    sockets&.each(&:close)
+  end
+
+  def served
+    lib = File.expand_path("../../lib", __dir__)
+    command = [RbConfig.ruby, "-I#{lib}", "-e", SERVER, DESCRIPTORS.to_s]
+    Open3.popen2e({ "RUBYOPT" => nil }, *command) do |input, output, thread|
+      port = output.gets.to_s[/\d+$/] or flunk output.read
+      yield port.to_i, thread.pid
+      input.close
+
+      assert thread.join(PATIENCE), "the server does not end"
+      assert_predicate thread.value, :success?, output.read
+    ensure
+      Process.kill(:KILL, thread.pid) if thread.alive?
+    end
+  end
+
+  # @return [Array(Array<TCPSocket>, Array<TCPSocket>)] who was answered within a moment, and who was not
+  def request(sockets)
+    sockets.each { |socket| socket.write(GET) }
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.5
+    sockets.partition do |socket|
+      answered?(socket, [deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
+    end
+  end
+
+  def answered?(socket, patience)
+    return false unless socket.wait_readable(patience)
+
+    Timeout.timeout(PATIENCE) { socket.gets("\r\n\r\n").start_with?("HTTP/1.1 200 ") && socket.read(5) == "hello" }
+  end
+
+  def assert_answered_once(port)
+    socket = TCPSocket.new("127.0.0.1", port)
+
+    assert_equal [[socket], []], request([socket])
+  ensure
+    socket&.close
+  end
+
+  # @return [Float] seconds of both cores that the process used meanwhile
+  def processor_seconds(pid)
+    before = ticks(pid)
+    yield
+    (ticks(pid) - before) / Etc.sysconf(Etc::SC_CLK_TCK).to_f
+  end
+
+  def ticks(pid)
+    skip "needs /proc" unless File.readable?("/proc/#{pid}/stat")
+    File.read("/proc/#{pid}/stat").split(") ").last.split[11, 2].sum(&:to_i)
+  end
+end
