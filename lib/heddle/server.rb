@@ -10,6 +10,8 @@ module Heddle
   #     Heddle::Server.new.run(->(env) { [200, {}, ["hello"]] })
   class Server
     autoload :AccessLine, "heddle/server/access_line"
+    autoload :Admission, "heddle/server/admission"
+    autoload :AdmissionPolicy, "heddle/server/admission_policy"
     autoload :AppLoader, "heddle/server/app_loader"
     autoload :Bind, "heddle/server/bind"
     autoload :BootError, "heddle/server/boot_error"
@@ -18,6 +20,7 @@ module Heddle
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
     autoload :Log, "heddle/server/log"
+    autoload :Memory, "heddle/server/memory"
     autoload :Option, "heddle/server/option"
     autoload :Options, "heddle/server/options"
     autoload :Service, "heddle/server/service"
@@ -37,7 +40,7 @@ module Heddle
       @log = log
       @listeners = []
       @stopping = false
-      @main = @scheduler = @sockets = @engine = nil
+      @main = @scheduler = @sockets = @engine = @admission = nil
     end
 
     # Opens the sockets, so that a port that is taken is known before the application is loaded.
@@ -82,12 +85,13 @@ module Heddle
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # @return [Hash{Symbol => Integer}, nil] what there is now: `connections`, of them `idle` and `running`, those
-    #   `accepted` so far, and `fibers` of the loop; nil while the server does not run
+    # @return [Hash{Symbol => Numeric, Boolean, nil}, nil] what there is now: `connections`, of them `idle` and
+    #   `running`, those `accepted` so far, whether more are accepted (`accepting`), `fibers` of the loop, and what
+    #   {Admission#statistics} says; nil while the server does not run
     def statistics
       sockets = @sockets or return
       { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
-        fibers: @scheduler.fiber_count }
+        accepting: sockets.accepting?, fibers: @scheduler.fiber_count, **@admission.statistics }
     end
 
     private
@@ -97,8 +101,11 @@ module Heddle
       @main = Fiber.current
       service = Service.new(app, @configuration, @log)
       @engine = service.engine
-      sockets = @sockets = open_sockets(scheduler, service)
+      sockets = open_sockets(scheduler, service)
+      admission = @admission = Admission.new(sockets, @configuration, @log)
+      @sockets = sockets
       @log.start
+      admission.start
       watch = Signals.new(self, @log).watch if signals
       yield if block_given?
       scheduler.park until @stopping
@@ -106,6 +113,7 @@ module Heddle
     ensure
       @main = @sockets = @engine = nil
       watch&.cancel
+      admission&.stop
       sockets&.close
       @log.stop
     end
@@ -133,7 +141,9 @@ module Heddle
       return true if sockets.ended?
 
       running = sockets.serving
-      @log.notice("stopping with #{running.size} #{running.size == 1 ? "request" : "requests"} unanswered" \
+      unanswered = running.size + sockets.waiting
+      sockets.end_queue
+      @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \
                   "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
       running.each { |fiber| scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
       false

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* … or for so long: an application that computes must not do it for one connection alone. */
+static const int64_t STREAK_TIME = 1000000;
+
 enum {
     STREAK = 16,       /* pipelined requests that are answered in one go */
     FIRST_READ = 8192, /* more than that is a body, which is better read to where it belongs */
@@ -182,11 +185,15 @@ static progress take(heddle_connection *connection, char *bytes, size_t size, si
 
 void heddle_h1_serve(heddle_connection *connection, bool next)
 {
+    heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
+    int64_t timeout = sockets->admission.queue_timeout;
+    if (timeout >= 0) /* its body may have taken long */
+        timeout = heddle_later(h1->stage == HEDDLE_H1_BODY ? heddle_coarse_now() : h1->exchange->arrived, timeout);
+    heddle_connection_due(connection, timeout);
     h1->stage = HEDDLE_H1_READY;
     h1->answered = false;
-    heddle_connection_due(connection, -1);
-    heddle_sockets_call_runner(connection->sockets, connection, next);
+    heddle_sockets_call_runner(sockets, connection, next);
 }
 
 static void go_on(heddle_connection *connection, progress result)
@@ -357,7 +364,9 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     size_t buffered = heddle_connection_buffered(connection), used;
-    if (!buffered || h1->streak >= STREAK || connection->output.size >= HEDDLE_OUTPUT_AT_ONCE)
+    if (!buffered || h1->streak >= STREAK || connection->output.size >= HEDDLE_OUTPUT_AT_ONCE ||
+        heddle_admission_contended(connection->sockets) ||
+        heddle_coarse_now() - connection->sockets->turn_began >= STREAK_TIME)
         return false;
     h1->streak++;
     h1->stage = HEDDLE_H1_IDLE;

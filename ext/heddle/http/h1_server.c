@@ -232,6 +232,8 @@ static void expired(heddle_connection *connection)
             refuse_slow_body(connection);
         break;
     case HEDDLE_H1_READY:
+        if (connection->queued)
+            heddle_admission_too_late(connection);
         break;
     case HEDDLE_H1_DISCARD:
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
@@ -239,6 +241,25 @@ static void expired(heddle_connection *connection)
     default:
         heddle_h1_close(connection);
     }
+}
+
+static void overloaded(heddle_connection *connection, heddle_overload why)
+{
+    const heddle_admission *admission = &connection->sockets->admission;
+    heddle_refusal refusal;
+    switch (why) {
+    case HEDDLE_QUEUE_FULL:
+        heddle_refuse(&refusal, 503, "the server is busy, and %zu requests wait already", admission->queue_limit);
+        break;
+    case HEDDLE_QUEUED_TOO_LONG:
+        heddle_refuse(&refusal, 503, "the server is busy, and the request waited for %g s",
+                      (double)admission->queue_timeout / 1e9);
+        break;
+    case HEDDLE_QUEUE_ENDS:
+        heddle_refuse(&refusal, 503, "the server stops");
+        break;
+    }
+    heddle_h1_refuse(connection, &refusal, "retry-after: 1\r\n");
 }
 
 void heddle_h1_next_request(heddle_connection *connection)
@@ -335,6 +356,7 @@ const heddle_protocol_operations heddle_h1_operations = {
     .state_size = sizeof(heddle_h1),
     .event = event,
     .expired = expired,
+    .overloaded = overloaded,
     .rest = rest,
     .at_rest = at_rest,
     .release = release,

@@ -17,6 +17,7 @@ enum {
     HEDDLE_PAUSED_BY_USER = 1,
     HEDDLE_PAUSED_FULL = 2,     /* max_connections */
     HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
+    HEDDLE_PAUSED_BUSY = 8,     /* many wait to be served */
 };
 
 struct heddle_listener {

@@ -6,18 +6,21 @@
  * runner is worth its while, and what that gets to see. The sockets of a worker speak one protocol.
  */
 
+#include "net/admission.h"
 #include "net/connection.h"
 
 typedef struct {
     const char *name;
     size_t state_size; /* of what each connection carries for it, all zero at first */
 
-    /* All of these run in the loop, with the GVL, and never raise. The connection may be gone after the first three. */
+    /* All of these run in the loop, with the GVL, and never raise. The connection may be gone after the first four. */
 
     /* Nobody serves the connection, and it may have input, room for output, or have come to its end. */
     void (*event)(heddle_connection *connection);
     /* Nobody serves it, and its deadline has passed. */
     void (*expired)(heddle_connection *connection);
+    /* Nobody is going to serve what it has asked for. */
+    void (*overloaded)(heddle_connection *connection, heddle_overload why);
     /* Nobody served it before, or a runner has given it back. */
     void (*rest)(heddle_connection *connection);
     /* The sockets stop: may it be closed as it is? */

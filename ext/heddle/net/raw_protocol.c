@@ -53,6 +53,12 @@ static void expired(heddle_connection *connection)
         heddle_sockets_close_idle(connection);
 }
 
+/* There is nothing that it could be told. */
+static void overloaded(heddle_connection *connection, heddle_overload why)
+{
+    heddle_sockets_close_idle(connection);
+}
+
 /* Who has read as much as it asked for can't know whether that was all; a runner shall not come for nothing. */
 static bool has_input(heddle_connection *connection)
 {
@@ -100,6 +106,7 @@ static const heddle_protocol_operations operations = {
     .name = "raw",
     .event = event,
     .expired = expired,
+    .overloaded = overloaded,
     .rest = rest,
     .at_rest = at_rest,
     .release = release,

@@ -146,7 +146,7 @@ static VALUE spawn(VALUE data)
 void heddle_runners_call(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
-    if (runners->coming || sockets->closed)
+    if (runners->coming || sockets->closed || !heddle_admission_open(sockets))
         return;
     runners->coming = true;
     heddle_runner *runner = take_rested(runners);
@@ -259,6 +259,7 @@ static void begin_to_serve(heddle_runner *runner)
     if (runner->next)
         runner->next->previous = runner;
     runners->serving = runner;
+    runners->serving_count++;
 }
 
 static void end_to_serve(heddle_runner *runner)
@@ -273,9 +274,14 @@ static void end_to_serve(heddle_runner *runner)
     if (runner->next)
         runner->next->previous = runner->previous;
     runner->next = runner->previous = NULL;
+    runners->serving_count--;
     heddle_runners_look_for_end(runner->sockets);
 }
 
+/*
+ * If the block waits, somebody else has to take over what is ready: called beforehand, and for nothing when it doesn't
+ * wait.
+ */
 static int serve(heddle_runner *runner, heddle_connection *connection)
 {
     heddle_sockets *sockets = runner->sockets;
@@ -284,6 +290,8 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     runner->uses++;
     sockets->running++;
     begin_to_serve(runner);
+    if (sockets->ready.count)
+        heddle_runners_call(sockets);
     rb_protect(call_block, (VALUE)&one, &state);
     if (state)
         state = settle(runner, state);
@@ -297,35 +305,44 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     return state;
 }
 
-/* The next one that nobody else has taken. */
+/* The next one that nobody else has taken, if it may be served now. */
 static heddle_connection *claim(heddle_sockets *sockets)
 {
-    for (;;) {
+    while (heddle_admission_open(sockets)) {
         heddle_connection *connection = heddle_ready_list_take(&sockets->ready);
         if (!connection)
             return NULL;
+        if (sockets->paused & HEDDLE_PAUSED_BUSY)
+            heddle_admission_ease(sockets);
         if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
             return connection;
     }
+    return NULL;
 }
 
 /*
- * Serves what is ready now; what becomes ready meanwhile comes after everybody else's turn. If the block waits,
- * somebody else has to take over the rest: called beforehand, and for nothing when it doesn't wait.
+ * Serves what is ready now; what becomes ready meanwhile comes after everybody else's turn, and so does the rest when
+ * it takes long: there are timers, other fibers, and clients that have not been listened to.
  */
 static int serve_share(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
     size_t share = sockets->ready.count;
+    int64_t began = 0;
     while ((share > 0 || sockets->urgent) && !runner->ending) {
-        if (!sockets->urgent)
+        int64_t now = heddle_coarse_now();
+        if (began == 0)
+            began = now;
+        if (now - began >= HEDDLE_RUNNER_SHARE)
+            break;
+        if (!sockets->urgent) {
+            sockets->turn_began = now;
             share--;
+        }
         sockets->urgent = false;
         heddle_connection *connection = claim(sockets);
         if (!connection)
             break;
-        if (sockets->ready.count)
-            heddle_runners_call(sockets);
         int state = serve(runner, connection);
         if (state || sockets->closed)
             return state;

@@ -13,6 +13,9 @@ enum {
     HEDDLE_RUNNERS_AT_REST = 4,  /* that many are kept for ever, the others while they are used */
 };
 
+/* How long a runner serves one after the other before it lets everything else have a turn. */
+#define HEDDLE_RUNNER_SHARE INT64_C(20000000)
+
 /* How often runners that nobody has needed since are let go. */
 #define HEDDLE_RUNNERS_TRIM INT64_C(250000000)
 
@@ -25,6 +28,7 @@ typedef struct {
     heddle_runner *resting; /* the last one to rest first: its stack is still in the caches */
     size_t resting_count, least_resting;
     heddle_runner *serving;
+    size_t serving_count;
     VALUE awaiting; /* the fiber that is woken when nothing is left to be served, or 0 */
     bool coming;            /* one is about to look at the ready list */
     unsigned uses;          /* how many connections a fiber serves, HEDDLE_RUNNER_USES or 1 */
@@ -32,7 +36,10 @@ typedef struct {
 } heddle_runners;
 
 void heddle_runners_start(heddle_sockets *sockets, bool pooled);
-/* Something is on the ready list: sees to it that somebody comes. Never raises. */
+/*
+ * Something is on the ready list: sees to it that somebody comes, now or, when as many are served as may be, as soon as
+ * one of them is done: whoever has served one looks at the list again. Never raises.
+ */
 void heddle_runners_call(heddle_sockets *sockets);
 /* The fibers of those that serve, an Array. */
 VALUE heddle_runners_serving(heddle_sockets *sockets);

@@ -129,6 +129,8 @@ static void made_room(heddle_sockets *sockets)
     heddle_runners_look_for_end(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
+    if (sockets->paused & HEDDLE_PAUSED_BUSY)
+        heddle_admission_ease(sockets);
 }
 
 void heddle_sockets_close_connection(heddle_connection *connection)
@@ -158,6 +160,8 @@ void heddle_sockets_close_idle(heddle_connection *connection)
 
 void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next)
 {
+    if (!next && !heddle_admission_open(sockets) && !heddle_admission_queue(sockets, connection))
+        return;
     heddle_ready_list_put(&sockets->ready, connection, next);
     sockets->urgent = next;
     heddle_runners_call(sockets);
@@ -259,6 +263,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->fork_guard.in_child = in_child;
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
     sockets->set.sockets = sockets;
+    sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_ready_list_start(&sockets->ready);
     heddle_deadlines_start(sockets);
     heddle_runners_start(sockets, pooled);

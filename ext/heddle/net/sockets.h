@@ -3,6 +3,7 @@
 
 /* The server's sockets of one worker: listeners, connections, and who serves them. One loop owns them. */
 
+#include "net/admission.h"
 #include "net/connection.h"
 #include "net/fork_guard.h"
 #include "net/listener.h"
@@ -43,6 +44,8 @@ struct heddle_sockets {
     heddle_place *places;
     uint32_t place_count, free_place;
     heddle_ready_list ready;
+    heddle_admission admission;
+    int64_t turn_began; /* when the one that is served now got its turn, coarsely: ns */
     bool urgent;               /* the first of them is for the runner that has just put it there */
     heddle_connection *unsent; /* those with output that the kernel has not taken yet */
     size_t put_off;            /* of them: those whose output goes out in the next turn */
@@ -86,7 +89,10 @@ static inline bool heddle_sockets_untold_ends(const heddle_sockets *sockets)
 /* The loop's next turn begins with `resume` of the set. */
 void heddle_sockets_come_back(heddle_sockets *sockets);
 
-/* One that nobody serves is worth a runner; `next`: before all others. Callable from a selector's callback. */
+/*
+ * One that nobody serves is worth a runner; `next`: before all others. Callable from a selector's callback. It may be
+ * gone afterwards.
+ */
 void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next);
 /* Good to a few milliseconds, ns. */
 int64_t heddle_coarse_now(void);
@@ -95,6 +101,31 @@ static inline int64_t heddle_later(int64_t time, int64_t duration)
 {
     return duration > INT64_MAX - time ? INT64_MAX : time + duration;
 }
+
+/* -- admission.c -------------------------------------------------------------------------------------------------- */
+
+/* May one more be served now? */
+static inline bool heddle_admission_open(const heddle_sockets *sockets)
+{
+    return sockets->admission.limit == 0 || sockets->runners.serving_count < sockets->admission.limit;
+}
+
+/* Is somebody kept waiting who comes before anybody's next request? */
+static inline bool heddle_admission_contended(const heddle_sockets *sockets)
+{
+    return sockets->ready.count && !heddle_admission_open(sockets);
+}
+
+/* It has to wait. false: there is no room for it, it was refused and may be gone. */
+bool heddle_admission_queue(heddle_sockets *sockets, heddle_connection *connection);
+/* Fewer wait. */
+void heddle_admission_ease(heddle_sockets *sockets);
+/* This one has waited for too long. It may be gone afterwards. */
+void heddle_admission_too_late(heddle_connection *connection);
+/* There are other limits. */
+void heddle_admission_changed(heddle_sockets *sockets);
+/* Refuses all that wait. */
+void heddle_admission_end_queue(heddle_sockets *sockets);
 
 /* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
 

@@ -262,6 +262,67 @@ static VALUE sockets_ended_p(VALUE self)
     return heddle_runners_at_end(sockets_of(self)) ? Qtrue : Qfalse;
 }
 
+/* -- admission ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * call-seq: limit -> Integer or nil
+ *
+ * How many times the block may run at once; nil: as often as there is something to be served.
+ */
+static VALUE sockets_limit(VALUE self)
+{
+    size_t limit = sockets_of(self)->admission.limit;
+    return limit ? SIZET2NUM(limit) : Qnil;
+}
+
+/*
+ * call-seq: limit = Integer or nil
+ *
+ * Those that are served go on when there are more of them than that; what is more than the limit waits.
+ */
+static VALUE sockets_set_limit(VALUE self, VALUE limit)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    size_t value = NIL_P(limit) ? 0 : NUM2SIZET(limit);
+    if (!NIL_P(limit) && value == 0)
+        rb_raise(rb_eArgError, "the limit must be 1 at least, or nil");
+    sockets->admission.limit = value;
+    heddle_admission_changed(sockets);
+    return limit;
+}
+
+/*
+ * call-seq: queue(limit, timeout) -> nil
+ *
+ * How many may wait, 1 at least, while as many are served as may be, and for how many seconds (nil: for ever) one waits
+ * to be served. Who comes when there is no room, or waits for too long, is refused; its protocol says how.
+ */
+static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    size_t queue_limit = NUM2SIZET(limit);
+    int64_t queue_timeout = heddle_duration(timeout);
+    if (queue_limit == 0)
+        rb_raise(rb_eArgError, "the limit of the queue must be 1 at least");
+    sockets->admission.queue_limit = queue_limit;
+    sockets->admission.queue_timeout = queue_timeout;
+    heddle_admission_changed(sockets);
+    return Qnil;
+}
+
+/*
+ * call-seq: end_queue -> nil
+ *
+ * Refuses all that wait to be served.
+ */
+static VALUE sockets_end_queue(VALUE self)
+{
+    heddle_sockets *sockets = sockets_in_use(self);
+    if (sockets)
+        heddle_admission_end_queue(sockets);
+    return Qnil;
+}
+
 #define COUNTER(name, expression)                                                                                     \
     static VALUE sockets_##name(VALUE self)                                                                           \
     {                                                                                                                 \
@@ -274,6 +335,18 @@ COUNTER(connections, sockets->connections)
 
 /* Those that the block is called with at this moment. */
 COUNTER(running, sockets->running)
+
+/* How many times the block runs at this moment; what goes on after an answer counts too. */
+COUNTER(busy, sockets->runners.serving_count)
+
+/* Those that wait to be served. */
+COUNTER(waiting, sockets->ready.count)
+
+/* What was refused because as many waited as may. */
+COUNTER(refused_full, sockets->admission.refused_full)
+
+/* What was refused because it had waited for too long. */
+COUNTER(refused_late, sockets->admission.refused_late)
 
 /* Those that wait for input, or to be served. */
 COUNTER(idle, sockets->connections - sockets->running)
@@ -290,7 +363,7 @@ COUNTER(accept_failures, sockets->accept_failures)
 /*
  * call-seq: accepting? -> true or false
  *
- * Is a listener there and not paused: by #pause_accept, by max_connections, for want of descriptors?
+ * Is a listener there and not paused: by #pause_accept, by max_connections, for want of descriptors, because many wait?
  */
 static VALUE sockets_accepting_p(VALUE self)
 {
@@ -315,6 +388,14 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "close", sockets_close, 0);
     rb_define_method(sockets_class, "closed?", sockets_closed_p, 0);
     rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);
+    rb_define_method(sockets_class, "limit", sockets_limit, 0);
+    rb_define_method(sockets_class, "limit=", sockets_set_limit, 1);
+    rb_define_method(sockets_class, "queue", sockets_queue, 2);
+    rb_define_method(sockets_class, "end_queue", sockets_end_queue, 0);
+    rb_define_method(sockets_class, "busy", sockets_busy, 0);
+    rb_define_method(sockets_class, "waiting", sockets_waiting, 0);
+    rb_define_method(sockets_class, "refused_full", sockets_refused_full, 0);
+    rb_define_method(sockets_class, "refused_late", sockets_refused_late, 0);
     rb_define_method(sockets_class, "connections", sockets_connections, 0);
     rb_define_method(sockets_class, "running", sockets_running, 0);
     rb_define_method(sockets_class, "idle", sockets_idle, 0);

@@ -18,12 +18,16 @@ module Heddle
       # @return [Task, nil] the task of Heddle.run's block, in a loop that Heddle.run has made
       attr_accessor :root
 
+      # @return [Integer] tasks that wait for something from a {Pool}
+      attr_accessor :pool_waiting
+
       def initialize(scheduler)
         @scheduler = scheduler
         @clock = Clock.new(scheduler)
         @guests = {}.compare_by_identity
         @hosted = {}.compare_by_identity
         @strays = nil
+        @pool_waiting = 0
         @root = @passed_on = nil
       end
 

@@ -151,12 +151,15 @@ module Heddle
       taker = Concurrency::Taker.new("Heddle::Pool#acquire")
       first ? @takers.unshift(taker) : @takers.push(taker)
       let_next_create
+      context = Concurrency::Context.of(Fiber.current_scheduler)
+      context.pool_waiting += 1
       begin
         taker.wait(deadline && [deadline - now, 0].max)
       rescue Exception
         pass_on(taker.item) if taker.given?
         raise
       ensure
+        context.pool_waiting -= 1
         @takers.delete(taker)
       end
       received(taker, deadline)

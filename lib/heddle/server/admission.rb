@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Sees to it that the worker is not given more than it bears: looks at how late the loop is, at the memory and at
+    # who waits for a pool, and sets how many requests run at once. The queue of the others is the sockets' own.
+    class Admission
+      # Seconds between two looks while requests run or wait.
+      BUSY = 0.1
+      # Seconds between two looks otherwise.
+      QUIET = 1.0
+      # Seconds between two looks at the memory.
+      MEMORY = 1.0
+      # Seconds between two lines of the log about the same.
+      SILENCE = 60
+      REASONS = {
+        lag: "the loop is late", memory: "memory is short", pool: "most wait for something from a pool"
+      }.freeze
+      private_constant :BUSY, :QUIET, :MEMORY, :SILENCE, :REASONS
+
+      # @param sockets [Net::Sockets]
+      # @param configuration [Configuration]
+      # @param log [#notice]
+      def initialize(sockets, configuration, log)
+        @sockets = sockets
+        @log = log
+        @fixed = configuration.max_requests unless configuration.max_requests == 0
+        limit = configuration.memory_limit
+        @policy = AdmissionPolicy.new(lag_target: configuration.lag_target,
+                                      memory_limit: limit == 0 ? Memory.limit : limit)
+        @memory = nil
+        @refused = 0
+        @said = {}
+        sockets.queue(configuration.queue_limit, configuration.queue_timeout)
+        sockets.limit = @fixed
+      end
+
+      # Looks again and again until {#stop}. In a loop.
+      # @return [void]
+      def start
+        @context = Concurrency::Context.of(Fiber.scheduler)
+        @task = Heddle.async(name: "admission", background: true) { run }
+      end
+
+      # @return [void]
+      def stop = @task&.cancel
+
+      # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
+      #   why (`limited_by`: :max_requests, :lag, :memory, :pool or nil), how many are `waiting` for their turn, by how
+      #   many seconds the loop was late lately (`lag`), bytes of `memory` (nil: not known), tasks that wait for
+      #   something from a pool (`pool_waiting`), and how many requests were answered with 503 because the queue was
+      #   full (`refused_full`) or because they had waited for too long (`refused_late`)
+      def statistics
+        { limit: @sockets.limit, limited_by: @fixed ? :max_requests : @policy.reason, waiting: @sockets.waiting,
+          lag: @policy.lag, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
+          refused_full: @sockets.refused_full, refused_late: @sockets.refused_late }
+      end
+
+      private
+
+      def run
+        before = looked = now
+        loop do
+          pause = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
+          sleep(pause)
+          time = now
+          memory = nil
+          if time - looked >= MEMORY
+            looked = time
+            memory = @memory = Memory.used
+          end
+          look(time - before, [time - before - pause, 0.0].max, memory)
+          tell(time)
+          before = time
+        end
+      end
+
+      def look(elapsed, lag, memory)
+        limit = @policy.look(AdmissionPolicy::Sample.new(elapsed:, lag:, memory:, busy: @sockets.busy,
+                                                         pool_waiting: @context.pool_waiting,
+                                                         waiting: @sockets.waiting))
+        @sockets.limit = limit unless @fixed || limit == @sockets.limit
+      end
+
+      def tell(time)
+        limit = @sockets.limit
+        if limit && @sockets.waiting > 0
+          why = @fixed ? "max_requests" : REASONS.fetch(@policy.reason)
+          say(:limit, time) { "busy: #{limit} requests run at once (#{why}), and #{@sockets.waiting} wait" }
+        end
+        refused = @sockets.refused_full + @sockets.refused_late
+        return if refused == @refused
+
+        say(:refused, time) do
+          "busy: #{refused - @refused} requests were answered with 503 (so far #{@sockets.refused_full} because the " \
+            "queue was full, #{@sockets.refused_late} because they had waited for too long)"
+        end && (@refused = refused)
+      end
+
+      # @return [Boolean] whether it was said
+      def say(what, time)
+        return false if @said[what] && time - @said[what] < SILENCE
+
+        @said[what] = time
+        @log.notice(yield)
+        true
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,245 @@
+# frozen_string_literal: true
+
+# test: each selector
+
+require "test_helper"
+require_relative "server_helpers"
+
+# How many requests run at once, and what becomes of the others.
+class AdmissionTest < Minitest::Test
+  include ServerHelpers
+
+  def setup
+    @arrived = Thread::Queue.new
+    @release = Thread::Queue.new
+  end
+
+  # An application whose requests wait until they are let go, but for those of /free.
+  def held
+    lambda do |env|
+      path = env["PATH_INFO"]
+      @arrived << path
+      @release.pop unless path == "/free"
+      [200, {}, [path]]
+    end
+  end
+
+  def ask(socket, path) = socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+
+  def next_arrived = @arrived.pop(timeout: PATIENCE)
+
+  def body_of(socket) = read_answer(socket)&.split("\r\n\r\n", 2)&.last
+
+  def until_statistics
+    deadline = now + PATIENCE
+    loop do
+      found = server.statistics
+      return found if yield(found)
+
+      flunk "never: #{found}" if now > deadline
+      Thread.pass
+    end
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # Connections that have asked, each after the one before has been heard.
+  def asking(*paths)
+    before = server.statistics
+    sockets = paths.map { connect }
+    until_statistics { |found| found[:connections] == before[:connections] + sockets.size }
+    sockets.zip(paths).each_with_index do |(socket, path), index|
+      ask(socket, path)
+      until_statistics { |found| heard(found) > heard(before) + index }
+    end
+    sockets
+  end
+
+  def heard(statistics) = statistics.values_at(:running, :waiting, :refused_full).sum
+
+  # Who has not been let go, or would linger, is not waited for.
+  def stop
+    if server
+      @release.close
+      @sockets&.each(&:close)
+    end
+    super
+  end
+
+  def connect = super.tap { |socket| (@sockets ||= []) << socket }
+
+  def test_requests_beyond_the_limit_wait_and_are_served_in_order
+    serving(held, max_requests: 2) do
+      sockets = asking("/1", "/2", "/3", "/4", "/5")
+
+      assert_equal %w[/1 /2], [next_arrived, next_arrived]
+      assert_equal [2, 2, 3], server.statistics.values_at(:limit, :running, :waiting)
+      assert_equal :max_requests, server.statistics[:limited_by]
+      %w[/3 /4 /5].each do |path|
+        assert_equal 0, @arrived.size
+        @release << true
+
+        assert_equal path, next_arrived
+      end
+      2.times { @release << true }
+
+      assert_equal %w[/1 /2 /3 /4 /5], sockets.map { |socket| body_of(socket) }
+      assert_equal 0, server.statistics[:waiting]
+    end
+  end
+
+  def test_one_that_waits_costs_no_fiber
+    serving(held, max_requests: 1) do
+      asking("/1")
+      before = server.statistics[:fibers]
+      asking(*Array.new(50) { |i| "/#{i}" })
+
+      assert_equal 50, until_statistics { |found| found[:waiting] == 50 }[:waiting]
+      assert_operator server.statistics[:fibers], :<=, before + 1
+      51.times { @release << true }
+      until_statistics { |found| found[:waiting] == 0 && found[:running] == 0 }
+    end
+  end
+
+  def test_a_full_queue_is_refused_at_once
+    serving(held, max_requests: 1, queue_limit: 2) do
+      sockets = asking("/1", "/2", "/3", "/4")
+      head, body = read_all(sockets.last).split("\r\n\r\n")
+
+      assert_operator head, :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
+      assert_includes head, "retry-after: 1\r\n"
+      assert_includes head, "connection: close"
+      assert_equal "503 Service Unavailable: the server is busy, and 2 requests wait already.\n", body
+      assert_equal [1, 0, 2], server.statistics.values_at(:refused_full, :refused_late, :waiting)
+      3.times { @release << true }
+
+      assert_equal %w[/1 /2 /3], sockets.first(3).map { |socket| body_of(socket) }
+      ask(sockets.first, "/free")
+
+      assert_equal "/free", body_of(sockets.first), "who was served goes on"
+    end
+  end
+
+  def test_one_that_waits_for_too_long_is_refused
+    serving(held, max_requests: 1, queue_timeout: 0.05) do
+      first, second, head, upload = Array.new(4) { connect }
+      ask(first, "/1")
+      next_arrived
+      ask(second, "/2")
+      head.write("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+      upload.write("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+      answers = [second, head, upload].map { |socket| read_all(socket) }
+
+      answers.each { |answer| assert_match(/\AHTTP.1.1 503 .*^retry-after: 1\r$/m, answer) }
+      assert_operator answers[0], :end_with?, "the server is busy, and the request waited for 0.05 s.\n"
+      assert_operator answers[1], :end_with?, "\r\n\r\n"
+      assert_equal [3, 0], server.statistics.values_at(:refused_late, :waiting)
+      @release << true
+
+      assert_equal "/1", body_of(first), "one that runs may take its time"
+      ask(first, "/free")
+
+      assert_equal "/free", body_of(first)
+    end
+  end
+
+  def test_while_many_wait_new_connections_are_left_to_the_system
+    serving(held, max_requests: 1, queue_limit: 8) do
+      asking("/1", *Array.new(4, "/w"))
+
+      refute server.statistics[:accepting]
+      late = connect
+      ask(late, "/late")
+      @release << true
+      until_statistics { |found| found[:waiting] == 3 }
+
+      assert_equal [5, false], server.statistics.values_at(:connections, :accepting)
+      @release << true
+      until_statistics { |found| found[:accepting] }
+      4.times { @release << true }
+
+      assert_equal "/late", body_of(late)
+    end
+  end
+
+  def test_what_fails_makes_room_too
+    failing = lambda do |env|
+      held.call(env)
+      case env["PATH_INFO"]
+      when "/raise" then raise "no"
+      when "/exit" then raise NotImplementedError
+      when "/hijack" then env["rack.hijack"].call.close
+      end
+      [200, {}, [env["PATH_INFO"]]]
+    end
+    serving(failing, lint: false, max_requests: 1) do
+      paths = %w[/1 /raise /exit /hijack /gone /2] * 5
+      sockets = asking(*paths)
+      sockets.zip(paths).each { |socket, path| socket.close if path == "/gone" }
+      paths.size.times { @release << true }
+      expected = { "/1" => "200", "/2" => "200", "/raise" => "500", "/exit" => "500", "/hijack" => nil }
+      answered = sockets.zip(paths).reject { |_, path| path == "/gone" }
+
+      answered.each { |socket, path| assert_equal [expected[path]], [read_answer(socket)&.slice(9, 3)], path }
+      until_statistics { |found| found[:running] == 0 && found[:waiting] == 0 }
+    end
+  end
+
+  def test_what_goes_on_after_an_answer_counts
+    app = lambda do |env|
+      body = Object.new
+      body.define_singleton_method(:each) { |&block| block.call(env["PATH_INFO"]) }
+      finish = -> { @arrived << "closing" && @release.pop }
+      body.define_singleton_method(:close) { finish.call }
+      @arrived << env["PATH_INFO"]
+      [200, { "content-length" => "2" }, body]
+    end
+    serving(app, lint: false, max_requests: 1) do
+      first = connect
+      ask(first, "/1")
+
+      assert_equal %w[/1 closing], [next_arrived, next_arrived]
+      assert_equal "/1", body_of(first)
+      ask(first, "/2")
+      until_statistics { |found| found[:waiting] == 1 }
+      @release << true
+
+      assert_equal %w[/2 closing], [next_arrived, next_arrived]
+      assert_equal "/2", body_of(first)
+      @release << true
+    end
+  end
+
+  def test_requests_that_wait_are_answered_when_the_server_stops_in_order
+    start(held, max_requests: 1)
+    sockets = asking("/1", "/2", "/3")
+    server.stop
+    3.times { @release << true }
+
+    sockets.zip(%w[/1 /2 /3]).each { |socket, path| assert_operator read_all(socket), :end_with?, path }
+    assert wait_for_end, "every request was answered"
+  end
+
+  def test_requests_that_still_wait_at_the_end_are_told_so
+    start(held, max_requests: 1, stop_timeout: 0.1)
+    sockets = asking("/1", "/2", "/3")
+    server.stop
+
+    refute wait_for_end
+    sockets.drop(1).each { |socket| assert_match(/\AHTTP.1.1 503 .*the server stops/m, read_all(socket)) }
+    assert_match(/stopping with 3 requests unanswered/, output.string)
+    assert_equal 1, @arrived.size
+  end
+
+  def test_a_limit_is_told_once_and_not_for_each_request
+    serving(held, max_requests: 1, queue_limit: 2, access_log: false) do
+      asking("/1", "/2", "/3", *Array.new(10, "/4"))
+      until_statistics { output.string.lines.grep(/busy/).size == 2 }
+      3.times { @release << true }
+    end
+    told = output.string.lines.grep(/busy/)
+
+    assert_match(/busy: 1 requests run at once \(max_requests\), and 2 wait/, told[0])
+    assert_match(/busy: \d+ requests were answered with 503 \(so far \d+ because the queue was full, 0/, told[1])
+  end
+end
