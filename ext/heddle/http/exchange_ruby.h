@@ -26,6 +26,8 @@ heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
 
 /* The connection, as long as something can be sent over it; raises ClientGone. */
 heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
+/* What can be sent now; raises ClientGone. */
+void heddle_exchange_flush(heddle_connection *connection);
 /* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
 void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection);
 
@@ -35,6 +37,10 @@ void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *con
  */
 bool heddle_exchange_chunk(heddle_exchange_handle *handle, VALUE string);
 
+/* Raises ClientGone; `error`: what the system said, or 0. */
+NORETURN(void heddle_exchange_gone(const char *text, int error));
+
+void Init_heddle_exchange_sending(VALUE exchange_class);
 void Init_heddle_engine(VALUE h1);
 void Init_heddle_exchange(VALUE h1);
 

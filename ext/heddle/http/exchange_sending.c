@@ -1,0 +1,189 @@
+/* What an exchange sends when its answer is more than a Hash of headers and an Array of Strings. */
+
+#include "http/exchange_ruby.h"
+
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <string.h>
+
+heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle)
+{
+    heddle_connection *connection = handle->base.connection;
+    if (!connection)
+        heddle_exchange_gone("the connection was closed before the client had the answer", 0);
+    heddle_connection_open(&handle->base); /* on the right thread? */
+    if (connection->error)
+        heddle_exchange_gone("the client left before it had the answer", connection->error);
+    return connection;
+}
+
+void heddle_exchange_flush(heddle_connection *connection)
+{
+    int result = heddle_connection_flush(connection);
+    if (result != 0 && result != -EAGAIN)
+        heddle_exchange_gone("the client left before it had the answer", -result);
+}
+
+/* Waits until the output is down to `low`. */
+static void drain(heddle_exchange_handle *handle, size_t low)
+{
+    for (;;) {
+        heddle_connection *connection = heddle_exchange_writable(handle);
+        size_t before = connection->output.size;
+        if (before <= low)
+            return;
+        heddle_exchange_flush(connection);
+        if (connection->output.size <= low)
+            return;
+        int64_t timeout = handle->engine->write_timeout;
+        if (!heddle_connection_wait_for(&handle->base, HEDDLE_WRITING, heddle_deadline(timeout))) {
+            connection = heddle_exchange_writable(handle);
+            if (connection->output.size < before)
+                continue;
+            heddle_sockets_close_connection(connection);
+            VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
+            rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
+        }
+    }
+}
+
+void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection)
+{
+    if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
+        heddle_connection_flush_later(connection);
+        return;
+    }
+    heddle_connection_has_output(connection);
+    heddle_exchange_flush(connection);
+    if (connection->output.size > HEDDLE_OUTPUT_FULL)
+        drain(handle, HEDDLE_OUTPUT_LOW);
+}
+
+/* What is refused must not be sent either. */
+static heddle_connection *alone_to_write(heddle_exchange_handle *handle)
+{
+    heddle_connection *connection = heddle_exchange_writable(handle);
+    if (handle->base.waits[HEDDLE_WRITING])
+        rb_raise(rb_eIOError, "another fiber is writing this answer already: one after the other");
+    return connection;
+}
+
+static void add(heddle_connection *connection, VALUE string)
+{
+    if (RSTRING_LEN(string) > HEDDLE_OUTPUT_COPIED)
+        string = rb_str_new_frozen(string);
+    if (!heddle_output_add_string(&connection->output, string, 0))
+        rb_memerror();
+    heddle_connection_has_output(connection);
+    RB_GC_GUARD(string);
+}
+
+/*
+ * call-seq: write(string_or_strings) -> self
+ *
+ * Sends bytes as they are, at the latest in the next turn of the loop. Waits while the client is slower than the
+ * application. Raises ClientGone.
+ */
+static VALUE exchange_write(VALUE self, VALUE data)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = alone_to_write(handle);
+    if (RB_TYPE_P(data, T_ARRAY)) {
+        for (long i = 0; i < RARRAY_LEN(data); i++)
+            Check_Type(RARRAY_AREF(data, i), T_STRING); /* all or nothing */
+        for (long i = 0; i < RARRAY_LEN(data); i++)
+            add(connection, RARRAY_AREF(data, i));
+    } else {
+        Check_Type(data, T_STRING);
+        add(connection, data);
+    }
+    heddle_exchange_sent(handle, connection);
+    return self;
+}
+
+/*
+ * call-seq: write_chunk(string) -> self
+ *
+ * The same for a chunk of a chunked body (RFC 9112, 7.1); the string must not be empty.
+ */
+static VALUE exchange_write_chunk(VALUE self, VALUE string)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = alone_to_write(handle);
+    Check_Type(string, T_STRING);
+    size_t size = (size_t)RSTRING_LEN(string);
+    char *head = heddle_output_reserve(&connection->output, 18);
+    if (!head)
+        rb_memerror();
+    heddle_output_added(&connection->output, heddle_chunk_head(head, size));
+    add(connection, string);
+    if (!heddle_output_add_bytes(&connection->output, "\r\n", 2))
+        rb_memerror();
+    heddle_exchange_sent(handle, connection);
+    return self;
+}
+
+bool heddle_exchange_chunk(heddle_exchange_handle *handle, VALUE string)
+{
+    heddle_connection *connection = handle->base.connection;
+    if (!handle->chunking || !connection || !RB_TYPE_P(string, T_STRING) || connection->error ||
+        handle->base.waits[HEDDLE_WRITING] || connection->sockets->loop->thread != rb_thread_current())
+        return false;
+    size_t size = (size_t)RSTRING_LEN(string);
+    heddle_output *output = &connection->output;
+    if (size == 0 || size > HEDDLE_OUTPUT_COPIED || output->size + size + 20 > HEDDLE_OUTPUT_AT_ONCE)
+        return false;
+    char *bytes = heddle_output_reserve(output, size + 20);
+    if (!bytes)
+        return false;
+    size_t head = heddle_chunk_head(bytes, size);
+    memcpy(bytes + head, RSTRING_PTR(string), size);
+    memcpy(bytes + head + size, "\r\n", 2);
+    heddle_output_added(output, head + size + 2);
+    heddle_connection_flush_later(connection);
+    handle->sent += size;
+    return true;
+}
+
+/*
+ * call-seq: chunk(string) -> true or false
+ *
+ * A chunk of a body that goes out as chunks, without a wait. false, and nothing is sent, when it is no such body, the
+ * output is full or somebody waits for it, or this is no String or an empty one: then it is for #write.
+ */
+static VALUE exchange_chunk(VALUE self, VALUE string)
+{
+    return heddle_exchange_chunk(heddle_exchange_handle_of(self), string) ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: chunking = true or false
+ *
+ * Does content go out as chunks, as it comes?
+ */
+static VALUE exchange_set_chunking(VALUE self, VALUE on)
+{
+    heddle_exchange_handle_of(self)->chunking = RTEST(on);
+    return on;
+}
+
+/*
+ * call-seq: drain -> nil
+ *
+ * Waits until the client, or the kernel for it, has taken everything. Raises ClientGone.
+ */
+static VALUE exchange_drain(VALUE self)
+{
+    drain(heddle_exchange_handle_of(self), 0);
+    return Qnil;
+}
+
+void Init_heddle_exchange_sending(VALUE exchange_class)
+{
+    rb_define_method(exchange_class, "write", exchange_write, 1);
+    rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);
+    rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
+    rb_define_method(exchange_class, "chunking=", exchange_set_chunking, 1);
+    rb_define_method(exchange_class, "drain", exchange_drain, 0);
+}
