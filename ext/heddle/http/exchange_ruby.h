@@ -43,5 +43,6 @@ NORETURN(void heddle_exchange_gone(const char *text, int error));
 void Init_heddle_exchange_sending(VALUE exchange_class);
 void Init_heddle_engine(VALUE h1);
 void Init_heddle_exchange(VALUE h1);
+void Init_heddle_access_line(VALUE http);
 
 #endif

@@ -10,4 +10,5 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_http_writer(h1);
     Init_heddle_engine(h1);
     Init_heddle_exchange(h1);
+    Init_heddle_access_line(http);
 }
