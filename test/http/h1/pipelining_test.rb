@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+require "heddle/rack"
+require_relative "../support/http_case"
+
+# Requests that come before the answers to those ahead of them have left.
+class H1PipeliningTest < Minitest::Test
+  include Heddle::TestHelpers::HTTPCase
+
+  STREAK = 16
+  LARGE = ("x" * 2_000_000).freeze
+
+  # Gives the connection back at once, however much is left to be sent.
+  def answer_large(exchange) = Heddle::Rack.respond(exchange, [200, {}, [LARGE]])
+
+  def test_answers_to_requests_that_came_together_leave_in_one_write
+    output = serve((1..5).map { |n| get("/#{n}") }.join, open: true, kind: :packets)
+
+    assert_equal [%w[/1 /2 /3 /4 /5], 1], [bodies(output), conversation.reads.size]
+  end
+
+  def test_after_a_streak_the_answers_leave_and_others_have_their_turn
+    count = (3 * STREAK) + 1
+    order = []
+    answer = lambda do |exchange|
+      order << exchange.target
+      reply(exchange, exchange.target)
+    end
+    converse(answer, kind: :packets) do |conversation|
+      conversation.say(*(1..count).map { |n| get("/#{n}") }.join.scan(/.{1,8000}/m))
+      conversation.settle
+    end
+    expected = (1..count).map { |n| "/#{n}" }
+
+    assert_equal [expected, expected], [order, bodies(conversation.output)]
+    sizes = conversation.reads.map { |read| statuses(read).size }
+
+    assert_operator sizes.size, :>, 1
+    assert_operator sizes.max, :<=, STREAK + 1
+  end
+
+  # The other connection's request comes after the first one's and is served within its streaks.
+  def test_two_connections_take_turns
+    order = []
+    scheduled do |scheduler|
+      @conversation = conversation = Heddle::TestHelpers::Conversation.new(scheduler) do |exchange|
+        order << exchange.target
+        reply(exchange, "")
+      end
+      mine, other = UNIXSocket.pair
+      conversation.sockets.adopt(mine)
+      mine.close
+      conversation.client.write((1..100).map { get("/a") }.join)
+      other.write(get("/b"))
+      conversation.settle
+    ensure
+      conversation.close
+      other.close
+    end
+
+    assert_equal 101, order.size
+    assert_operator order.index("/b"), :<=, STREAK + 2
+  end
+
+  def test_answers_leave_though_the_application_of_the_next_request_waits
+    go = false
+    answer = lambda do |exchange|
+      conversation.await { go } if exchange.target == "/slow"
+      reply(exchange, exchange.target)
+    end
+    converse(answer) do |conversation|
+      conversation.say(get("/1") + get("/2") + get("/slow") + get("/3"))
+      conversation.await { bodies(conversation.output) == %w[/1 /2] }
+      go = true
+      conversation.settle
+    end
+
+    assert_equal %w[/1 /2 /slow /3], bodies(conversation.output)
+  end
+
+  def test_an_answer_leaves_though_the_next_request_comes_slowly
+    converse(->(exchange) { reply(exchange, exchange.target) }) do |conversation|
+      conversation.say("#{get("/1")}GET /2 HT")
+      conversation.await { bodies(conversation.output) == %w[/1] }
+      conversation.say("TP/1.1\r\nHost: a\r\n\r\n#{post(4, "ab")}")
+      conversation.await { bodies(conversation.output) == %w[/1 /2] }
+      conversation.say("cd")
+      conversation.settle
+    end
+
+    assert_equal %w[/1 /2 /], bodies(conversation.output)
+  end
+
+  # More than the kernel takes at once: what is left has to go out while the server waits for input.
+  def test_a_large_answer_goes_on_while_the_next_request_comes
+    { post(4, "ab") => "cd", "#{CHUNKED}1\r\na\r\n" => "0\r\n\r\n", "GET /2 HT" => "TP/1.1\r\nHost: a\r\n\r\n" }
+      .each do |start, rest|
+      converse(method(:answer_large), reads: false, body_pause: 20) do |conversation|
+        conversation.say(GET + start)
+        conversation.read
+        conversation.await { conversation.output.include?(LARGE) }
+        conversation.client.write(rest)
+        conversation.settle
+
+        assert_equal [[200, 200], true], [statuses(conversation.output), !conversation.ended?]
+      end
+    end
+  end
+
+  # The same after a body that the application has left, which the client ends before it reads the answer.
+  def test_a_large_answer_goes_on_after_a_body_that_nobody_read
+    answered = 0
+    answer = ->(exchange) { answer_large(exchange) && answered += 1 }
+    converse(answer, reads: false, body_pause: 0.001) do |conversation|
+      conversation.say("#{CHUNKED}1\r\na\r\n")
+      conversation.await { answered == 1 }
+      conversation.say("0\r\n\r\n")
+      conversation.read
+      conversation.await { conversation.output.include?(LARGE) }
+      conversation.say(GET)
+      conversation.settle
+    end
+
+    assert_equal [200, 200], statuses(conversation.output)
+  end
+
+  def test_a_refusal_comes_after_the_answers_before_it
+    output = serve("#{get("/1")}#{get("/2")}no request\r\n\r\n#{get("/3")}", open: true)
+
+    assert_equal [[200, 200, 400], %w[/1 /2], false], [statuses(output), bodies(output).first(2), kept?]
+    assert_equal [400], conversation.refusals.map(&:first)
+    converse(method(:answer_large), reads: false) do |conversation|
+      conversation.say("#{GET}no request\r\n\r\n")
+      conversation.read
+      conversation.await_end
+    end
+
+    assert_equal [[200, 400], LARGE], [statuses(conversation.output), bodies(conversation.output).first]
+  end
+
+  def test_the_end_of_input_comes_after_all_answers
+    assert_equal [200] * 40, statuses(serve(GET * 40))
+    output = serve((GET * 3) + GET[0, 10])
+
+    assert_equal [200, 200, 200, 400], statuses(output)
+  end
+
+  def test_a_streamed_answer_in_between_keeps_the_order
+    output = serve(get("/1") + get("/each") + get("/3"), open: true) do |exchange|
+      next reply(exchange, exchange.target) unless exchange.target == "/each"
+
+      exchange.response.start(200, {})
+      3.times do |n|
+        exchange.response.write(n.to_s)
+        Fiber.scheduler.yield
+      end
+      exchange.response.finish
+    end
+
+    assert_equal ["/1", "1\r\n0\r\n1\r\n1\r\n1\r\n2\r\n0\r\n\r\n", "/3"], bodies(output)
+  end
+
+  def test_what_comes_after_the_last_answer_is_not_served
+    output = serve("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n#{get("/2")}", open: true)
+
+    assert_equal [%w[/1], 1, false], [bodies(output), conversation.engine.requests, kept?]
+  end
+end
