@@ -73,8 +73,22 @@ class DemoTest < Minitest::Test
     assert_equal "4.0", @browser.text("#fifty [data-computed]")
   end
 
+  def test_a_crowd_is_counted_by_the_server_and_drawn
+    @browser.run("document.querySelector('[name=crowd][value=\"16\"]').click()")
+    @browser.click("#live [data-run]")
+    await("live", "document.querySelector('#live').dataset.rate")
+    live = ->(name) { @browser.run("return document.querySelector('#live').dataset[arguments[0]]", name) }
+
+    assert_equal "0", live.call("failed"), status_of("live")
+    assert_match(/16 clients got [\d,]+ answers in \d\.\d s: [\d,]+ a second .* None failed\./, status_of("live"))
+    assert_operator live.call("most").to_i, :>=, live.call("rate").to_i * 0.8, "the server counts what the crowd counts"
+    %w[rates latencies].each { |name| assert_operator coloured(name), :>, 50, "#{name} shows nothing" }
+    assert_operator @browser.text("#live [data-now=answers]").delete(",").to_i, :>, 100
+    assert_operator @browser.text("#live [data-now=connections]").to_i, :>=, 1
+  end
+
   def test_the_server_tells_of_itself_and_goes_on_doing_so
-    await("server", "Number(document.querySelector('#server').dataset.asked) >= 2")
+    await("server", "Number(document.querySelector('#server').dataset.told) >= 2")
     fact = ->(name) { @browser.text("[data-fact=#{name}]") }
 
     assert_equal Heddle::VERSION, fact.call("heddle")
@@ -101,6 +115,19 @@ class DemoTest < Minitest::Test
   def status(panel) = "document.querySelector('##{panel} [data-status]').innerText"
 
   def status_of(panel) = @browser.run("return #{status(panel)}")
+
+  # How many pixels of a canvas have the colour of what was counted: it is more of one hue than rules and words are.
+  def coloured(name)
+    @browser.run(<<~JS, name)
+      const canvas = document.querySelector(`#live [data-${arguments[0]}]`)
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+      let count = 0
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] > 0 && Math.abs(data[i] - data[i + 2]) > 60) count += 1
+      }
+      return count
+    JS
+  end
 
   def rows = "document.querySelectorAll('[data-lines] tr').length"
 

@@ -89,6 +89,38 @@ class ServeTest < Minitest::Test
     assert_equal 50, answer.body.scan(/"event":"end".*"status":200/).size, answer.body[0, 500]
   end
 
+  def test_the_demo_writes_no_line_for_a_request_unless_it_is_told_to
+    serve("demo")
+    @served.get("/hello")
+    @served.stop
+
+    refute_includes @served.output, "GET /hello"
+    serve("demo", "--access-log")
+    @served.get("/hello")
+    @served.stop
+
+    assert_includes @served.output, "GET /hello"
+    @served = nil
+  end
+
+  # The limit on stopping is 30 s by default; a server that had to cut one off would not end with success.
+  def test_a_song_and_the_pulse_end_by_themselves_when_the_demo_stops
+    serve("demo")
+    sockets = %w[/bottles?pause=0.2 /pulse].map do |path|
+      TCPSocket.new(@served.uri.host, @served.uri.port).tap do |socket|
+        socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert_match(/ 200 /, socket.gets)
+      end
+    end
+    status = @served.stop
+    song, pulse = sockets.map(&:read)
+
+    assert_predicate status, :success?
+    assert_match(/The bar closes\.\n\r\n0\r\n\r\n\z/, song)
+    assert_match(/\n\r\n0\r\n\r\n\z/, pulse)
+    @served = nil
+  end
+
   def test_term_lets_running_requests_finish
     serve("serve")
     socket = waiting_request

@@ -26,7 +26,7 @@ class LatencyTest < Minitest::Test
   end
 
   def test_every_answer_is_counted_whoever_writes_it
-    bodies = { "/array" => ["a"], "/each" => Enumerator.new { |to| to << "a" }, "/call" => ->(stream) { stream.close } }
+    bodies = { "/array" => ["a"], "/each" => Enumerator.new { |to| to << "a" }, "/call" => lambda(&:close) }
     app = ->(env) { [200, {}, bodies.fetch(env["PATH_INFO"])] }
     counted(app, lint: false) { [*bodies.keys, "/missing"].each { |path| get(path) } }
 

@@ -7,33 +7,34 @@ module Heddle
     # The demo site: one page, and the endpoints that its panels drive.
     #
     # It is an ordinary Rack 3 application. What it knows of Heddle is the Fiber scheduler that
-    # serves it; `sleep` in it is Ruby's own.
+    # serves it, and the server whose counts it draws; `sleep` in it is Ruby's own.
     class Demo
       autoload :Answer, "heddle/cli/demo/answer"
       autoload :Assets, "heddle/cli/demo/assets"
       autoload :BadParameter, "heddle/cli/demo/parameters"
+      autoload :Burst, "heddle/cli/demo/burst"
+      autoload :Crowd, "heddle/cli/demo/crowd"
       autoload :Facts, "heddle/cli/demo/facts"
       autoload :FanOut, "heddle/cli/demo/fan_out"
       autoload :Page, "heddle/cli/demo/page"
       autoload :Panel, "heddle/cli/demo/panel"
       autoload :Parameters, "heddle/cli/demo/parameters"
       autoload :Panels, "heddle/cli/demo/panels"
+      autoload :Pulse, "heddle/cli/demo/pulse"
       autoload :Song, "heddle/cli/demo/song"
 
-      # The key of the env under which panels find the server's own URL.
-      URL = "heddle.demo.url"
-
-      # @param url [String, nil] where the server itself is reached; nil: where the request says
+      # @param server [Server, nil] what serves it: where it is reached, what it counts; nil: another one, which tells
+      #   nothing of this
       # @return [#call] a Rack 3 application
-      def self.app(url: nil)
-        new(url:)
+      def self.app(server: nil)
+        new(server:)
       end
 
       # @param panels [Array<Class>] subclasses of Panel, in the page's order
-      # @param url [String, nil] where the server itself is reached
-      def initialize(panels: Panels::ALL, url: nil)
-        @url = url
-        @panels = panels.map(&:new).freeze
+      # @param server [Server, nil]
+      def initialize(panels: Panels::ALL, server: nil)
+        facts = Facts.new
+        @panels = panels.map { |panel| panel.new(facts:, server:) }.freeze
         @assets = Assets.new
         @page = Page.new(@panels, @assets)
         @routes = @panels.map(&:routes).reduce({}, :merge).freeze
@@ -61,7 +62,7 @@ module Heddle
         return @assets.call(env) if path.start_with?(Assets::PREFIX)
 
         route = @routes[path]
-        route ? route.call(env.merge(URL => @url)) : Answer.text(404, "There is no #{path} here. The demo is at /.\n")
+        route ? route.call(env) : Answer.text(404, "There is no #{path} here. The demo is at /.\n")
       rescue BadParameter => e
         Answer.text(400, "#{e.message}\n")
       end

@@ -12,8 +12,10 @@ module Heddle
 
       def what = "the demo site"
 
-      # The page's own requests go where the server listens, whatever name or forwarded port the browser knows it by.
-      def load = Demo.app(url: @server.urls.find { |url| url.start_with?("http://") })
+      def load = Demo.app(server: @server)
+
+      # The crowd that the page sends asks a hundred thousand times: nobody reads that, unless they say so.
+      def defaults = { access_log: false }
     end
   end
 end

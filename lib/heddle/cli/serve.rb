@@ -19,7 +19,7 @@ module Heddle
           return DONE
         end
         check_rest(@flags.rest)
-        configuration = Server::Configuration.load(flags: @flags.values)
+        configuration = Server::Configuration.load(flags: @flags.values, defaults:)
         serve(configuration)
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
@@ -29,6 +29,9 @@ module Heddle
       end
 
       private
+
+      # What this command wants otherwise than {Server::Options}.
+      def defaults = {}
 
       # The sockets first: that a port is taken should not take a minute of loading to find out.
       def serve(configuration)

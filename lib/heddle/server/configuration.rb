@@ -13,8 +13,9 @@ module Heddle
       #
       # @param flags [Hash{Symbol => String, Array<String>, Boolean}] as a person wrote them
       # @param environment [Hash{String => String}]
+      # @param defaults [Hash{Symbol => Object}] in place of those of {Options}
       # @raise [ConfigurationError]
-      def self.load(flags: {}, environment: ENV)
+      def self.load(flags: {}, environment: ENV, defaults: {})
         values = Options::ALL.each_with_object({}) do |option, found|
           variable = option.variables.find { |name| environment.key?(name) && !environment[name].empty? }
           if flags.key?(option.name)
@@ -23,7 +24,7 @@ module Heddle
             found[option.name] = option.parse(environment[variable], variable)
           end
         end
-        new(**values)
+        new(**defaults, **values)
       end
 
       def self.parse(option, value, source)

@@ -96,6 +96,25 @@ class DemoAppTest < Minitest::Test
     assert_equal 400, @request.get("/bottles?from=1.5").status
   end
 
+  def test_hello_is_answered_at_once
+    assert_equal Demo::Panels::Live::HELLO, @request.get("/hello").body
+  end
+
+  def test_a_crowd_is_sent_by_this_page_alone_and_has_a_size
+    assert_equal 403, @request.get("/burst?clients=1", "HTTP_SEC_FETCH_SITE" => "cross-site").status
+    ["clients=0", "clients=257", "clients=many"].each do |query|
+      assert_equal 400, @request.get("/burst?#{query}").status, query
+    end
+  end
+
+  def test_what_would_go_on_for_long_ends_when_the_server_stops
+    stopping = Struct.new(:urls, :stopping?, :engine, :statistics).new([], true)
+    request = Rack::MockRequest.new(Rack::Lint.new(Demo.app(server: stopping)))
+
+    assert_equal "The bar closes.\n", request.get("/bottles?pause=0").body.lines.last
+    assert_equal 1, request.get("/pulse").body.lines.size
+  end
+
   def test_the_song_counts_down_to_none
     lines = @request.get("/bottles?from=2&pause=0").body.lines
 

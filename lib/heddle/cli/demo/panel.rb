@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "cgi/escape"
+require "uri"
 
 module Heddle
   module CLI
@@ -10,6 +11,13 @@ module Heddle
       # A subclass answers the questions below and is named in Panels::ALL. A script beside the other
       # assets is loaded for it when it names one.
       class Panel
+        # @param facts [Facts]
+        # @param server [Server, nil] what serves the page, if it is one of Heddle's
+        def initialize(facts: Facts.new, server: nil)
+          @facts = facts
+          @server = server
+        end
+
         # @return [String] the anchor in the page, and the name of the panel's element
         def slug = raise(NotImplementedError, "#{self.class} has to say its slug")
 
@@ -45,6 +53,22 @@ module Heddle
         end
 
         private
+
+        attr_reader :facts, :server
+
+        # Does the server stop? Then answers that would go on for long end here.
+        def stopping? = server ? server.stopping? : false
+
+        # Where the page's own requests go. The Host header says where the browser found the page: behind a proxy or a
+        # forwarded port that is not here.
+        # @return [Array(String, Integer)]
+        def own_address(env)
+          url = server&.urls&.find { |one| one.start_with?("http://") }
+          return ["127.0.0.1", Integer(env["SERVER_PORT"])] unless url
+
+          url = URI(url)
+          [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
+        end
 
         def escape(text)
           CGI.escapeHTML(text)

@@ -7,10 +7,11 @@ module Heddle
       module Panels
         autoload :Bottles, "heddle/cli/demo/panels/bottles"
         autoload :Fifty, "heddle/cli/demo/panels/fifty"
+        autoload :Live, "heddle/cli/demo/panels/live"
         autoload :Server, "heddle/cli/demo/panels/server"
 
         # In the order of the page.
-        ALL = [Fifty, Bottles, Server].freeze
+        ALL = [Fifty, Live, Bottles, Server].freeze
       end
     end
   end

@@ -7,9 +7,11 @@ module Heddle
       class Song
         # @param bottles [Integer] how many are on the wall at first
         # @param pause [Float] seconds between two lines
-        def initialize(bottles:, pause:)
+        # @param stopping [#call] whether the server stops
+        def initialize(bottles:, pause:, stopping: -> { false })
           @bottles = bottles
           @pause = pause
+          @stopping = stopping
         end
 
         # @yieldparam line [String]
@@ -17,6 +19,7 @@ module Heddle
           @bottles.downto(1) do |number|
             yield "#{count(number).capitalize} on the wall. Take one down, pass it around.\n"
             sleep @pause
+            return yield("The bar closes.\n") if @stopping.call
           end
           yield "No more bottles of beer on the wall.\n"
         end

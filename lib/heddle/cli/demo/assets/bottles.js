@@ -1,6 +1,6 @@
 // The song: one long answer, shown line by line with the moment at which each came.
 
-import { busy, lines } from "./stream.js"
+import { lines } from "./stream.js"
 import { draw } from "./svg.js"
 
 const panel = document.getElementById("bottles")
@@ -49,7 +49,6 @@ async function sing(from) {
   const gap = pause()
   const song = new AbortController()
   const cord = buildCord()
-  const release = busy()
   const began = performance.now()
   let before = 0
   let count = 0
@@ -72,7 +71,6 @@ async function sing(from) {
     if (error.name !== "AbortError") find("status").textContent = `The song broke off: ${error.message}.`
     else if (singing === song) find("status").textContent = `Stopped after ${count} lines.`
   } finally {
-    release()
     if (singing === song) {
       singing = null
       button.textContent = left < bottles ? "Go on with the song" : "Start the song"

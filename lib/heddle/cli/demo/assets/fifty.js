@@ -1,6 +1,6 @@
 // Fifty slow requests at once: what the server tells of them, drawn as it comes.
 
-import { busy, lines } from "./stream.js"
+import { lines } from "./stream.js"
 import { lift, lower, warp } from "./loom.js"
 import { draw, dye } from "./svg.js"
 import { Timeline, ticks } from "./timeline.js"
@@ -21,7 +21,6 @@ const threads = () => Number(panel.querySelector("[name=pool]:checked").value)
 async function run() {
   if (button.getAttribute("aria-disabled") === "true") return
   button.setAttribute("aria-disabled", "true")
-  const release = busy()
   panel.dataset.sent = ""
   find("status").textContent = `Sending ${rows} requests, each of which sleeps ${seconds} s.`
   measured = Array.from({ length: rows }, () => null)
@@ -34,7 +33,6 @@ async function run() {
   } finally {
     for (let index = 0; index < rows; index += 1) lower(index)
     button.removeAttribute("aria-disabled")
-    release()
   }
 }
 

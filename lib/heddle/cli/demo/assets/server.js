@@ -1,14 +1,13 @@
-// The server's own facts, asked for again and again while somebody looks.
+// The server's own facts, as its pulse brings them.
 
-import { anyBusy } from "./stream.js"
+import { follow } from "./pulse.js"
 import { draw } from "./svg.js"
 
 const panel = document.getElementById("server")
 const find = (name) => panel.querySelector(`[data-${name}]`)
 const WINDOW = 60 // seconds that the drawing shows
 const samples = [] // { at, fibers }
-let asked = 0
-let timer = null
+let told = 0
 
 find("spark").replaceChildren()
 const svg = draw(find("spark"), "svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img" })
@@ -32,22 +31,24 @@ function duration(seconds) {
   return parts.map((part) => String(part).padStart(2, "0")).join(":")
 }
 
-async function ask() {
-  const began = performance.now()
-  try {
-    const answer = await fetch("/facts", { cache: "no-store" })
-    const facts = await answer.json()
-    asked += 1
-    for (const [name, say] of Object.entries(shown)) {
-      panel.querySelector(`[data-fact="${name}"]`).textContent = say(facts) ?? "not told"
-    }
-    if (facts.fibers !== null) plot(facts.fibers)
-    find("status").textContent = `Asked ${asked} times. The last answer took ${(performance.now() - began).toFixed(1)} ms.`
-    panel.dataset.asked = asked
-  } catch {
+function take(news) {
+  if (news === null) {
     find("status").textContent = "The server does not answer. Trying again."
+    return
   }
-  timer = setTimeout(ask, anyBusy() ? 250 : 1000)
+  if (news.facts) write(news.facts)
+  if (news.fibers === undefined) return
+  told += 1
+  panel.querySelector("[data-fact=fibers]").textContent = news.fibers
+  plot(news.fibers)
+  find("status").textContent = `Told ${told} times.`
+  panel.dataset.told = told
+}
+
+function write(facts) {
+  for (const [name, say] of Object.entries(shown)) {
+    panel.querySelector(`[data-fact="${name}"]`).textContent = say(facts) ?? "not told"
+  }
 }
 
 function plot(fibers) {
@@ -63,9 +64,4 @@ function plot(fibers) {
   svg.setAttribute("aria-label", `At most ${most} fibers were alive in the last minute; now ${fibers}.`)
 }
 
-document.addEventListener("visibilitychange", () => {
-  clearTimeout(timer)
-  if (!document.hidden) ask()
-})
-
-ask()
+follow(take)

@@ -1,4 +1,4 @@
-// Reading an answer while it is being written, and knowing whether any panel is at work.
+// Reading an answer while it is being written.
 
 // The lines of the answer to a GET, each as soon as it is whole.
 export async function* lines(path, options = {}) {
@@ -15,13 +15,3 @@ export async function* lines(path, options = {}) {
   }
   if (rest) yield rest
 }
-
-let panelsAtWork = 0
-
-// Says that a panel is at work, until the function that it returns is called.
-export function busy() {
-  panelsAtWork += 1
-  return () => { panelsAtWork -= 1 }
-}
-
-export const anyBusy = () => panelsAtWork > 0

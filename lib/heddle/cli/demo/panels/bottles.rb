@@ -22,7 +22,8 @@ module Heddle
             parameters = Parameters.new(env)
             Answer.stream("text/plain; charset=utf-8",
                           Song.new(bottles: parameters.integer("from", default: BOTTLES, within: 1..BOTTLES),
-                                   pause: parameters.float("pause", default: 1.0, within: 0.0..10.0)))
+                                   pause: parameters.float("pause", default: 1.0, within: 0.0..2.0),
+                                   stopping: method(:stopping?)))
           end
 
           def lead

@@ -71,15 +71,6 @@ module Heddle
               <p class="status" role="status" data-status>Nothing sent yet.</p>
             HTML
           end
-
-          private
-
-          # The Host header says where the browser found the page: behind a proxy or a forwarded port that is not here.
-          def own_address(env)
-            url = env[Demo::URL] or return ["127.0.0.1", Integer(env["SERVER_PORT"])]
-            url = URI(url)
-            [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
-          end
         end
       end
     end

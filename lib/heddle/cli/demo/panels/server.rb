@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class Demo
       module Panels
-        # What the server says of itself, asked again every second.
+        # What the server says of itself, as the pulse brings it.
         class Server < Panel
           # Name in the answer, and what the page calls it.
           ROWS = {
@@ -12,27 +12,22 @@ module Heddle
             "threads" => "Ruby threads", "memory" => "Memory", "pid" => "Process", "uptime" => "Up for"
           }.freeze
 
-          def initialize
-            super
-            @facts = Facts.new
-          end
-
           def slug = "server"
           def title = "This server"
           def script = "server.js"
           def shown = [Facts.instance_method(:to_h)]
-          def routes = { "/facts" => method(:facts) }
+          def routes = { "/facts" => method(:tell) }
 
           # Answers with the facts as they are now.
-          def facts(_env)
-            Answer.json(@facts.to_h)
+          def tell(_env)
+            Answer.json(facts.to_h)
           end
 
           def lead
             <<~HTML
-              <p>Asked for once a second while you look at this page, and four times a second while another panel is at
-              work. One of the fibers is the one that answers the question. While the fifty requests are under way
-              there are a hundred more: fifty that ask and fifty that answer.</p>
+              <p>Told four times a second while you look at this page, over one answer that is still being written. One
+              of the fibers writes it. While the fifty requests are under way there are a hundred more: fifty that ask
+              and fifty that answer. Alone, the facts are at <a href="/facts">/facts</a>.</p>
             HTML
           end
 
@@ -46,7 +41,7 @@ module Heddle
                 <figcaption>Fibers alive in the last minute, <span data-most>none seen yet</span></figcaption>
                 <div class="spark" data-spark></div>
               </figure>
-              <p class="status" data-status>Not asked yet.</p>
+              <p class="status" data-status>Nothing told yet.</p>
             HTML
           end
         end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Heddle
+  module CLI
+    class Demo
+      # A body that goes on for as long as its reader looks: several times a second a line of JSON with what the server
+      # has counted since the line before, and what there is now. Times are in seconds.
+      class Pulse
+        # Seconds between two lines.
+        INTERVAL = 0.25
+        # Every how many lines the facts are told, which change slowly.
+        FACTS = 4
+        private_constant :FACTS
+
+        # @param facts [Facts]
+        # @param server [Server, nil] nil: one that counts nothing
+        # @param interval [Float] seconds between two lines
+        def initialize(facts, server, interval: INTERVAL)
+          @facts = facts
+          @server = server
+          @interval = interval
+        end
+
+        # @yieldparam line [String]
+        def each
+          yield line(interval: @interval, bounds: HTTP::H1::Engine::LATENCY_BOUNDS[0...-1])
+          before = counts
+          began = now
+          number = 0
+          until @server&.stopping?
+            number += 1
+            sleep [began + (number * @interval) - now, 0].max
+            counted = counts
+            yield line(at: now, **changes(before, counted), **present, **told(number))
+            before = counted
+          end
+        end
+
+        # What the server's engine has counted since it was started: answers by how long they took.
+        def counts
+          engine = @server&.engine
+          { latencies: engine ? engine.latencies : [], refused: engine ? engine.refused : 0 }
+        end
+
+        private
+
+        # Most buckets are empty, so those that are not come as pairs: which, and how many.
+        def changes(before, after)
+          pairs = after[:latencies].zip(before[:latencies]).each_with_index.filter_map do |(count, previous), bucket|
+            [bucket, count - previous] if count > previous
+          end
+          { answers: pairs.sum(&:last), latencies: pairs.flatten, refused: after[:refused] - before[:refused] }
+        end
+
+        def present
+          @server&.statistics&.slice(:connections, :idle, :running, :fibers) || {}
+        end
+
+        def told(number)
+          number % FACTS == 1 ? { facts: @facts.to_h } : {}
+        end
+
+        def line(values)
+          "#{JSON.generate(values)}\n"
+        end
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+    end
+  end
+end
