@@ -1,0 +1,191 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require "heddle/rack"
+require_relative "support/sockets_case"
+require_relative "../http/support/conversation"
+
+# What a connection has to send and the kernel has not taken yet: marks, order, slow readers, memory.
+module SendingTests
+  GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+  FULL = 262_144
+  LOW = 65_536
+
+  # @return [Heddle::TestHelpers::Conversation] with a client that does not read before it is told
+  def converse(answer, reads: false, **limits)
+    scheduled do |scheduler|
+      @conversation = conversation = Heddle::TestHelpers::Conversation.new(scheduler, set:, reads:, limits:, &answer)
+      conversation.say(GET)
+      yield conversation
+      conversation.raised.each { |error| raise error }
+    ensure
+      conversation&.close
+    end
+  end
+
+  # What the kernel takes for a client that reads nothing.
+  def kernel_room
+    mine, client = UNIXSocket.pair
+    room = 0
+    while (sent = mine.write_nonblock("x" * 65_536, exception: false)).is_a?(Integer)
+      room += sent
+    end
+    room
+  ensure
+    [mine, client].each(&:close)
+  end
+
+  def test_a_writer_goes_on_until_the_output_is_full_and_again_once_it_is_low
+    written = 0
+    room = kernel_room
+    answer = lambda do |exchange|
+      100.times do
+        exchange.write("x" * 20_000)
+        written += 20_000
+      end
+      exchange.drain
+      exchange.close
+    end
+    converse(answer) do |conversation|
+      conversation.await { before = written and 20.times { Fiber.scheduler.yield } and before == written }
+
+      assert_operator written, :>=, FULL
+      assert_operator written, :<=, FULL + room + 20_000
+      stopped = written
+      taken = conversation.client.readpartial(10_000).bytesize
+      10.times { Fiber.scheduler.yield }
+
+      assert_equal stopped, written, "the output is not low yet"
+      conversation.output << ("x" * taken)
+      conversation.read
+      conversation.await_end
+
+      assert_equal 2_000_000, conversation.output.bytesize
+      assert_equal 2_000_000, written
+    end
+  end
+
+  def test_small_and_large_pieces_arrive_in_order_at_a_slow_reader
+    pieces = Array.new(300) { |n| n.to_s * (n % 7 == 0 ? 5_000 : n) }
+    answer = lambda do |exchange|
+      pieces.each_slice(10) do |some|
+        some.size.even? ? exchange.write(some) : some.each { |piece| exchange.write(piece) }
+        Fiber.scheduler.yield if some.first.size % 3 == 0
+      end
+      exchange.drain
+      exchange.close
+    end
+    converse(answer) do |conversation|
+      output = +""
+      while output.bytesize < pieces.sum(&:bytesize)
+        output << conversation.client.readpartial(3_000)
+        Fiber.scheduler.yield
+      end
+
+      assert_equal pieces.join, output
+      conversation.read
+      conversation.await_end
+    end
+  end
+
+  def test_a_string_that_is_changed_after_it_was_written_is_sent_as_it_was
+    answer = lambda do |exchange|
+      [20_000, 100].each do |size|
+        text = +"a" * size
+        exchange.write(text)
+        text.replace("b" * size)
+      end
+      Heddle::Rack.respond(exchange, [200, {}, [@large = +"c" * 1_000_000]])
+      @large.replace("d" * 1_000_000)
+    end
+    converse(answer) do |conversation|
+      conversation.read
+      conversation.await { conversation.output.count("c") >= 1_000_000 }
+
+      assert_operator conversation.output, :start_with?, "a" * 20_100
+      refute_match(/b|d{2}/, conversation.output.sub(/HTTP.*?\r\n\r\n/m, ""))
+    end
+  end
+
+  # Only those that have something to say are looked at in the next turn, whoever else is behind.
+  def test_slow_readers_hold_up_nobody
+    scheduled do |scheduler|
+      engine = Heddle::HTTP::H1::Engine.new
+      sockets = Heddle::Net::Sockets.new(scheduler, set:, protocol: engine) do |exchange|
+        exchange.target == "/slow" ? Heddle::Rack.respond(exchange, [200, {}, ["s" * 2_000_000]]) : exchange.write("q")
+        until_true { exchange.closed? } if exchange.target == "/quick"
+      end
+      clients = %w[/slow /slow /quick /slow /quick].map do |path|
+        mine, client = UNIXSocket.pair
+        sockets.adopt(mine)
+        mine.close
+        client.write(GET.sub("/", path))
+        client
+      end
+
+      assert_equal %w[q q], [clients[2].readpartial(10), clients[4].readpartial(10)]
+      assert_operator clients[0].readpartial(10), :start_with?, "HTTP"
+    ensure
+      sockets.close
+      clients.each(&:close)
+    end
+  end
+
+  def test_a_full_output_ends_with_its_connection
+    answer = lambda do |exchange|
+      error = assert_raises(Heddle::ClientGone) { exchange.write("x" * 2_000_000) }
+
+      assert_match(/EPIPE|ECONNRESET|closed/, error.message)
+    end
+    converse(answer) do |conversation|
+      5.times { Fiber.scheduler.yield }
+      conversation.vanish
+      conversation.await { !conversation.open? }
+    end
+  end
+
+  PROGRAM = <<~'RUBY'
+    require "socket"
+    require "heddle/rack"
+    Heddle::HTTP::H1::RequestBody
+    compact = false
+    scheduler = Heddle::Scheduler.new
+    Fiber.set_scheduler(scheduler)
+    engine = Heddle::HTTP::H1::Engine.new
+    sockets = Heddle::Net::Sockets.new(scheduler, set: ARGV[0].to_sym, protocol: engine) do |exchange|
+      8.times { |n| exchange.write([n.to_s * 20_000, "-" * n]) }
+      Heddle::Rack.respond(exchange, [200, {}, Array.new(8) { |n| n.to_s * 30_000 }])
+    end
+    Fiber.schedule do
+      mine, client = UNIXSocket.pair
+      sockets.adopt(mine)
+      mine.close
+      HOW
+      client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      output = +""
+      until output.end_with?("7" * 30_000)
+        Array.new(100) { "garbage" * 1_000 } unless GC.stress
+        GC.compact if compact
+        output << client.readpartial(150_000)
+      end
+      GC.stress = false
+      head = output.slice!(/HTTP.*?\r\n\r\n/m) or abort "no head"
+      output == (0..7).map { |n| n.to_s * 20_000 + "-" * n }.join + (0..7).map { |n| n.to_s * 30_000 }.join or abort "other"
+      sockets.close
+      client.close
+    end
+    scheduler.run
+    puts "fine"
+  RUBY
+
+  ["GC.stress = true", "GC.auto_compact = true; GC.stress = true", "compact = true"].each_with_index do |how, number|
+    define_method(:"test_strings_wait_unmoved_and_uncollected_#{number}") do
+      output, status = ruby(PROGRAM.sub("HOW", how), set.to_s, flags: %w[-W:no-experimental])
+
+      assert_equal ["fine\n", true], [plain(output), status.success?]
+    end
+  end
+end
+Heddle::TestHelpers.with_each_socket_set(SendingTests)
