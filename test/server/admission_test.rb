@@ -185,6 +185,24 @@ class AdmissionTest < Minitest::Test
     end
   end
 
+  def test_many_that_pipeline_are_all_answered
+    random = Random.new(Minitest.seed)
+    app = lambda do |env|
+      sleep(0.001) if random.rand(4) == 0
+      [200, {}, [env["PATH_INFO"]]]
+    end
+    [1, 2, 5].each do |limit|
+      serving(app, max_requests: limit, access_log: false) do
+        sockets = Array.new(10) { connect }
+        sockets.each { |socket| 40.times { |index| ask(socket, "/#{index}") } }
+        answers = sockets.map { |socket| Array.new(40) { body_of(socket) } }
+
+        assert_equal [Array.new(40) { |index| "/#{index}" }] * 10, answers
+        assert_equal [0, 0], server.statistics.values_at(:waiting, :refused_full)
+      end
+    end
+  end
+
   def test_what_goes_on_after_an_answer_counts
     app = lambda do |env|
       body = Object.new

@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_case"
+
+# How often the block runs at once, who waits, and that nobody is forgotten.
+module SocketsAdmissionTests
+  # What runs until the test lets it go on.
+  class Gate
+    attr_reader :inside, :order
+
+    def initialize(scheduler)
+      @scheduler = scheduler
+      @inside = []
+      @order = []
+    end
+
+    def call(connection)
+      @order << connection.read_partial(100)
+      @inside << Fiber.current
+      @scheduler.park while @inside.include?(Fiber.current)
+      return if connection.closed?
+
+      connection.write("x")
+      connection.idle!
+    rescue Errno::ECONNRESET
+      connection.close
+    end
+
+    def open(count = @inside.size) = @inside.shift(count).each { |fiber| @scheduler.unpark(fiber) }
+  end
+
+  def gated(**options)
+    gate = nil
+    serve(->(connection) { gate.call(connection) }, **options) do |server|
+      gate = Gate.new(server.scheduler)
+      yield server, gate, server.sockets
+    ensure
+      server.sockets.limit = nil unless server.sockets.closed?
+      gate.open
+    end
+  end
+
+  # Clients that have asked, in this order.
+  def ask(server, *texts)
+    known = heard(server)
+    texts.each_with_index.map do |text, index|
+      client = server.connect
+      client.write(text)
+      until_true { heard(server) == known + index + 1 }
+      client
+    end
+  end
+
+  # Bytes as they come know no answer that says why.
+  def cut_off?(client)
+    client.read == ""
+  rescue Errno::ECONNRESET
+    true
+  end
+
+  def heard(server) = server.sockets.busy + server.sockets.waiting + server.sockets.refused_full
+
+  def test_without_a_limit_all_are_served
+    gated do |server, gate, sockets|
+      clients = ask(server, *"a".."j")
+      until_true { gate.inside.size == 10 }
+
+      assert_nil sockets.limit
+      assert_equal [10, 0, 10], [sockets.busy, sockets.waiting, gate.inside.size]
+      gate.open
+      clients.each { |client| assert_equal "x", client.readpartial(1) }
+    end
+  end
+
+  def test_a_limit_that_is_raised_lets_in_as_many_and_one_that_comes_down_interrupts_nobody
+    gated do |server, gate, sockets|
+      sockets.limit = 1
+      ask(server, *"a".."h")
+
+      assert_equal [1, 7], [sockets.busy, sockets.waiting]
+      sockets.limit = 4
+      until_true { gate.inside.size == 4 }
+
+      assert_equal %w[a b c d], gate.order
+      sockets.limit = 2
+      gate.open(2)
+      until_true { sockets.busy == 2 }
+      5.times { server.scheduler.yield }
+
+      assert_equal [2, 4], [sockets.busy, sockets.waiting]
+      gate.open(1)
+      until_true { gate.order.size == 5 }
+      sockets.limit = nil
+      until_true { gate.order.size == 8 }
+
+      assert_equal [*"a".."h"], gate.order
+      assert_equal 0, sockets.waiting
+    end
+  end
+
+  def test_a_full_queue_takes_nobody
+    gated do |server, gate, sockets|
+      sockets.limit = 1
+      sockets.queue(2, nil)
+      clients = Array.new(4) { server.connect }
+      until_true { sockets.connections == 4 }
+      clients.each_with_index do |client, index|
+        client.write("x")
+        until_true { heard(server) == index + 1 }
+      end
+
+      assert cut_off?(clients.last)
+      assert_equal [1, 2, 1], [sockets.busy, sockets.waiting, sockets.refused_full]
+      gate.open until clients.first(3).all? { |client| client.wait_readable(0) || server.scheduler.yield }
+    end
+  end
+
+  def test_accepting_rests_while_the_queue_is_half_full_until_it_is_down_to_a_quarter
+    gated do |server, gate, sockets|
+      sockets.limit = 1
+      sockets.queue(8, nil)
+      seen = ask(server, *"a".."e").map { nil }
+      states = [sockets.accepting?]
+      until sockets.waiting == 0
+        gate.open
+        left = sockets.waiting - 1
+        until_true { sockets.waiting == left }
+        states << sockets.accepting?
+      end
+
+      assert_equal [false, false, true, true, true], states
+      assert_equal 5, seen.size
+    end
+  end
+
+  def test_what_is_refused_all_at_once
+    gated do |server, _, sockets|
+      sockets.limit = 1
+      clients = ask(server, *"a".."d")
+      sockets.end_queue
+
+      assert_equal [true, true, true], clients.drop(1).map { |client| cut_off?(client) }
+      assert_equal [1, 0], [sockets.busy, sockets.waiting]
+    end
+  end
+
+  def test_a_waiting_connection_that_is_closed_leaves_the_queue
+    gated do |server, gate, sockets|
+      sockets.limit = 1
+      clients = ask(server, *"a".."c")
+      reset(clients[1])
+      gate.open
+      until_true { gate.order.size >= 2 }
+      gate.open
+      until_true { gate.order.size == 3 || sockets.waiting == 0 }
+
+      assert_equal "c", gate.order.last
+    end
+  end
+
+  # Lost wake-ups show where everything happens in every order. A limit that stays wakes nobody by being set.
+  [1, 2, 5, nil].each do |limit|
+    define_method(:"test_nobody_is_forgotten_while_the_limit_#{limit ? "is_#{limit}" : "moves"}") do
+      random = Random.new(Minitest.seed)
+      serve(moody(random), fiber_pool: random.rand(2) == 0) do |server|
+        server.scheduler.define_singleton_method(:report_failure) { |*| nil } # they are meant
+        server.sockets.limit = limit
+        done = 0
+        12.times { Fiber.schedule { ask_often(server, random) && done += 1 } }
+        until_true do
+          server.sockets.limit = [1, 1, 2, 5, nil].sample(random:) unless limit
+          sleep(0.002)
+          done == 12
+        end
+        until_true { server.sockets.busy == 0 && server.sockets.waiting == 0 }
+      end
+    end
+  end
+
+  # What serves, and ends in any way that there is.
+  def moody(random)
+    fates = [
+      ->(_) { raise "no" }, ->(_) { raise NotImplementedError }, :close.to_proc,
+      ->(connection) { connection.detach.close }, ->(connection) { connection.idle! || sleep(0.001) }
+    ]
+    lambda do |connection|
+      text = connection.read_partial(1) or next
+      sleep(0.001 * random.rand(3)) if random.rand(2) == 0
+      next connection.close if random.rand(10) == 0
+
+      connection.write(text)
+      (fates[random.rand(20)] || :idle!.to_proc).call(connection)
+    end
+  end
+
+  def ask_often(server, random)
+    client = nil
+    40.times do
+      client ||= server.connect
+      failure = error_of(SystemCallError, EOFError) { client.write("y") && client.readpartial(1) }
+      client = client.close if failure || random.rand(5) == 0
+    end
+    client&.close
+    true
+  end
+
+  def test_wrong_limits
+    serve(echo) do |server|
+      assert_raises(ArgumentError) { server.sockets.limit = 0 }
+      assert_raises(ArgumentError) { server.sockets.queue(0, 1) }
+      assert_raises(ArgumentError) { server.sockets.queue(1, -1) }
+      server.sockets.close
+
+      assert_raises(IOError) { server.sockets.limit = 1 }
+    end
+  end
+end
+
+Heddle::TestHelpers.with_each_socket_set(SocketsAdmissionTests)
