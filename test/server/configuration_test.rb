@@ -35,6 +35,15 @@ class ConfigurationTest < Minitest::Test
     assert_includes table, "| `--header-limit` | `HEDDLE_HEADER_LIMIT` | 32 KiB |"
   end
 
+  def test_the_page_about_admission_tells_of_its_options
+    page = File.read(File.join(ROOT, "docs/admission.md"))
+    %i[max_requests queue_limit queue_timeout lag_target memory_limit].each do |name|
+      row = Options.markdown.lines.grep(/\A\| `#{Options::BY_NAME.fetch(name).flag}`/).first
+
+      assert_includes page, row
+    end
+  end
+
   def test_every_limit_of_http_is_an_option
     configuration = load({ head_timeout: "2.5", header_limit: "64k", body_limit: "2g", underscore_headers: true },
                          { "HEDDLE_BODY_RATE" => "1k" })
