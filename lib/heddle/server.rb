@@ -96,7 +96,15 @@ module Heddle
 
     private
 
+    # Now, and not at some request for which there may be no descriptor left.
+    def load_everything
+      [HTTP, HTTP::H1, Rack, Server].each do |namespace|
+        namespace.constants.each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+      end
+    end
+
     def serve(app, signals)
+      load_everything
       @scheduler = scheduler = Fiber.scheduler
       @main = Fiber.current
       service = Service.new(app, @configuration, @log)

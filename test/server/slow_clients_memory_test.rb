@@ -12,8 +12,6 @@ class SlowClientsMemoryTest < Minitest::Test
   FEW = 10
   # Larger than what the system takes of an answer before anybody has read it.
   LARGE = ("x" * 8_000_000).freeze
-  # Why the test of slow readers fails today. Take it away, and `pending:`, when it passes.
-  PENDING = "an answer that a client has not taken keeps its fiber"
 
   def test_clients_that_trickle_their_heads_cost_no_fiber
     no_fibers(COUNT) do |sockets|
@@ -28,7 +26,7 @@ class SlowClientsMemoryTest < Minitest::Test
   end
 
   def test_clients_that_read_an_array_slowly_cost_no_fiber
-    no_fibers(40, pending: PENDING) do |sockets|
+    no_fibers(40) do |sockets|
       sockets.each do |socket|
         socket.write("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         socket.wait_readable(PATIENCE)
@@ -49,25 +47,24 @@ class SlowClientsMemoryTest < Minitest::Test
 
   private
 
-  def no_fibers(count, pending: nil)
+  def no_fibers(count)
     app = ->(env) { [200, {}, [env["PATH_INFO"] == "/large" ? LARGE : env["rack.input"].read.to_s]] }
     serving(app, access_log: false, head_timeout: 300, body_grace: 300, write_timeout: 300, linger_timeout: 60) do
       sockets = Array.new(count) { connect }
       yield sockets
-      now = at_rest(count, pending ? 1 : PATIENCE)
+      now = at_rest(count)
 
       assert_operator now[:connections], :>=, count
-      skip "pending, #{pending}: #{now}" if pending && now[:fibers] > FEW
       assert_operator now[:fibers], :<=, FEW, now.inspect
       assert_equal "200", get("/").code, "somebody else is served"
-    ensure # rubocop:disable Minitest/SkipEnsure
+    ensure
       sockets&.each(&:close)
     end
   end
 
   # The fibers that a burst has needed are let go soon after it.
-  def at_rest(count, patience)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+  def at_rest(count)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
     loop do
       now = server.statistics
       quiet = now[:connections] >= count && now[:fibers] <= FEW

@@ -13,8 +13,6 @@ class TortureStartTest < Minitest::Test
   PATIENCE = 15
   FAILURES = { epoll_create1: Errno::EMFILE, eventfd: Errno::EMFILE, epoll_ctl: Errno::ENOSPC, malloc: Errno::ENOMEM,
                calloc: Errno::ENOMEM, realloc: Errno::ENOMEM }.freeze
-  # Why a test fails today, by function.
-  PENDING = { calloc: "a server in which a fiber could not be made serves, but does not end when it is told to" }.freeze
 
   def setup
     skip "needs Linux and glibc" unless RUBY_PLATFORM.match?(/linux(-gnu)?\z/)
@@ -29,7 +27,6 @@ class TortureStartTest < Minitest::Test
       (1..most).each do |number|
         @shim.arm(function, number, failure::Errno)
         outcome = start
-        skip "pending, #{PENDING[function]}: #{function} #{number} of #{most}" if !outcome && PENDING[function]
         assert outcome, "#{function} #{number} of #{most}: the server does not end"
 
         assert @shim.disarm, "#{function} #{number} of #{most} does not come"

@@ -28,6 +28,8 @@ heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
 heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
 /* What can be sent now; raises ClientGone. */
 void heddle_exchange_flush(heddle_connection *connection);
+/* Waits until no more than `low` bytes of the output are left; raises ClientGone. */
+void heddle_exchange_drain(heddle_exchange_handle *handle, size_t low);
 /* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
 void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection);
 

@@ -25,8 +25,7 @@ void heddle_exchange_flush(heddle_connection *connection)
         heddle_exchange_gone("the client left before it had the answer", -result);
 }
 
-/* Waits until the output is down to `low`. */
-static void drain(heddle_exchange_handle *handle, size_t low)
+void heddle_exchange_drain(heddle_exchange_handle *handle, size_t low)
 {
     for (;;) {
         heddle_connection *connection = heddle_exchange_writable(handle);
@@ -41,6 +40,7 @@ static void drain(heddle_exchange_handle *handle, size_t low)
             connection = heddle_exchange_writable(handle);
             if (connection->output.size < before)
                 continue;
+            heddle_transport_will_reset(&connection->transport);
             heddle_sockets_close_connection(connection);
             VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
             rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
@@ -57,7 +57,7 @@ void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *con
     heddle_connection_has_output(connection);
     heddle_exchange_flush(connection);
     if (connection->output.size > HEDDLE_OUTPUT_FULL)
-        drain(handle, HEDDLE_OUTPUT_LOW);
+        heddle_exchange_drain(handle, HEDDLE_OUTPUT_LOW);
 }
 
 /* What is refused must not be sent either. */
@@ -175,7 +175,7 @@ static VALUE exchange_set_chunking(VALUE self, VALUE on)
  */
 static VALUE exchange_drain(VALUE self)
 {
-    drain(heddle_exchange_handle_of(self), 0);
+    heddle_exchange_drain(heddle_exchange_handle_of(self), 0);
     return Qnil;
 }
 

@@ -59,6 +59,7 @@ static progress begin(heddle_connection *connection, const char *bytes)
     engine->requests++;
     h1->exchange = exchange;
     h1->seen = 0;
+    h1->persists = exchange->head.keep_alive;
     h1->received = length == HEDDLE_NO_BODY || length == 0;
     h1->expects = exchange->head.expects_continue && !h1->received;
     h1->left = length;

@@ -238,6 +238,10 @@ static void expired(heddle_connection *connection)
     case HEDDLE_H1_DISCARD:
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
         break;
+    case HEDDLE_H1_SENDING:
+        heddle_transport_will_reset(&connection->transport); /* what the kernel has of the answer is not kept either */
+        heddle_h1_close(connection);
+        break;
     default:
         heddle_h1_close(connection);
     }
@@ -296,7 +300,7 @@ static void rest(heddle_connection *connection)
     h1->answered = false;
     h1->stage = HEDDLE_H1_IDLE;
     if (!h1->reusable) {
-        bool lingers = !h1->ended && has_unread(connection);
+        bool lingers = !h1->ended && (h1->persists || has_unread(connection));
         heddle_h1_after_output(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
         heddle_h1_next_request(connection);

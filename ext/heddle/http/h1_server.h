@@ -32,6 +32,7 @@ typedef struct {
     bool answered;   /* its runner gives it back */
     bool reusable;   /* … for another request */
     bool received;   /* the body is complete, as far as the wire is concerned */
+    bool persists;   /* the client means to go on with the connection */
     bool expects;    /* the client waits for 100 Continue */
     uint32_t seen;   /* of a head that is not complete */
     int64_t since;   /* when the head or the body began */

@@ -50,6 +50,12 @@ static int plain_detach(heddle_transport *transport)
     return fd;
 }
 
+void heddle_transport_will_reset(heddle_transport *transport)
+{
+    struct linger at_once = {.l_onoff = 1};
+    setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)); /* a unix socket has nothing like it */
+}
+
 const heddle_transport_operations heddle_plain_transport = {
     .name = "plain",
     .recv = plain_recv,

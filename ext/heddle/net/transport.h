@@ -55,6 +55,9 @@ struct heddle_transport {
 
 extern const heddle_transport_operations heddle_plain_transport;
 
+/* When it is closed, the peer gets a reset, and what the kernel still has for it is thrown away. */
+void heddle_transport_will_reset(heddle_transport *transport);
+
 static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
 {
     return atomic_compare_exchange_strong(&transport->owner, &from, to);

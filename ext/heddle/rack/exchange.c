@@ -104,12 +104,13 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
 }
 
 /*
- * call-seq: Heddle::Rack.respond(exchange, answer) -> true or false
+ * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
  * Sends a plain answer: a Hash of headers, an Array of Strings. false, and nothing is sent, when it is of another
- * kind. Raises InvalidResponse, and ClientGone.
+ * kind. What the client does not take at once goes out by itself, unless +wait+ says that somebody wants to know how
+ * that ends. Raises InvalidResponse, and ClientGone.
  */
-static VALUE respond(VALUE self, VALUE object, VALUE answer)
+static VALUE respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     heddle_engine *engine = handle->engine;
@@ -154,6 +155,10 @@ static VALUE respond(VALUE self, VALUE object, VALUE answer)
     send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
     handle->status = head.status;
     handle->sent = (uint64_t)size;
+    if (RTEST(wait)) {
+        heddle_exchange_drain(handle, 0);
+        connection = heddle_exchange_writable(handle);
+    }
     heddle_h1_answered(connection, head.keep_alive);
     RB_GC_GUARD(answer);
     return Qtrue;
@@ -196,7 +201,7 @@ void Init_heddle_rack_exchange(VALUE rack)
     protocol_key = made_key("rack.protocol");
     finished_key = made_key("rack.response_finished");
     rb_define_singleton_method(rack, "env", env, 2);
-    rb_define_singleton_method(rack, "respond", respond, 2);
+    rb_define_singleton_method(rack, "respond", respond, 3);
     id_lock = rb_intern("@lock");
     id_exchange = rb_intern("@exchange");
     id_write_all = rb_intern("write_all");

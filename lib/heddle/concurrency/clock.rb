@@ -21,10 +21,10 @@ module Heddle
       # @return [Alarm] for {#remove}
       def add(seconds, target, message)
         alarm = Alarm.new(now + seconds, target, message)
+        fiber = @fiber
+        @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that nobody takes out again
         insert(alarm)
-        if @fiber.nil? then @fiber = @scheduler.spawn(self)
-        elsif @alarms.last.equal?(alarm) then @scheduler.unpark(@fiber)
-        end
+        @scheduler.unpark(fiber) if fiber && @alarms.last.equal?(alarm)
         alarm
       end
 

@@ -4,7 +4,8 @@ require "heddle"
 
 module Heddle
   module Rack
-    # Answers requests with what an application returns, and contains what it does wrong. Made in the loop that it serves.
+    # Answers requests with what an application returns, and contains what it does wrong. Made in the loop that it
+    # serves.
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
@@ -26,7 +27,7 @@ module Heddle
         failure = answer = nil
         begin
           answer = @app.call(env)
-          Rack.respond(exchange, answer) || respond(exchange, input, answer)
+          Rack.respond(exchange, answer, !finished.empty?) || respond(exchange, input, answer, finished)
         rescue Exception => e
           failure = e
         end
@@ -47,13 +48,14 @@ module Heddle
         @log.complaint(exchange, complaint) if complaint
       end
 
-      def respond(exchange, input, answer)
+      def respond(exchange, input, answer, finished)
         # What comes after a hijack is ignored.
         return if exchange.hijacked?
         raise ClientGone, "the connection was closed before the client had the answer" if exchange.closed?
 
         unless answer.is_a?(Array) && answer.size == 3
-          raise HTTP::H1::InvalidResponse, "the application returned #{answer.class} in place of [status, headers, body]"
+          raise HTTP::H1::InvalidResponse,
+                "the application returned #{answer.class} in place of [status, headers, body]"
         end
 
         status, headers, body = answer
@@ -61,7 +63,7 @@ module Heddle
           raise HTTP::H1::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
         end
 
-        Responder.new(exchange, input).respond(status, headers, body)
+        Responder.new(exchange, input, wait: !finished.empty?).respond(status, headers, body)
       end
 
       def fail_with(exchange, error)

@@ -6,10 +6,12 @@ module Heddle
     class Responder
       # @param exchange [HTTP::H1::Exchange]
       # @param input [Input, NoInput] the request's body, our own: what stands in the env may be somebody else's
-      def initialize(exchange, input)
+      # @param wait [Boolean] whether somebody wants to know how the sending of the answer ends
+      def initialize(exchange, input, wait: false)
         @exchange = exchange
         @response = exchange.response
         @input = input
+        @wait = wait
       end
 
       # @param status [Integer]
@@ -29,6 +31,11 @@ module Heddle
 
       private
 
+      def finish
+        @exchange.drain if @wait
+        @response.finish
+      end
+
       def other(body, status, headers)
         return each(body, status, headers) if body.respond_to?(:each)
         return stream(body, status, headers, nil) if body.respond_to?(:call)
@@ -37,10 +44,12 @@ module Heddle
       end
 
       def array(chunks, status, headers)
+        return if Rack.respond(@exchange, [status, headers, chunks], @wait)
+
         size = chunks.sum { |chunk| size_of(chunk) }
         @response.start(status, headers, length: @exchange.head? ? nil : size)
         @response.write_all(chunks, size) unless @response.bodiless?
-        @response.finish
+        finish
       end
 
       def each(body, status, headers)
@@ -53,7 +62,7 @@ module Heddle
             @response.write(chunk)
           end
         end
-        @response.finish
+        finish
       end
 
       # @return [true, nil] nil when it can't be sent as a file
@@ -72,7 +81,7 @@ module Heddle
 
         @response.start(status, headers, length: stat.size)
         @response.write_file(file, stat.size) unless @response.bodiless?
-        @response.finish
+        finish
         true
       end
 
@@ -90,7 +99,7 @@ module Heddle
         end
 
         @response.start(status, headers, protocol:)
-        return @response.finish if @response.bodiless?
+        return finish if @response.bodiless?
 
         @response.flush
         stream = Stream.new(input, @exchange)

@@ -37,8 +37,8 @@ module Heddle
       end
 
       # @!method write(*strings)
-      #   Sends at once. Waits while the client is slower than the application. Tasks may write to one stream at the same
-      #   time: each call's strings stay together. (In C, where the common case is one step.)
+      #   Sends at once. Waits while the client is slower than the application. Tasks may write to one stream at the
+      #   same time: each call's strings stay together. (In C, where the common case is one step.)
       #   @param strings [Array<#to_s>]
       #   @return [Integer] bytes
       #   @raise [ClientGone]
