@@ -19,7 +19,7 @@ module SendingTests
       @conversation = conversation = Heddle::TestHelpers::Conversation.new(scheduler, set:, reads:, limits:, &answer)
       conversation.say(GET)
       yield conversation
-      conversation.raised.each { |error| raise error }
+      raise conversation.raised.first if conversation.raised.any?
     ensure
       conversation&.close
     end

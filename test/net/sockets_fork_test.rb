@@ -33,6 +33,49 @@ class SocketsForkTest < Minitest::Test
     end
   end
 
+  # Its fiber goes on in the child, where those that served beside it are gone, records and all.
+  def test_who_serves_in_the_child_ends_there_in_peace
+    output, status = ruby(<<~'RUBY')
+      require "socket"
+      require "heddle/net/sockets"
+      scheduler = Heddle::Scheduler.new
+      Fiber.set_scheduler(scheduler)
+      parent = Process.pid
+      hold = true
+      sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
+        number = connection.read_partial(1).to_i
+        if number == 1
+          child = fork
+          if child
+            Process.wait(child)
+            print "parent #{$?.exitstatus}"
+            hold = false
+          else
+            3.times { GC.start and Array.new(10_000) { "x" * 100 } }
+            at_exit { exit!(7) }
+          end
+        else
+          scheduler.yield while hold && parent == Process.pid
+        end
+      end
+      Fiber.schedule do
+        clients = Array.new(3) do |number|
+          mine, client = UNIXSocket.pair
+          sockets.adopt(mine)
+          mine.close
+          client.write(number.to_s)
+          client
+        end
+        scheduler.yield while hold && parent == Process.pid
+        clients.each(&:read) if parent == Process.pid
+      end
+      scheduler.run
+    RUBY
+
+    assert_includes output, "parent 7"
+    assert_predicate status, :success?
+  end
+
   def test_a_parent_goes_on_beside_a_child_that_runs_a_server_of_its_own
     serve(echo) do |server|
       client = server.connect

@@ -223,7 +223,7 @@ class H1DeadlinesTest < Minitest::Test
   end
 
   def test_times_of_any_length_are_times
-    limits = %i[head_timeout idle_timeout body_grace body_pause write_timeout linger_timeout].to_h { |name| [name, 1e17] }
+    limits = %i[head_timeout idle_timeout body_grace body_pause write_timeout linger_timeout].to_h { |one| [one, 1e17] }
     [limits, { **limits, body_rate: 0 }].each do |forever|
       output = serve(post(4, "ab"), "cd", CHUNKED, "1\r\na\r\n0\r\n\r\nG", "E", open: false, **forever) do |exchange|
         reply(exchange, exchange.body.read)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require_relative "../support/http_case"
 
 # From the bytes of requests to those of answers, over a pair of sockets.

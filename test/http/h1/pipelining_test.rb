@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "heddle/rack"
 require_relative "../support/http_case"
 
