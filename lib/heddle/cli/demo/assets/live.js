@@ -176,17 +176,17 @@ function paintLatencies(strip, now) {
   context.strokeStyle = colours.madder
   context.lineWidth = 2
   context.beginPath()
-  let drawn = false
+  let before = null // the level of the one before; one that is far away is no continuation
   for (const one of samples) {
     if (one.at < now - SPAN || one.median === null) {
-      drawn = false
+      before = null
       continue
     }
     const level = y(place(one.median))
-    if (!drawn) context.moveTo(strip.x(one.from, now), level)
+    if (before === null || Math.abs(level - before) > height / 6) context.moveTo(strip.x(one.from, now), level)
     context.lineTo((strip.x(one.from, now) + strip.x(one.at, now)) / 2, level)
     context.lineTo(strip.x(one.at, now), level)
-    drawn = true
+    before = level
   }
   context.stroke()
 }
