@@ -97,7 +97,7 @@ module SendingTests
         exchange.write(text)
         text.replace("b" * size)
       end
-      Heddle::Rack.respond(exchange, [200, {}, [@large = +"c" * 1_000_000]])
+      Heddle::Rack.respond(exchange, [200, {}, [@large = +"c" * 1_000_000]], false)
       @large.replace("d" * 1_000_000)
     end
     converse(answer) do |conversation|
@@ -114,8 +114,10 @@ module SendingTests
     scheduled do |scheduler|
       engine = Heddle::HTTP::H1::Engine.new
       sockets = Heddle::Net::Sockets.new(scheduler, set:, protocol: engine) do |exchange|
-        exchange.target == "/slow" ? Heddle::Rack.respond(exchange, [200, {}, ["s" * 2_000_000]]) : exchange.write("q")
-        until_true { exchange.closed? } if exchange.target == "/quick"
+        next Heddle::Rack.respond(exchange, [200, {}, ["s" * 2_000_000]], false) if exchange.target == "/slow"
+
+        exchange.write("q")
+        until_true { exchange.closed? }
       end
       clients = %w[/slow /slow /quick /slow /quick].map do |path|
         mine, client = UNIXSocket.pair
@@ -156,7 +158,7 @@ module SendingTests
     engine = Heddle::HTTP::H1::Engine.new
     sockets = Heddle::Net::Sockets.new(scheduler, set: ARGV[0].to_sym, protocol: engine) do |exchange|
       8.times { |n| exchange.write([n.to_s * 20_000, "-" * n]) }
-      Heddle::Rack.respond(exchange, [200, {}, Array.new(8) { |n| n.to_s * 30_000 }])
+      Heddle::Rack.respond(exchange, [200, {}, Array.new(8) { |n| n.to_s * 30_000 }], false)
     end
     Fiber.schedule do
       mine, client = UNIXSocket.pair

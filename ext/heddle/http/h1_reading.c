@@ -202,7 +202,7 @@ static void go_on(heddle_connection *connection, progress result)
     if (result == READY)
         heddle_h1_serve(connection, false);
     else if (result == OVER)
-        heddle_h1_next_request(connection);
+        heddle_h1_after_output(connection, HEDDLE_H1_NEXT);
 }
 
 /* Line ends between requests are nothing. */

@@ -266,7 +266,7 @@ static void overloaded(heddle_connection *connection, heddle_overload why)
     heddle_h1_refuse(connection, &refusal, "retry-after: 1\r\n");
 }
 
-void heddle_h1_next_request(heddle_connection *connection)
+static void next_request(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (heddle_h1_take_pipelined(connection))
@@ -303,7 +303,7 @@ static void rest(heddle_connection *connection)
         bool lingers = !h1->ended && (h1->persists || has_unread(connection));
         heddle_h1_after_output(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
-        heddle_h1_next_request(connection);
+        next_request(connection);
     } else {
         heddle_connection_flush_later(connection);
         h1->stage = HEDDLE_H1_DISCARD;

@@ -35,8 +35,6 @@ int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1
 void heddle_h1_close(heddle_connection *connection);
 /* Its deadline is so many nanoseconds from now. */
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration);
-/* A request is answered, and all of its body has come. */
-void heddle_h1_next_request(heddle_connection *connection);
 /* As soon as everything is sent. */
 void heddle_h1_after_output(heddle_connection *connection, heddle_h1_sequel sequel);
 /* Answers by itself what never becomes a request of the application, and closes. `more_fields`: whole lines, or NULL. */

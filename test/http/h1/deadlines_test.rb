@@ -162,7 +162,7 @@ class H1DeadlinesTest < Minitest::Test
 
   # The runner is free by then: only the connection's record knows what is left.
   def test_a_client_that_reads_nothing_of_an_answer_is_cut_off_after_the_runner_has_left
-    answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]]) }
+    answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]], false) }
     taken = seconds do
       converse(answer, reads: false, write_timeout: 0.2) do |conversation|
         conversation.say(GET)
@@ -180,7 +180,7 @@ class H1DeadlinesTest < Minitest::Test
   end
 
   def test_a_client_that_reads_slowly_gets_all_of_it
-    answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 1_000_000]]) }
+    answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 1_000_000]], false) }
     converse(answer, reads: false, write_timeout: 0.2) do |conversation|
       conversation.say(GET)
       until conversation.output.end_with?("x") && conversation.output.count("x") == 1_000_000

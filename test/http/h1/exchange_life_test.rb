@@ -212,7 +212,7 @@ class H1ExchangeLifeTest < Minitest::Test
       output = serve(GET) do |exchange|
         given = exchange
         begin
-          refute Heddle::Rack.respond(exchange, answer)
+          refute Heddle::Rack.respond(exchange, answer, false)
         rescue Heddle::ClientGone => e
           assert_match(/closed/, e.message)
         end

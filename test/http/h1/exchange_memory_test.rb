@@ -30,8 +30,8 @@ class H1ExchangeMemoryTest < Minitest::Test
         body << bytes
       end
       case exchange.target
-      when "/plain" then Heddle::Rack.respond(exchange, [200, { "x" => "y" * 10 }, ["a" * 100, body]])
-      when "/large" then Heddle::Rack.respond(exchange, [200, {}, ["b" * 20_000] * 20])
+      when "/plain" then Heddle::Rack.respond(exchange, [200, { "x" => "y" * 10 }, ["a" * 100, body]], false)
+      when "/large" then Heddle::Rack.respond(exchange, [200, {}, ["b" * 20_000] * 20], false)
       when "/each"
         exchange.response.start(200, {})
         30.times { |n| exchange.response.write(n.to_s * 10_000) }

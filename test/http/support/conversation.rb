@@ -79,12 +79,13 @@ module Heddle
       # Waits until what has come is answered and the answers are read.
       # @return [self]
       def settle
-        await { @ended || @served == @engine.requests }
         quiet = 0
-        while quiet < QUIET_TURNS
-          before = [@output.bytesize, @served]
-          turn
-          quiet = before == [@output.bytesize, @served] ? quiet + 1 : 0
+        before = nil
+        await do
+          news = [@output.bytesize, @served]
+          quiet = news == before && (@ended || @served == @engine.requests) ? quiet + 1 : 0
+          before = news
+          quiet > QUIET_TURNS
         end
         self
       end
