@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+
+# Without max_requests the limit follows what the worker bears, and all of it can be seen.
+class AdmissionFollowsTest < Minitest::Test
+  include ServerHelpers
+
+  FLOOR = Heddle::Server::AdmissionPolicy::FLOOR
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def until_statistics
+    deadline = now + PATIENCE
+    loop do
+      found = server.statistics
+      return found if yield(found)
+
+      flunk "never: #{found}" if now > deadline
+      Thread.pass
+    end
+  end
+
+  # Requests that run until the block is over.
+  def running(count, app, **options)
+    serving(app, access_log: false, **options) do
+      sockets = Array.new(count) { connect }
+      sockets.each { |socket| socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+      yield
+      @release.close
+      sockets.each { |socket| assert_match(/ 200 /, read_answer(socket)) }
+    ensure
+      @release.close
+      sockets&.each(&:close)
+    end
+  end
+
+  def held
+    @release = Thread::Queue.new
+    lambda do |_env|
+      yield
+      [200, {}, ["x"]]
+    end
+  end
+
+  def test_while_all_is_well_there_is_no_limit
+    running(50, held { @release.pop }) do
+      found = until_statistics { |statistics| statistics[:running] == 50 }
+
+      assert_equal [nil, nil, 0, 0], found.values_at(:limit, :limited_by, :waiting, :pool_waiting)
+      assert_operator found[:lag], :<, 1
+    end
+  end
+
+  def test_tasks_that_wait_for_a_pool
+    pool = Heddle::Pool.new(limit: 2) { Object.new }
+    app = held { pool.with { @release.pop } }
+    running(50, app) do
+      found = until_statistics { |statistics| statistics[:limit] }
+
+      assert_equal [FLOOR, :pool, 48], found.values_at(:limit, :limited_by, :pool_waiting)
+    end
+  end
+
+  def test_memory
+    skip "only Linux tells" unless Heddle::Server::Memory.used
+    running(50, held { @release.pop }, memory_limit: 1) do
+      found = until_statistics { |statistics| statistics[:limit] }
+
+      assert_equal [40, :memory], found.values_at(:limit, :limited_by)
+      assert_operator found[:memory], :>, 1_000_000
+    end
+  end
+
+  # Each of them comes to life again and again, and has something to do then.
+  def test_a_late_loop
+    app = held do
+      until @release.closed?
+        sleep(0.001)
+        till = now + 0.002
+        nil while now < till
+      end
+    end
+    running(60, app, lag_target: 0.03) do
+      found = until_statistics { |statistics| statistics[:limit] }
+
+      assert_equal :lag, found[:limited_by]
+      assert_operator found[:limit], :<, 60
+      assert_operator found[:lag], :>, 0.03
+    end
+  end
+
+  def test_a_limit_is_told
+    pool = Heddle::Pool.new(limit: 2) { Object.new }
+    app = held { pool.with { @release.pop } }
+    running(50, app) do
+      until_statistics { |statistics| statistics[:limit] }
+      more = Array.new(5) { connect.tap { |socket| socket.write("GET / HTTP/1.0\r\n\r\n") } }
+      until_statistics { |statistics| statistics[:waiting] == 5 }
+      Thread.pass until output.string.include?("busy")
+
+      assert_match(/busy: \d+ requests run at once \(most wait for something from a pool\), and 5 wait/, output.string)
+      @release.close
+      more.each { |socket| assert_match(/ 200 /, read_all(socket)) }
+    end
+  end
+end
