@@ -22,7 +22,7 @@ class DemoPulseTest < Minitest::Test
 
     def latencies = @snapshots.fetch((@looks += 1) - 1)
     def refused = [@looks, 2].min
-    def statistics = { connections: 9, idle: 7, running: 2, accepted: 40, fibers: 5 }
+    def statistics = { connections: 9, idle: 7, running: 2, accepted: 40, limit: nil, waiting: 0, fibers: 5 }
     def stopping? = @looks == @snapshots.size
   end
 
@@ -42,7 +42,7 @@ class DemoPulseTest < Minitest::Test
 
     assert_equal [2, [1, 2], 1], first.values_at("answers", "latencies", "refused")
     assert_equal [5, [0, 1, 2, 4], 0], second.values_at("answers", "latencies", "refused")
-    assert_equal [9, 7, 2, 5], second.values_at("connections", "idle", "running", "fibers")
+    assert_equal [9, 7, 2, nil, 0, 5], second.values_at("connections", "idle", "running", "limit", "waiting", "fibers")
     assert_operator second["at"], :>, first["at"]
   end
 

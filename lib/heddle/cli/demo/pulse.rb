@@ -55,7 +55,7 @@ module Heddle
         end
 
         def present
-          @server&.statistics&.slice(:connections, :idle, :running, :fibers) || {}
+          @server&.statistics&.slice(:connections, :idle, :running, :waiting, :limit, :fibers) || {}
         end
 
         def told(number)

@@ -97,7 +97,7 @@ function show(news, recent) {
   find("most").textContent = `at most ${grouped.format(most)}`
   for (const place of panel.querySelectorAll("[data-now]")) {
     const value = place.dataset.now === "answers" ? total : news[place.dataset.now]
-    place.textContent = value === undefined ? "not told" : grouped.format(value)
+    place.textContent = value === undefined ? "not told" : value === null ? "none" : grouped.format(value)
   }
   panel.dataset.most = most
   find("rates").setAttribute("aria-label",

@@ -14,6 +14,7 @@ module Heddle
           CROWDS = [1, 16, 64, 256].freeze
           # What the page tells of now, and what it calls it.
           ROWS = { "connections" => "Connections", "idle" => "of them idle", "running" => "Requests under way",
+                   "limit" => "Limit on them", "waiting" => "Waiting for a turn",
                    "answers" => "Answers seen here" }.freeze
 
           def slug = "live"
@@ -81,7 +82,7 @@ module Heddle
                 <canvas class="latency" data-latencies role="img" aria-label="How long requests took. None seen yet."></canvas>
                 <div class="axis" data-axis aria-hidden="true"></div>
               </figure>
-              <dl class="facts">#{rows.join}</dl>
+              <dl class="facts six">#{rows.join}</dl>
               <p class="status" role="status" data-status>No crowd sent yet.</p>
             HTML
           end
