@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: alone
+
 require "heddle/rack"
 require_relative "../support/http_case"
 
@@ -129,7 +131,7 @@ class H1DeadlinesTest < Minitest::Test
   def test_a_chunked_body_that_never_ends_is_not_served_before_it_pauses
     called = false
     answer = ->(exchange) { (called = true) && reply(exchange, read_all(exchange.body)) }
-    converse(answer, body_pause: 0.15) do |conversation|
+    converse(answer, body_pause: 0.5) do |conversation|
       conversation.say(CHUNKED)
       5.times do
         conversation.say("1\r\na\r\n")
@@ -181,10 +183,10 @@ class H1DeadlinesTest < Minitest::Test
 
   def test_a_client_that_reads_slowly_gets_all_of_it
     answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 1_000_000]], false) }
-    converse(answer, reads: false, write_timeout: 0.2) do |conversation|
+    converse(answer, reads: false, write_timeout: 1) do |conversation|
       conversation.say(GET)
       until conversation.output.end_with?("x") && conversation.output.count("x") == 1_000_000
-        conversation.output << conversation.client.readpartial(100_000)
+        conversation.output << conversation.client.readpartial(50_000)
         started = now
         conversation.await { now > started + 0.06 }
       end
@@ -232,4 +234,9 @@ class H1DeadlinesTest < Minitest::Test
       assert_equal [200, 200, 400], statuses(output)
     end
   end
+end
+
+# The same where there is no epoll.
+class H1DeadlinesWithSelectorSetTest < H1DeadlinesTest
+  def set = :selector
 end

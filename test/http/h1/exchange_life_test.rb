@@ -285,3 +285,8 @@ class H1ExchangeLifeTest < Minitest::Test
     assert_equal "header_count must be at most 65535, but is 65536", error.message
   end
 end
+
+# The same where there is no epoll.
+class H1ExchangeLifeWithSelectorSetTest < H1ExchangeLifeTest
+  def set = :selector
+end

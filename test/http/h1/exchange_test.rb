@@ -225,3 +225,8 @@ class H1ExchangeTest < Minitest::Test
     assert_predicate conversation.engine, :draining?
   end
 end
+
+# The same where there is no epoll.
+class H1ExchangeWithSelectorSetTest < H1ExchangeTest
+  def set = :selector
+end

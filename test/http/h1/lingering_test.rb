@@ -127,3 +127,8 @@ class H1LingeringTest < Minitest::Test
     assert_equal [413], statuses(conversation.output)
   end
 end
+
+# The same where there is no epoll.
+class H1LingeringWithSelectorSetTest < H1LingeringTest
+  def set = :selector
+end

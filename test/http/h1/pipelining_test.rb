@@ -174,3 +174,8 @@ class H1PipeliningTest < Minitest::Test
     assert_equal [%w[/1], 1, false], [bodies(output), conversation.engine.requests, kept?]
   end
 end
+
+# The same where there is no epoll.
+class H1PipeliningWithSelectorSetTest < H1PipeliningTest
+  def set = :selector
+end

@@ -16,10 +16,13 @@ module Heddle
       # @return [Conversation] the last one, as it ended
       attr_reader :conversation
 
+      # How the server hears of events; nil: the system's first way. (Net::Sockets)
+      def set = nil
+
       # Runs the block with a conversation in a loop.
       # @param answer [#call] what the server does with an exchange
       # @param limits [Hash] of the HTTP configuration
-      def converse(answer, kind: :stream, reads: true, set: nil, **limits)
+      def converse(answer, kind: :stream, reads: true, set: self.set, **limits)
         result = scheduled do |scheduler|
           @conversation = Conversation.new(scheduler, kind:, reads:, set:, limits:, &answer)
           yield @conversation
