@@ -152,9 +152,9 @@ static VALUE respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
     }
     size_t head_size = out->used - start;
     out->used = start; /* nothing of it is needed after a wait, and send does not wait */
-    send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
-    handle->status = head.status;
+    handle->status = head.status; /* first: should there be no memory for the rest, nothing else is answered */
     handle->sent = (uint64_t)size;
+    send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
     if (RTEST(wait)) {
         heddle_exchange_drain(handle, 0);
         connection = heddle_exchange_writable(handle);
