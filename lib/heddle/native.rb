@@ -42,6 +42,11 @@ module Heddle
         end
       end
 
+      # For the extension, which needs a frame of Ruby code where an error leaves it (scheduler/drop_error.h).
+      #
+      # @api private
+      def raise_again(error) = raise(error)
+
       private
 
       def missing!(built)

@@ -1,6 +1,7 @@
 #include "http/exchange.h"
 
 #include "http/engine.h"
+#include "scheduler/drop_error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange
         int state = 0;
         VALUE body = rb_protect(enlarge, (VALUE)&one, &state);
         if (state) {
-            rb_set_errinfo(Qnil);
+            heddle_drop_error();
             return NULL;
         }
         if (!exchange->body)

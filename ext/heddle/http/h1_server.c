@@ -1,6 +1,7 @@
 #include "http/h1_states.h"
 
 #include "http/exchange_ruby.h"
+#include "scheduler/drop_error.h"
 
 #include <errno.h>
 
@@ -146,7 +147,7 @@ void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refus
         int state = 0;
         rb_protect(tell, (VALUE)&one, &state);
         if (state)
-            rb_set_errinfo(Qnil); /* a log that fails must not fail the server */
+            heddle_drop_error(); /* a log that fails must not fail the server */
         if (heddle_sockets_at(sockets, identity) != connection)
             return; /* it has closed the sockets */
     }

@@ -2,6 +2,7 @@
 
 #include "net/sockets.h"
 #include "net/wipe.h"
+#include "scheduler/drop_error.h"
 
 static VALUE runner_class;
 static ID id_report_failure;
@@ -158,7 +159,7 @@ void heddle_runners_call(heddle_sockets *sockets)
     int state = 0;
     rb_protect(spawn, (VALUE)sockets, &state);
     if (state) {
-        rb_set_errinfo(Qnil);
+        heddle_drop_error();
         call_later(sockets);
     }
 }
@@ -247,7 +248,7 @@ static int settle(heddle_runner *runner, int state)
     if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
         runner->ending = true;
     rb_protect(report, (VALUE)&one, &failed);
-    rb_set_errinfo(Qnil);
+    heddle_drop_error();
     return 0;
 }
 
@@ -380,7 +381,7 @@ static int rest(heddle_runner *runner)
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
-        rb_set_errinfo(Qnil); /* a cancellation, or something that was meant for whom it served before */
+        heddle_drop_error(); /* a cancellation, or something that was meant for whom it served before */
         runner->ending = true;
         state = 0;
     }

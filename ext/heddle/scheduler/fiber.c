@@ -1,3 +1,4 @@
+#include "scheduler/drop_error.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
@@ -104,7 +105,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
             !RTEST(rb_obj_is_kind_of(error, rb_eSignal)) && !RTEST(rb_obj_is_kind_of(error, rb_eNoMemError))) {
             int failed = 0;
             rb_protect(report_failure, scheduler, &failed);
-            rb_set_errinfo(Qnil);
+            heddle_drop_error();
             state = 0;
         }
     }
@@ -211,11 +212,8 @@ static void switch_to_new(heddle_loop *loop, VALUE fiber)
     if (!state)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
-    if (record && heddle_park_entered(&record->entry) && !record->entry.put_back) {
-        VALUE error = rb_errinfo();
-        rb_set_errinfo(Qnil);
-        refuse(record, error);
-    }
+    if (record && heddle_park_entered(&record->entry) && !record->entry.put_back)
+        refuse(record, heddle_drop_error());
     rb_jump_tag(state);
 }
 

@@ -1,5 +1,7 @@
 #include "scheduler/starter.h"
 
+#include "scheduler/drop_error.h"
+
 /* Comes back from a switch that succeeded only to make the next one. */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {
@@ -12,8 +14,7 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
         }
         rb_protect(heddle_fiber_transfer, loop->starting, &state);
         if (state) {
-            loop->start_error = rb_errinfo();
-            rb_set_errinfo(Qnil);
+            loop->start_error = heddle_drop_error();
             loop->starting = Qnil;
         }
     }

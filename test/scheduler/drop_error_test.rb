@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+
+# What the extension does with an error that Ruby code never sees.
+class DropErrorTest < Minitest::Test
+  LIMIT = 10
+  # The log of refusals fails for want of memory, in a C function that only C functions have called.
+  PROGRAM = <<~'RUBY'
+    require "socket"
+    require "heddle/http"
+    require "heddle/net/sockets"
+
+    exhaustion = [].method(:push).to_proc >> Hash.new(1 << 61).to_proc >> "x".method(:*)
+    mine, client = UNIXSocket.pair
+    loop = Thread.current
+    Thread.new do
+      client.write("no request\r\n\r\n")
+      print client.read[/\AHTTP\/1.1 \d+/]
+      loop.raise("interrupted")
+    end
+    Fiber.set_scheduler(scheduler = Heddle::Scheduler.new)
+    Fiber.schedule do
+      engine = Heddle::HTTP::H1::Engine.new(on_refusal: exhaustion)
+      Heddle::Net::Sockets.new(scheduler, protocol: engine) {}.adopt(mine)
+      mine.close
+      sleep
+    end
+    begin
+      scheduler.run
+    rescue RuntimeError => e
+      print " ", e.message
+    end
+  RUBY
+
+  # In a process of its own: a thread that takes no interrupt doesn't let go of the others either.
+  def test_a_loop_in_which_memory_ran_out_still_takes_what_is_raised_at_its_thread
+    assert_equal "HTTP/1.1 400 interrupted", output_of(PROGRAM)
+  end
+
+  private
+
+  def output_of(program)
+    lib = File.expand_path("../../lib", __dir__)
+    Open3.popen2e(RbConfig.ruby, "-I#{lib}", "-e", program) do |input, output, process|
+      input.close
+      unless process.join(LIMIT)
+        Process.kill(:KILL, process.pid)
+        flunk "hangs after #{LIMIT} s: #{output.read}"
+      end
+      output.read
+    end
+  end
+end
