@@ -55,8 +55,9 @@ class GemCheck
       address = address_from(output) or check("#{title} starts", false)
       requests.each { |path, pattern| request(title, "#{address}#{path}", pattern) }
       Process.kill(:TERM, process.pid)
-      Thread.new { output.read }
+      rest = Thread.new { output.read }
       check("#{title} stops in order", process.join(30) && process.value.success?, process.value.inspect)
+      rest.join
     ensure
       process.alive? && Process.kill(:KILL, process.pid)
     end
