@@ -116,6 +116,20 @@ class IOWaitTest < Minitest::Test
     end
   end
 
+  def test_a_wait_without_time_sees_what_is_there
+    scheduled do
+      reader, writer = UNIXSocket.pair
+      seen = Array.new(3) { reader.wait_readable(0) }
+      writer << "x"
+      others = Array.new(3) { Fiber.schedule { 20.times { Fiber.scheduler.yield } } }
+      seen.concat(Array.new(20) { reader.wait_readable(0) })
+
+      assert_equal ([nil] * 3) + ([reader] * 20), seen
+      until_true { others.none?(&:alive?) }
+      [reader, writer].each(&:close)
+    end
+  end
+
   # D3: more descriptors than select(2)'s FD_SETSIZE.
   def test_more_descriptors_than_select_was_made_for
     limit = Process.getrlimit(:NOFILE).first

@@ -195,6 +195,11 @@ static bool worth_a_poll(heddle_loop *loop)
     return true;
 }
 
+static bool timer_due(heddle_loop *loop)
+{
+    return loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_now();
+}
+
 static void turn(heddle_loop *loop)
 {
     loop->turns++;
@@ -205,7 +210,8 @@ static void turn(heddle_loop *loop)
         return;
     int64_t timeout = anybody_ready(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
-        if (worth_a_poll(loop))
+        /* Nobody's time is up before the selector was asked: what waits for IO may have got it. */
+        if (timer_due(loop) || worth_a_poll(loop))
             check(loop->operations->poll(loop->selector), loop->operations->name);
     } else {
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
