@@ -162,7 +162,7 @@ static void woken_by_another_thread(void)
     close_selector();
 }
 
-static atomic_int handled;
+static atomic_int handled, over;
 static pthread_t waiting_thread;
 
 static void handler(int number)
@@ -174,7 +174,8 @@ static void handler(int number)
 static void *interrupt(void *unused)
 {
     (void)unused;
-    while (!handled) {
+    /* Not until it was handled: that may have been just before the wait. */
+    while (!over) {
         pthread_kill(waiting_thread, SIGUSR1);
         nanosleep(&(struct timespec){.tv_nsec = MILLISECOND}, NULL);
     }
@@ -191,9 +192,11 @@ static void a_signal_ends_the_wait(void)
     open_selector();
     waiting_thread = pthread_self();
     sigaction(SIGUSR1, &action, NULL);
+    over = 0;
     pthread_create(&thread, NULL, interrupt, NULL);
     while (!handled)
         turn(-1);
+    over = 1;
     pthread_join(thread, NULL);
     close_selector();
 }
