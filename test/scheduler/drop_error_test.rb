@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: not sanitized
+
 require "test_helper"
 require "open3"
 
