@@ -9,19 +9,6 @@ class AdmissionFollowsTest < Minitest::Test
 
   FLOOR = Heddle::Server::AdmissionPolicy::FLOOR
 
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-  def until_statistics
-    deadline = now + PATIENCE
-    loop do
-      found = server.statistics
-      return found if yield(found)
-
-      flunk "never: #{found}" if now > deadline
-      Thread.pass
-    end
-  end
-
   # Requests that run until the block is over.
   def running(count, app, **options)
     serving(app, access_log: false, **options) do

@@ -30,19 +30,6 @@ class AdmissionTest < Minitest::Test
 
   def body_of(socket) = read_answer(socket)&.split("\r\n\r\n", 2)&.last
 
-  def until_statistics
-    deadline = now + PATIENCE
-    loop do
-      found = server.statistics
-      return found if yield(found)
-
-      flunk "never: #{found}" if now > deadline
-      Thread.pass
-    end
-  end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
   # Connections that have asked, each after the one before has been heard.
   def asking(*paths)
     before = server.statistics

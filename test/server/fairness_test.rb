@@ -14,8 +14,6 @@ class FairnessTest < Minitest::Test
     nil while now < till
   end
 
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
   # The paths in the order in which a loop answers them that was held up while the block sent all of them; with a tick
   # wherever a timer has had its turn.
   def order_of(milliseconds: 5, ticking: false, **options)

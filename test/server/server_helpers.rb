@@ -73,6 +73,20 @@ module ServerHelpers
 
   def get(path, headers = {}) = Net::HTTP.start("127.0.0.1", port) { |http| http.get(path, headers) }
 
+  # @return [Hash] the server's statistics, once they are as the block wants them
+  def until_statistics
+    deadline = now + PATIENCE
+    loop do
+      found = server.statistics
+      return found if yield(found)
+
+      flunk "never: #{found}" if now > deadline
+      Thread.pass
+    end
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
   # An application that answers with text.
   def text(body = "hello") = ->(_env) { [200, { "content-type" => "text/plain" }, [body]] }
 end

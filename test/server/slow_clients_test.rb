@@ -186,6 +186,4 @@ class SlowClientsTest < Minitest::Test
       sleep 0.005
     end
   end
-
-  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

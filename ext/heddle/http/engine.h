@@ -36,9 +36,6 @@ enum {
     HEDDLE_DATE_LINE = 37,
 };
 
-/* NULL: not one of HTTP/1. */
-heddle_engine *heddle_engine_of(heddle_connection *connection);
-
 extern const heddle_protocol_operations heddle_h1_operations;
 
 #endif

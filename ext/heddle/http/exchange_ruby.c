@@ -1,12 +1,7 @@
 #include "http/exchange_ruby.h"
 
-#include "net/output.h"
-#include "net/sockets.h"
-
 #include <errno.h>
 #include <ruby/io.h>
-#include <stdlib.h>
-#include <string.h>
 
 static VALUE exchange_class;
 
@@ -47,7 +42,7 @@ static const rb_data_type_t exchange_type = {
 VALUE heddle_exchange_object(heddle_connection *connection)
 {
     heddle_exchange_handle *handle;
-    heddle_engine *engine = heddle_engine_of(connection);
+    heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     VALUE object = TypedData_Make_Struct(exchange_class, heddle_exchange_handle, &exchange_type, handle);
     *handle = (heddle_exchange_handle){
@@ -99,11 +94,6 @@ static heddle_h1 *h1_of(VALUE self)
 
 /* -- what went wrong --------------------------------------------------------------------------------------------- */
 
-static VALUE error_class(const char *name)
-{
-    return rb_path2class(name);
-}
-
 void heddle_exchange_gone(const char *text, int error)
 {
     VALUE message = rb_str_new_cstr(text);
@@ -111,7 +101,7 @@ void heddle_exchange_gone(const char *text, int error)
         VALUE cause = rb_syserr_new(error, NULL);
         rb_str_catf(message, " (%" PRIsVALUE ")", rb_obj_class(cause));
     }
-    rb_exc_raise(rb_exc_new_str(error_class("Heddle::ClientGone"), message));
+    rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
 }
 
 NORETURN(static void raise_bad_request(const heddle_refusal *refusal));
@@ -119,8 +109,8 @@ static void raise_bad_request(const heddle_refusal *refusal)
 {
     VALUE arguments[] = {INT2FIX(refusal->status), rb_str_new_cstr(refusal->reason)};
     /* Data makes keywords of them in `new`. */
-    VALUE object = rb_funcallv(error_class("Heddle::HTTP::H1::Refusal"), rb_intern("new"), 2, arguments);
-    rb_exc_raise(rb_class_new_instance(1, &object, error_class("Heddle::HTTP::BadRequest")));
+    VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::H1::Refusal"), rb_intern("new"), 2, arguments);
+    rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequest")));
 }
 
 /* -- the head ---------------------------------------------------------------------------------------------------- */
@@ -377,16 +367,11 @@ static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
     if (!handle->base.connection)
         return Qfalse;
     heddle_connection *connection = connection_of(handle);
-    char bytes[1024];
-    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_refusal_answer(&refusal, &answer, heddle_engine_date(handle->engine), HEDDLE_DATE_LINE,
-                          exchange->head.method_id != HEDDLE_HEAD, NULL);
     handle->status = refusal.status;
-    if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used)) {
+    if (!heddle_h1_add_refusal(connection, &refusal, exchange->head.method_id != HEDDLE_HEAD, NULL)) {
         heddle_sockets_close_connection(connection);
         return Qfalse;
     }
-    heddle_connection_has_output(connection);
     heddle_h1_refused(connection);
     return Qtrue;
 }

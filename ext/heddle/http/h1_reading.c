@@ -98,7 +98,7 @@ static progress take_head(heddle_connection *connection, const char *bytes, size
     return MORE;
 }
 
-static progress take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+static void take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -112,7 +112,6 @@ static progress take_length(heddle_connection *connection, const char *bytes, si
     h1->left -= (int64_t)*used;
     h1->taken += *used;
     h1->received = h1->left == 0;
-    return MORE;
 }
 
 static progress take_chunks(heddle_connection *connection, char *bytes, size_t size, size_t *used)
@@ -154,14 +153,13 @@ static progress take_body(heddle_connection *connection, char *bytes, size_t siz
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     bool chunked = h1->left < 0;
-    progress result = chunked ? take_chunks(connection, bytes, size, used)
-                              : take_length(connection, bytes, size, used);
-    if (result == LEFT)
+    if (!chunked)
+        take_length(connection, bytes, size, used);
+    else if (take_chunks(connection, bytes, size, used) == LEFT)
         return LEFT;
-    bool complete = h1->received;
     if (h1->stage == HEDDLE_H1_BODY)
-        return complete || (chunked && h1->exchange->body_size > engine->body_buffer) ? READY : MORE;
-    return complete ? OVER : MORE;
+        return h1->received || (chunked && h1->exchange->body_size > engine->body_buffer) ? READY : MORE;
+    return h1->received ? OVER : MORE;
 }
 
 /* `bytes` are ours to write on. `*used`: how many of them need not be kept. */
@@ -232,7 +230,6 @@ static void wait_for_more(heddle_connection *connection)
         body_due(connection);
     } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
         h1->stage = HEDDLE_H1_HEAD;
-        h1->since = heddle_coarse_now();
         heddle_h1_due_in(connection, engine->head_timeout);
     } else if (h1->stage == HEDDLE_H1_IDLE) {
         if (sockets->draining) {

@@ -5,12 +5,6 @@
 
 #include <errno.h>
 
-heddle_engine *heddle_engine_of(heddle_connection *connection)
-{
-    heddle_protocol *protocol = connection->sockets->protocol;
-    return protocol->operations == &heddle_h1_operations ? (heddle_engine *)protocol : NULL;
-}
-
 void heddle_h1_close(heddle_connection *connection)
 {
     heddle_sockets_close_idle(connection);
@@ -130,7 +124,19 @@ static VALUE tell(VALUE data)
     return rb_proc_call_with_block(heddle_h1_engine(one->connection)->on_refusal, 3, arguments, Qnil);
 }
 
-/* Answers by itself what never becomes a request of the application, and closes. */
+bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *refusal, bool content,
+                           const char *more_fields)
+{
+    char bytes[1024];
+    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
+    heddle_refusal_answer(refusal, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE, content,
+                          more_fields);
+    if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
+        return false;
+    heddle_connection_has_output(connection);
+    return true;
+}
+
 void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refusal, const char *more_fields)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
@@ -151,15 +157,10 @@ void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refus
         if (heddle_sockets_at(sockets, identity) != connection)
             return; /* it has closed the sockets */
     }
-    char bytes[1024];
-    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_refusal_answer(refusal, &answer, heddle_engine_date(engine), HEDDLE_DATE_LINE, content, more_fields);
-    if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used)) {
+    if (heddle_h1_add_refusal(connection, refusal, content, more_fields))
+        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+    else
         heddle_h1_close(connection);
-        return;
-    }
-    heddle_connection_has_output(connection);
-    heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
 }
 
 static void refuse_late_head(heddle_connection *connection)

@@ -7,6 +7,7 @@
  */
 
 #include "http/engine.h"
+#include "net/sockets.h"
 
 typedef enum {
     HEDDLE_H1_IDLE,    /* between requests */
@@ -35,7 +36,7 @@ typedef struct {
     bool persists;   /* the client means to go on with the connection */
     bool expects;    /* the client waits for 100 Continue */
     uint32_t seen;   /* of a head that is not complete */
-    int64_t since;   /* when the head or the body began */
+    int64_t since;   /* when the body began */
     uint64_t taken;  /* bytes of the body, or while lingering, that came */
     int64_t left;    /* of a body whose length is known */
     heddle_chunked chunked;
@@ -47,6 +48,14 @@ static inline heddle_h1 *heddle_h1_of(heddle_connection *connection)
     return heddle_connection_state(connection);
 }
 
+static inline heddle_engine *heddle_h1_engine(heddle_connection *connection)
+{
+    return (heddle_engine *)connection->sockets->protocol;
+}
+
+/* Puts the answer to what is refused into the output; false: there is no memory. `more_fields`: whole lines, or NULL. */
+bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *refusal, bool content,
+                           const char *more_fields);
 /* Is what the application has left of the body likely worth reading for the sake of the connection? */
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
 /* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */

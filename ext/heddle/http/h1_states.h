@@ -5,13 +5,6 @@
 
 #include "http/h1_server.h"
 
-#include "net/sockets.h"
-
-static inline heddle_engine *heddle_h1_engine(heddle_connection *connection)
-{
-    return (heddle_engine *)connection->sockets->protocol;
-}
-
 /* -- h1_reading.c; the connection may be gone afterwards ----------------------------------------------------------- */
 
 /* Reads until a request is complete, or nothing more is there. */
