@@ -2,6 +2,7 @@
 
 require "heddle/version"
 require "heddle/concurrency"
+require "heddle/enable"
 # What the extension defines is there, but not whole, as soon as it is loaded: no autoload can stand for it. The same
 # is true of heddle/http and heddle/rack, which the server loads.
 require "heddle/scheduler"

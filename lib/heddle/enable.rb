@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What keeps one fiber from holding up the others: switched on and off by name, for the whole process.
+  #
+  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: what it does now,
+  # and where something is missing, why). It lives in a file of its own, which is loaded when it is first asked for.
+  module Protection
+    # Name => the file that registers it.
+    LIBRARIES = {}.freeze
+
+    @registered = {}
+    @lock = Thread::Mutex.new
+
+    class << self
+      # Makes a protection known.
+      # @param name [Symbol]
+      # @param protection [#enable, #disable, #enabled?, #status]
+      def register(name, protection)
+        @lock.synchronize { @registered = @registered.merge(name => protection).freeze }
+      end
+
+      # @return [Array<Symbol>] the names that can be given to {Heddle.enable}
+      def names = LIBRARIES.keys | @registered.keys
+
+      # @param name [Symbol, String]
+      # @return [#enable, #disable, #enabled?, #status]
+      # @raise [ArgumentError] for a name that none has
+      def fetch(name)
+        name = name.to_sym
+        require LIBRARIES[name] if LIBRARIES.key?(name) && !@registered.key?(name)
+        @registered.fetch(name) do
+          raise ArgumentError, "no protection is called #{name.inspect}: there are #{names.map(&:inspect).join(", ")}"
+        end
+      end
+
+      # @return [Array<Symbol>] what is on now; loads nothing
+      def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
+    end
+  end
+
+  class << self
+    # Switches protections on, for every loop of Heddle in this process, now and later. Other schedulers and threads
+    # without a scheduler notice nothing. On already: only the options are taken over.
+    #
+    #     Heddle.enable :offload
+    #
+    # @param names [Array<Symbol>] see {Protection::LIBRARIES}
+    # @param options [Hash] for the protection, where one name is given: see its own `enable`
+    # @return [Array<Symbol>] what is on now
+    # @raise [ArgumentError] for an unknown name
+    def enable(*names, **options)
+      if names.empty? || (names.size > 1 && !options.empty?)
+        raise ArgumentError, "Heddle.enable needs a name (#{Protection.names.map(&:inspect).join(", ")}), " \
+                             "and takes options with one name only"
+      end
+      names.map { |name| Protection.fetch(name) }.each { |protection| protection.enable(**options) }
+      enabled
+    end
+
+    # Switches protections off again; without names all. What is under way ends as it began.
+    #
+    # @param names [Array<Symbol>]
+    # @return [Array<Symbol>] what is still on
+    def disable(*names)
+      names = Protection.enabled if names.empty?
+      names.each { |name| Protection.fetch(name).disable }
+      enabled
+    end
+
+    # @return [Array<Symbol>] the protections that are on
+    def enabled = Protection.enabled
+  end
+end

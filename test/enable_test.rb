@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# Protections are switched on and off by name.
+class EnableTest < Minitest::Test
+  Protection = Heddle::Protection
+
+  # Stands for a protection: remembers what it was told.
+  class Switch
+    attr_reader :options
+
+    def enable(**options)
+      @options = options
+      @on = true
+    end
+
+    def disable = @on = false
+
+    def enabled? = @on == true
+
+    def status = { on: enabled? }
+  end
+
+  def setup
+    @registered = Protection.instance_variable_get(:@registered)
+    @one = Switch.new
+    @other = Switch.new
+    Protection.register(:one_switch, @one)
+    Protection.register(:other_switch, @other)
+  end
+
+  def teardown
+    Protection.instance_variable_set(:@registered, @registered)
+  end
+
+  def test_what_was_switched_on_is_enabled_until_it_is_switched_off
+    assert_equal [:one_switch], Heddle.enable(:one_switch) - @registered.keys
+    assert_includes Heddle.enabled, :one_switch
+    refute_includes Heddle.enabled, :other_switch
+
+    refute_includes Heddle.disable(:one_switch), :one_switch
+    refute_predicate @one, :enabled?
+  end
+
+  def test_several_are_switched_on_at_once_and_all_off
+    Heddle.enable(:one_switch, "other_switch")
+
+    assert_predicate @other, :enabled?
+    assert_empty Heddle.disable & %i[one_switch other_switch]
+  end
+
+  def test_options_go_to_the_one_that_is_named
+    Heddle.enable(:one_switch, slice: 0.01)
+
+    assert_equal({ slice: 0.01 }, @one.options)
+    error = assert_raises(ArgumentError) { Heddle.enable(:one_switch, :other_switch, slice: 1) }
+
+    assert_match(/one name only/, error.message)
+  end
+
+  def test_an_unknown_name_switches_nothing_on_and_is_told_what_there_is
+    error = assert_raises(ArgumentError) { Heddle.enable(:one_switch, :nothing) }
+
+    assert_match(/:nothing: there are .*:one_switch/, error.message)
+    refute_predicate @one, :enabled?
+    assert_match(/needs a name/, assert_raises(ArgumentError) { Heddle.enable }.message)
+  end
+end
