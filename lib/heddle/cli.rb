@@ -3,23 +3,31 @@
 require "heddle/version"
 
 module Heddle
+  autoload :Nearest, "heddle/nearest"
+
   # The command `heddle`.
   module CLI
+    autoload :CheckCommand, "heddle/cli/check_command"
     autoload :Demo, "heddle/cli/demo"
     autoload :DemoCommand, "heddle/cli/demo_command"
     autoload :Flags, "heddle/cli/flags"
     autoload :Help, "heddle/cli/help"
-    autoload :Nearest, "heddle/cli/nearest"
+    autoload :InitCommand, "heddle/cli/init_command"
     autoload :Serve, "heddle/cli/serve"
     autoload :ServeCommand, "heddle/cli/serve_command"
     autoload :UsageError, "heddle/cli/usage_error"
 
-    # Each command's name, and what the help says of it.
+    # A command: the class that runs it, made with what follows its name and the stream that it writes to; and what the
+    # help says of it. A class that has no `help` has a server's flags.
+    Command = Data.define(:class_name, :text)
+
     COMMANDS = {
-      "serve" => "serve the application of a config.ru: heddle serve [config.ru] [flags], or heddle config.ru",
-      "demo" => "serve the demo site: heddle demo [flags]",
-      "version" => "print the version",
-      "help" => "print this, or a command's flags: heddle help serve"
+      "serve" => Command.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
+      "demo" => Command.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
+      "check" => Command.new(:CheckCommand, "validate the configuration and print what counts, and where it was said"),
+      "init" => Command.new(:InitCommand, "write a configuration file: heddle init, heddle init --from config/puma.rb"),
+      "version" => Command.new(nil, "print the version"),
+      "help" => Command.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze
 
     # Exit statuses: all went well; it could not be done; the command line makes no sense; Ctrl-C.
@@ -46,10 +54,9 @@ module Heddle
       def dispatch(arguments, output)
         name = arguments.first
         case name
-        when nil, "help", "--help", "-h" then say(output, Help.for(arguments[1]))
+        when nil, "help", "--help", "-h" then say(output, Help.for(*arguments.drop(1)))
         when "version", "--version", "-v" then say(output, "heddle #{VERSION}")
-        when "serve" then ServeCommand.new(arguments.drop(1), output).run
-        when "demo" then DemoCommand.new(arguments.drop(1), output).run
+        when *COMMANDS.keys then const_get(COMMANDS.fetch(name).class_name).new(arguments.drop(1), output).run
         else
           return ServeCommand.new(arguments, output).run if name.end_with?(".ru") || File.exist?(name)
 
@@ -72,7 +79,7 @@ module Heddle
       end
 
       def tell(errors, error, status)
-        errors.puts("heddle: #{error.message}")
+        errors.puts(error.message.gsub(/^(?=\S)/, "heddle: "))
         status
       end
     end

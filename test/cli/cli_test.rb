@@ -20,7 +20,8 @@ class CLITest < Minitest::Test
   end
 
   def test_help_and_version
-    %w[help --help -h].each { |word| assert_match(/serve .*\n.*demo .*\n.*version /, run_cli(word)[1]) }
+    commands = /^  serve .*\n  demo .*\n  check .*\n  init .*\n  version /
+    %w[help --help -h].each { |word| assert_match commands, run_cli(word)[1] }
     assert_equal [0, "heddle #{Heddle::VERSION}\n", ""], run_cli("version")
     assert_equal run_cli("version"), run_cli("--version")
     assert_equal run_cli("help"), run_cli
@@ -29,17 +30,35 @@ class CLITest < Minitest::Test
   def test_the_help_of_a_server_lists_every_flag
     require "heddle/server"
     [%w[help serve], %w[serve --help], %w[demo -h]].each do |arguments|
+      all = run_cli(*arguments, "--all")
       status, output, = run_cli(*arguments)
 
-      assert_equal 0, status
-      Heddle::Server::Options::ALL.each { |option| assert_includes output, option.flag.delete_prefix("--") }
-      assert_operator output.lines.map(&:size).max, :<=, 110
+      assert_equal [0, 0], [status, all.first]
+      Heddle::Server::Options::ALL.each do |option|
+        name = /--(?:\[no-\])?#{option.flag.delete_prefix("--")}\b/
+
+        assert_match name, all[1]
+        assert_equal !option.advanced, output.match?(name), option.name
+      end
+      assert_operator all[1].lines.map(&:size).max, :<=, 110
     end
+  end
+
+  def test_the_help_of_an_option_tells_what_it_is_called_everywhere
+    ["stop_timeout", "--stop-timeout", "stop-timeout"].each do |name|
+      status, output, = run_cli("help", name)
+
+      assert_equal 0, status
+      assert_match(/\Astop_timeout: how long /, output)
+      ["30 s", "--stop-timeout SECONDS", "HEDDLE_STOP_TIMEOUT", "stop_timeout 30", "at least 0"]
+        .each { |text| assert_includes output, text }
+    end
+    assert_misused(/there is no command or option stop_timout. Did you mean stop_timeout\?/, "help", "stop_timout")
   end
 
   def test_an_unknown_command_gives_the_nearest
     assert_misused(/there is no command srve. Did you mean serve\?/, "srve")
-    assert_misused(/there is no command dmeo. Did you mean demo\?/, "help", "dmeo")
+    assert_misused(/there is no command or option dmeo. Did you mean demo\?/, "help", "dmeo")
     assert_misused(/there is no command xyzzy. `heddle help` lists them/, "xyzzy")
   end
 

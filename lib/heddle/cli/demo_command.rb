@@ -16,6 +16,9 @@ module Heddle
 
       # The crowd that the page sends asks a hundred thousand times: nobody reads that, unless they say so.
       def defaults = { access_log: false }
+
+      # The folder where somebody tries the demo may be an application's.
+      def configuration_file = nil
     end
   end
 end

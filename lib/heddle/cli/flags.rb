@@ -14,7 +14,8 @@ module Heddle
         names[option.short] = [option, true] if option.short
       end.freeze
       HELP = %w[--help -h].freeze
-      private_constant :NAMES, :HELP
+      ALL = "--all"
+      private_constant :NAMES, :HELP, :ALL
 
       # @param word [String]
       # @return [Boolean] whether a server has this flag
@@ -30,23 +31,28 @@ module Heddle
       def initialize(arguments)
         @values = {}
         @rest = []
-        @help = false
+        @help = @all = false
         words = arguments.dup
         while (word = words.shift)
           next @rest.concat(words.shift(words.size)) if word == "--"
 
           take(word, words)
         end
+        raise UsageError, unknown(ALL) if @all && !@help
       end
 
       # @return [Boolean] whether the help was asked for
       def help? = @help
+
+      # @return [Array<String>] for {Help.for}: which help
+      def help_words = @all ? [ALL] : []
 
       private
 
       def take(word, words)
         case word
         when *HELP then @help = true
+        when ALL then @all = true
         when /\A--/ then take_long(word, words)
         when /\A-./ then take_short(word, words)
         else @rest << word

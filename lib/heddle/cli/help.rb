@@ -2,49 +2,76 @@
 
 module Heddle
   module CLI
-    # What `--help` prints.
+    # What `--help` and `heddle help` print.
     module Help
       WIDTH = 100
       COLUMN = 34
-      private_constant :WIDTH, :COLUMN
+      ALL = "--all"
+      private_constant :WIDTH, :COLUMN, :ALL
 
       class << self
-        # @param command [String, nil]
+        # @param name [String, nil] of a command or an option
+        # @param more [Array<String>] `--all`: the options that few people need, too
         # @return [String]
-        # @raise [UsageError] for a command that there is not
-        def for(command)
-          return general if command.nil? || command == "help"
-          return "heddle version prints the version." if command == "version"
-          return server(command) if COMMANDS.key?(command)
+        # @raise [UsageError] for a name that there is not
+        def for(name = nil, *more)
+          return general if name.nil? || name == "help"
+          return "heddle version prints the version." if name == "version"
+          return command(name, all: more.include?(ALL)) if COMMANDS.key?(name)
 
-          raise UsageError, "there is no command #{command}#{Nearest.hint(command, COMMANDS.keys)}"
+          option(name)
         end
 
         private
 
         def general
-          rows = COMMANDS.map { |name, text| "  #{name.ljust(9)} #{text}" }
+          rows = COMMANDS.map { |name, command| row_of("  #{name}", command.text, 12) }
           "Heddle serves Rack applications, each request in a fiber.\n\n#{rows.join("\n")}\n\n" \
             "`heddle help serve` lists the flags."
         end
 
-        def server(command)
-          require "heddle/server"
-          advanced, plain = Server::Options::ALL.partition(&:advanced)
-          "#{command}: #{COMMANDS.fetch(command)}\n\n#{rows(plain)}\n\nLimits:\n\n#{rows(advanced)}\n\n" \
-            "Each flag has an environment variable: --stop-timeout is HEDDLE_STOP_TIMEOUT. Sizes may end in k, m or g."
+        def command(name, all:)
+          command = CLI.const_get(COMMANDS.fetch(name).class_name)
+          command.respond_to?(:help) ? command.help : server(name, all)
         end
 
-        def rows(options) = options.map { |option| row(option) }.join("\n")
+        def server(name, all)
+          require "heddle/server"
+          subjects = Server::Options::SUBJECTS.filter_map do |subject, options|
+            told = options.reject { |option| option.advanced && !all }
+            "#{subject}:\n\n#{told.map { |option| row(option) }.join("\n")}" if told.any?
+          end
+          <<~TEXT.chomp
+            #{name}: #{COMMANDS.fetch(name).text}
+
+            #{subjects.join("\n\n")}
+
+            #{"Limits and what few people need: `heddle help #{name} --all`.\n" unless all}Each flag has an environment variable, --stop-timeout HEDDLE_STOP_TIMEOUT, and a line in config/heddle.rb,
+            stop_timeout 30; `heddle help stop_timeout` tells them. Sizes may end in k, m or g.
+          TEXT
+        end
+
+        def option(name)
+          require "heddle/server"
+          found = Server::Options::BY_NAME[name.delete_prefix("--").tr("-", "_").to_sym]
+          return Server::OptionPage.new(found).text if found
+
+          words = COMMANDS.keys + Server::Options::BY_NAME.keys.map(&:to_s)
+          raise UsageError, "there is no command or option #{name}#{Nearest.hint(name, words)} " \
+                            "`heddle help` lists the commands."
+        end
 
         def row(option)
           flag = "#{option.flag} #{option.argument}"
           flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
-          left = "  #{option.short ? "#{option.short}, " : "    "}#{flag}"
-          default = option.default.nil? ? "" : " (#{option.default_text})"
-          lines = wrap("#{option.text}#{default}", WIDTH - COLUMN)
-          first = left.length < COLUMN ? left.ljust(COLUMN) + lines.shift : left
-          [first, *lines.map { |line| (" " * COLUMN) + line }].join("\n")
+          default = option.default_text.empty? ? "" : " (#{option.default_text})"
+          row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}", "#{option.text}#{default}", COLUMN)
+        end
+
+        def row_of(left, text, column)
+          lines = wrap(text, WIDTH - column)
+          first = left.length < column ? left.ljust(column) + lines.shift : left
+          [first, *lines.map { |line| (" " * column) + line }].join("\n")
         end
 
         def wrap(text, width) = text.scan(/\S.{0,#{width - 1}}(?=\s|\z)/)

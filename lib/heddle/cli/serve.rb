@@ -15,11 +15,13 @@ module Heddle
       # @raise [UsageError]
       def run
         if @flags.help?
-          @output.puts(Help.for(command))
+          @output.puts(Help.for(command, *@flags.help_words))
           return DONE
         end
         check_rest(@flags.rest)
-        configuration = Server::Configuration.load(flags: @flags.values, defaults:)
+        configuration = Server::Configuration.load(flags: @flags.values, defaults:, file: configuration_file)
+        configuration.warnings.each { |text| warn "heddle: #{text}" }
+        configuration.export_environment
         serve(configuration)
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
@@ -33,6 +35,9 @@ module Heddle
       # What this command wants otherwise than {Server::Options}.
       def defaults = {}
 
+      # Where the configuration file is, when nobody names one.
+      def configuration_file = :find
+
       # The sockets first: that a port is taken should not take a minute of loading to find out.
       def serve(configuration)
         @output.sync = true
@@ -40,9 +45,13 @@ module Heddle
         log = Server::Log.new(output: @output, access: configuration.access_log)
         @server = server = Server.new(configuration, log:)
         server.open
+        pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
+        pidfile&.write
         application = load
         answered = server.run(application, signals: true) { announce(server) }
         answered ? DONE : FAILED
+      ensure
+        pidfile&.remove
       end
 
       # A connection is a descriptor, and the usual soft limit of 1,024 is meant for programs that use `select`.

@@ -17,6 +17,16 @@ module Heddle
       # @return [String] the file, as the user named it
       attr_reader :path
 
+      # Looks at the file without running it.
+      # @return [void]
+      # @raise [BootError] when it is not there or is no Ruby
+      def check
+        check_file
+        RubyVM::InstructionSequence.compile_file(File.expand_path(path)) if defined?(RubyVM::InstructionSequence)
+      rescue SyntaxError => e
+        raise BootError, syntax_error(e)
+      end
+
       # @return [#call] the application
       # @raise [BootError] saying what is wrong with the file
       def load
@@ -26,7 +36,7 @@ module Heddle
       rescue BootError, SystemExit, SignalException
         raise
       rescue SyntaxError => e
-        raise BootError, "#{path} can't be loaded, it has a syntax error:\n#{indent(e.message)}"
+        raise BootError, syntax_error(e)
       rescue Exception => e
         raise BootError, failure(e)
       end
@@ -60,6 +70,8 @@ module Heddle
 
         raise BootError, "#{path} gives a #{app.class} that does not respond to call: `run` an application in it"
       end
+
+      def syntax_error(error) = "#{path} can't be loaded, it has a syntax error:\n#{indent(error.message)}"
 
       def failure(error)
         if error.is_a?(RuntimeError) && error.message == "missing run or map statement"

@@ -4,51 +4,48 @@ module Heddle
   class Server
     # The values of all {Options}, built once and frozen.
     class Configuration
+      autoload :Context, "heddle/server/configuration/context"
+      autoload :File, "heddle/server/configuration/file"
+      autoload :Loader, "heddle/server/configuration/loader"
+      autoload :Origin, "heddle/server/configuration/origin"
+      autoload :Source, "heddle/server/configuration/source"
+      autoload :Syntax, "heddle/server/configuration/syntax"
+
+      # What can't be chosen yet: each option with the values that it can have.
+      NOT_YET = { mode: [:fiber], threads: [1], worker_count: [1], protect: [[]] }.freeze
+      private_constant :NOT_YET
+
       attr_reader(*Options::OWN.map(&:name))
 
       # @return [HTTP::Configuration] what clients may send and how long they may take
       attr_reader :http
 
-      # Takes each option from the flags, else the environment, else its default.
+      # Takes each option from the flags, else the environment, else the configuration file, else its default.
       #
-      # @param flags [Hash{Symbol => String, Array<String>, Boolean}] as a person wrote them
+      # @param flags [Hash{Symbol => Object}] as a person wrote them: Strings, Arrays of them, true or false
       # @param environment [Hash{String => String}]
       # @param defaults [Hash{Symbol => Object}] in place of those of {Options}
-      # @raise [ConfigurationError]
-      def self.load(flags: {}, environment: ENV, defaults: {})
-        values = Options::ALL.each_with_object({}) do |option, found|
-          variable = option.variables.find { |name| environment.key?(name) && !environment[name].empty? }
-          if flags.key?(option.name)
-            found[option.name] = parse(option, flags[option.name], option.flag)
-          elsif variable
-            found[option.name] = option.parse(environment[variable], variable)
-          end
-        end
-        new(**defaults, **values)
+      # @param file [Symbol, String, nil] :find looks for `config/heddle.rb` and `heddle.rb`; a path; nil for none. The
+      #   flag `--config` and the variable HEDDLE_CONFIG come first.
+      # @param folder [String] the application's
+      # @return [Configuration]
+      # @raise [ConfigurationError] that tells everything that is wrong, a line each
+      def self.load(flags: {}, environment: ENV, defaults: {}, file: :find, folder: Dir.pwd)
+        Loader.new(flags:, environment:, defaults:, file:, folder:).load
       end
 
-      def self.parse(option, value, source)
-        case value
-        when Array then value.flat_map { |one| option.parse(one, source) }
-        when String then option.parse(value, source)
-        else value
-        end
-      end
-      private_class_method :parse
-
+      # @param origin [Origin] where the values came from
       # @param values [Hash{Symbol => Object}] what differs from the defaults, by the names of {Options}
       # @raise [ConfigurationError]
-      def initialize(**values)
+      def initialize(origin: Origin.new, **values)
         unknown = values.keys - Options::BY_NAME.keys
         raise ConfigurationError, "there is no option called #{unknown.join(", ")}" if unknown.any?
 
-        Options::OWN.each do |option|
-          instance_variable_set(:"@#{option.name}", values.fetch(option.name, option.default).freeze)
-        end
-        raise ConfigurationError, "--workers can only be 1 for now, but is #{workers}" unless workers == 1
-
+        Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
+        @origin = origin
         @http = http_configuration(values)
         @selector = @selector&.to_sym
+        refuse_what_is_not_yet
         freeze
       end
 
@@ -57,9 +54,72 @@ module Heddle
       def binds
         addresses = bind.nil? || bind.empty? ? ["localhost"] : bind
         addresses.map { |address| Bind.parse(address, port) }
+      rescue ConfigurationError => e
+        place = source(:bind).kind == :file ? "#{source(:bind)}: bind" : source(:bind)
+        raise ConfigurationError, e.message.sub(/\A--bind/, place.to_s)
+      end
+
+      # @return [Integer] how many processes `workers` means
+      def worker_count = workers == :auto ? Cores.available : [workers, 1].max
+
+      # @param name [Symbol] of an option
+      # @return [Object] its value, those of {#http} included
+      def [](name) = Options::OWN.include?(Options::BY_NAME.fetch(name)) ? public_send(name) : http.public_send(name)
+
+      # @param name [Symbol] of an option
+      # @return [Source] where its value came from
+      def source(name) = @origin.sources.fetch(name, Source::DEFAULT)
+
+      # @return [Hooks] the blocks of the configuration file
+      def hooks = @origin.hooks
+
+      # @return [String, nil] the configuration file that was read
+      def file = @origin.file
+
+      # @return [Array<String>] what is no mistake for sure, but looks like one
+      def warnings = @origin.warnings
+
+      # Reads everything again: the file, above all.
+      # @return [Configuration] a new one
+      # @raise [ConfigurationError] this one stays as it is
+      def reload = @origin.again ? @origin.again.call : self
+
+      # Tells the application its environment, which frameworks read when they are loaded.
+      # @param variables [Hash{String => String}]
+      # @return [void]
+      def export_environment(variables = ENV)
+        if source(:environment).kind == :variable && source(:environment).place != "HEDDLE_ENVIRONMENT"
+          variables["RACK_ENV"] ||= environment
+        else
+          variables["RACK_ENV"] = environment
+          variables["RAILS_ENV"] = environment unless source(:environment).kind == :default
+        end
       end
 
       private
+
+      def take(option, values)
+        value = values.fetch(option.name) do
+          option.default.is_a?(Proc) ? option.default.call(known) : option.default
+        end
+        instance_variable_set(:"@#{option.name}", value.freeze)
+      end
+
+      # What defaults may depend on.
+      def known
+        Options::OWN.to_h { |option| [option.name, instance_variable_get(:"@#{option.name}")] }
+      end
+
+      def refuse_what_is_not_yet
+        NOT_YET.each do |name, values|
+          value = public_send(name)
+          next if values.include?(value)
+
+          option = Options::BY_NAME.fetch(name == :worker_count ? :workers : name)
+          raise ConfigurationError,
+                "#{option.flag} can only be #{option.show(values.first)} for now, but is #{option.show(value)}"
+        end
+      end
 
       def http_configuration(values)
         HTTP::Configuration.new(**values.slice(*HTTP::Configuration::NAMES.keys))

@@ -2,19 +2,27 @@
 
 module Heddle
   class Server
-    # The definition of one option: the flag, the environment variable, the check, the help and the documentation all
-    # come from it.
+    # The definition of one option: the flag, the environment variable, the word in a configuration file, the check, the
+    # help and the documentation all come from it.
     #
     # @!attribute name [Symbol]
-    # @!attribute unit [Symbol] :bytes, :count, :seconds, :rate, :switch, :word or :list
-    # @!attribute default [Object, nil]
+    # @!attribute unit [Symbol] one of {Units::WANTED}
+    # @!attribute default [Object, nil] a value, or a Proc that gets the values of the options that depend on no other
+    # @!attribute default_words [String, nil] what the help says of the default, where the value does not say it
     # @!attribute range [Range, nil] of allowed numbers
+    # @!attribute choices [Array<Symbol>, nil] allowed words; the value is then a Symbol, or an Array of them
+    # @!attribute none [String, nil] of a list: the word for none of all
     # @!attribute short [String, nil] the short flag, such as `-p`
     # @!attribute argument [String, nil] what the help calls the value
     # @!attribute variables [Array<String>] environment variables, the first one that is set counts
+    # @!attribute conditions [Hash{String => Hash}] variables that count only with a value of another option:
+    #   `{ "RAILS_MAX_THREADS" => { mode: :thread } }`
     # @!attribute text [String] one sentence for the help and the documentation
+    # @!attribute details [String, nil] what the documentation says besides
+    # @!attribute example [String] a line of a configuration file
     # @!attribute advanced [Boolean] whether only `--help --all` and the documentation tell of it
-    Option = Data.define(:name, :unit, :default, :range, :short, :argument, :variables, :text, :advanced) do
+    Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
+                         :variables, :conditions, :text, :details, :example, :advanced) do
       # @param limit [HTTP::Limit]
       # @return [Option] the same limit as an option
       def self.of_limit(limit)
@@ -22,89 +30,76 @@ module Heddle
         new(name: limit.name, unit: limit.unit, default: limit.default, range:, text: limit.text, advanced: true)
       end
 
-      def initialize(name:, unit:, text:, default: nil, range: nil, short: nil, argument: nil, variables: nil,
+      def initialize(name:, unit:, text:, default: nil, default_words: nil, range: nil, choices: nil, none: nil,
+                     short: nil, argument: nil, variables: nil, conditions: {}, details: nil, example: nil,
                      advanced: false)
         variables ||= ["HEDDLE_#{name.upcase}"]
-        argument ||= { bytes: "SIZE", count: "NUMBER", seconds: "SECONDS", rate: "SIZE" }[unit] || "WORD"
+        argument ||= Units::ARGUMENTS.fetch(unit, "WORD")
+        example ||= "#{name} #{Units.literal(unit, default)}"
         super
       end
 
       # @return [String] the long flag
       def flag = "--#{name.to_s.tr("_", "-")}"
 
-      # @param text [String] as a person wrote it
+      # @return [Boolean] whether its value may depend on other options'
+      def dependent? = default.is_a?(Proc) || conditions.any?
+
+      # @param value [Object] a String as a person wrote it, or what a configuration file says
       # @param source [String] where it was written, for the message
       # @return [Object] the value
       # @raise [ConfigurationError]
-      def parse(text, source)
-        case unit
-        when :switch then parse_switch(text, source)
-        when :seconds then check(number(text, source, /\A\d+(?:\.\d+)?\z/, &:to_f), text, source)
-        when :count then check(number(text, source, /\A\d+\z/, &:to_i), text, source)
-        when :bytes, :rate then check(parse_size(text, source), text, source)
-        when :list then parse_list(text, source)
-        else text
+      def parse(value, source)
+        read = none?(value) ? [] : Units.read(unit, value)
+        chosen = choices && read ? choose(read) : read
+        if chosen.nil?
+          shown = value.is_a?(Array) && value.one? ? value.first : value
+          raise ConfigurationError, "#{source} must be #{wanted}, but is #{shown.inspect}#{nearest(read)}"
         end
+        check(chosen, value, source)
+      end
+
+      # @param value [Object]
+      # @return [String] as a person would write it
+      def show(value)
+        return none.to_s if value.nil? || value == []
+
+        Units.text(unit, value)
       end
 
       # @return [String] the default as a person would write it
-      def default_text
-        case unit
-        when :switch then default ? "on" : "off"
-        when :bytes then size_text(default)
-        when :seconds then "#{default.to_s.delete_suffix(".0")} s"
-        when :rate then "#{default} bytes a second"
-        else default.to_s
-        end
-      end
+      def default_text = default_words || show(default)
 
       private
 
-      def parse_switch(text, source)
-        case text.downcase
-        when "1", "true", "yes", "on" then true
-        when "0", "false", "no", "off", "" then false
-        else raise ConfigurationError, "#{source} must be on or off, but is #{text.inspect}"
-        end
+      def wanted
+        return Units::WANTED.fetch(unit) unless choices
+
+        words = [*choices, *none].map(&:to_s)
+        "#{words[..-2].join(", ")} or #{words.last}"
       end
 
-      def parse_list(text, source)
-        values = text.split(",").map(&:strip)
-        return values unless values.empty? || values.include?("")
+      def none?(value) = none && Array(value).map(&:to_s) == [none]
 
-        raise ConfigurationError, "#{source} must name something, but is #{text.inspect}"
+      def choose(read)
+        chosen = Array(read).map { |word| choices.find { |choice| choice.to_s == word } }
+        return if chosen.include?(nil)
+
+        unit == :list ? chosen.uniq : chosen.first
       end
 
-      def number(text, source, pattern)
-        return yield(text) if pattern.match?(text)
-
-        what = unit == :seconds ? "a number of seconds" : "a whole number"
-        raise ConfigurationError, "#{source} must be #{what}, but is #{text.inspect}"
+      def nearest(read)
+        words = [*choices, *none].map(&:to_s)
+        wrong = Array(read).find { |word| !words.include?(word) }
+        found = wrong && choices && Nearest.correct(wrong, words)
+        ". Did you mean #{found}?" if found
       end
 
-      def parse_size(text, source)
-        match = /\A(\d+)([kmg]?)\z/i.match(text)
-        unless match
-          raise ConfigurationError,
-                "#{source} must be a number of bytes such as 65536, 64k or 1g, but is #{text.inspect}"
-        end
-
-        match[1].to_i << { "" => 0, "k" => 10, "m" => 20, "g" => 30 }.fetch(match[2].downcase)
-      end
-
-      def check(value, text, source)
-        return value if range.nil? || range.cover?(value)
+      def check(read, value, source)
+        return read if range.nil? || read == :auto || range.cover?(read)
 
         bounds = range.end ? "from #{range.begin} to #{range.end}" : "at least #{range.begin}"
-        raise ConfigurationError, "#{source} must be #{bounds}, but is #{text}"
-      end
-
-      def size_text(bytes)
-        %w[GiB MiB KiB].each_with_index do |word, index|
-          factor = 1 << ((3 - index) * 10)
-          return "#{bytes / factor} #{word}" if bytes >= factor && (bytes % factor).zero?
-        end
-        "#{bytes} bytes"
+        raise ConfigurationError, "#{source} must be #{bounds}, but is #{value}"
       end
     end
   end

@@ -1,44 +1,42 @@
 # frozen_string_literal: true
 
+require "heddle/server/options/processes"
+require "heddle/server/options/listening"
+require "heddle/server/options/admission"
+require "heddle/server/options/logging"
+require "heddle/server/options/protection"
+
 module Heddle
   class Server
-    # All options of the server, each defined once.
+    # All options of the server, each defined once, by subject.
     module Options
-      OWN = [
-        Option.new(name: :bind, unit: :list, short: "-b", argument: "ADDRESS",
-                   text: "where to listen: host:port, [::1]:port or unix:path?mode=660; may be repeated"),
-        Option.new(name: :port, unit: :count, default: 9_292, range: 0..65_535, short: "-p",
-                   variables: %w[HEDDLE_PORT PORT],
-                   text: "the port of addresses that name none; 0 lets the system choose one"),
-        Option.new(name: :workers, unit: :count, default: 1, range: 1.., short: "-w",
-                   text: "number of processes that serve; only 1 for now"),
-        Option.new(name: :selector, unit: :word, argument: "NAME",
-                   text: "io_uring, epoll, kqueue or select; the best one that the machine allows where none is named"),
-        Option.new(name: :access_log, unit: :switch, default: true,
-                   text: "whether each request is written to the standard output, one line a request"),
-        Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..,
-                   text: "how long running requests may take to finish when the server is stopped"),
-        Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
-                   text: "how many connections the system keeps until they are accepted"),
-        Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
-                   text: "how many connections at once; with 0 as many as descriptors, less 64 for the application"),
-        Option.new(name: :max_requests, unit: :count, default: 0, range: 0.., advanced: true,
-                   text: "how many requests run at once, the others wait; with 0 as many as the loop and the memory " \
-                         "bear"),
-        Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1.., advanced: true,
-                   text: "how many requests wait when as many run as may; more are answered with 503"),
-        Option.new(name: :queue_timeout, unit: :seconds, default: 10, range: 0.001.., advanced: true,
-                   text: "how long a request waits for its turn; then the answer is 503"),
-        Option.new(name: :lag_target, unit: :seconds, default: 0.25, range: 0.001.., advanced: true,
-                   text: "how late the loop may be before fewer requests run at once"),
-        Option.new(name: :memory_limit, unit: :bytes, default: 0, range: 0.., advanced: true,
-                   text: "memory above which fewer requests run at once; with 0 nine tenths of what the container or " \
-                         "the machine has")
-      ].freeze
+      # What clients may send and how long they may take.
+      LIMITS = HTTP::Configuration::LIMITS.map { |limit| Option.of_limit(limit) }.freeze
 
-      ALL = (OWN + HTTP::Configuration::LIMITS.map { |limit| Option.of_limit(limit) }).freeze
+      SUBJECTS = {
+        "Processes" => PROCESSES, "Where to listen" => LISTENING, "Logs" => LOGGING, "Protection" => PROTECTION,
+        "Admission" => ADMISSION, "Limits" => LIMITS
+      }.freeze
 
+      ALL = SUBJECTS.values.flatten.freeze
+      OWN = (ALL - LIMITS).freeze
+      # What a configuration file can say: not where it is.
+      IN_FILE = ALL.reject { |option| option.name == :config }.freeze
       BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
+
+      # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands
+      # for all that begin so.
+      OTHER_VARIABLES = {
+        "HEDDLE_NATIVE" => "which build of the extension is loaded",
+        "HEDDLE_GUARD_PAGES" => "whether fibers' stacks have guard pages",
+        "HEDDLE_RUBY" => "the Ruby of bin/setup and bin/test",
+        "HEDDLE_DEBUG" => "how the extension is built", "HEDDLE_SANITIZE" => "how the extension is built",
+        "HEDDLE_WERROR" => "how the extension is built", "HEDDLE_LIBKQUEUE" => "the tests",
+        "HEDDLE_TEST_" => "the tests", "HEDDLE_BENCH_" => "the benchmarks"
+      }.freeze
+
+      # @return [Array<String>] every variable that an option reads
+      def self.variables = ALL.flat_map { |option| option.variables + option.conditions.keys }
 
       # @return [String] a table for the documentation
       def self.markdown

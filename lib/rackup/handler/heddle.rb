@@ -46,18 +46,19 @@ module Rackup
           own = { "Host=HOST" => "where to listen: a name, an address or unix:path (default: localhost)",
                   "Port=PORT" => "port to listen on (default: #{DEFAULT_PORT}); 0 lets the system choose one" }
           ::Heddle::Server::Options::ALL.each_with_object(own) do |option, all|
-            next if option.name == :port
+            next if %i[port config].include?(option.name)
 
             name = option.unit == :switch ? option.name.to_s : "#{option.name}=#{option.argument}"
             default = option.name == :access_log ? "off" : option.default_text
-            all[name] = option.default.nil? ? option.text : "#{option.text} (default: #{default})"
+            all[name] = default.empty? ? option.text : "#{option.text} (default: #{default})"
           end
         end
 
         private
 
         def configuration(options)
-          flags = options.slice(*::Heddle::Server::Options::BY_NAME.keys)
+          # What rackup calls config is its config.ru.
+          flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name))
           flags[:access_log] = false unless flags.key?(:access_log) || ENV.key?("HEDDLE_ACCESS_LOG")
           flags[:bind] = address(options[:Host], options[:Port]) unless flags.key?(:bind)
           ::Heddle::Server::Configuration.load(flags:)

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../../lib/heddle/version"
+$LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
+require "heddle/server"
+
+module Heddle
+  # The documentation of the options, made of their definitions.
+  module OptionsPage
+    PATH = File.expand_path("../../docs/options.md", __dir__)
+
+    INTRODUCTION = <<~TEXT
+      # Options
+
+      Every option has one definition, and four ways to be said. The first one that says something counts:
+
+      1. a flag: `heddle serve --stop-timeout 20`
+      2. an environment variable: `HEDDLE_STOP_TIMEOUT=20`
+      3. the configuration file: `stop_timeout 20`
+      4. the default
+
+      `heddle check` validates all of it and prints what counts, and where it was said. `heddle help stop_timeout` prints
+      what this page says of an option. `heddle serve` takes every flag; `rackup -s heddle` and `rails server -u heddle`
+      read the same variables and the same file, and take an option by `-O stop_timeout=20`.
+
+      ## The configuration file
+
+      `config/heddle.rb`, else `heddle.rb`, in the folder where the server is started; `--config FILE` or `HEDDLE_CONFIG`
+      names another one, `--config -` none. `heddle init` writes one to begin with, and `heddle init --from
+      config/puma.rb` makes one of Puma's. It is Ruby, and each option is a method:
+
+      ```ruby
+      # config/heddle.rb
+      bind "0.0.0.0:3000", "unix:tmp/heddle.sock"
+      stop_timeout environment == "production" ? 30 : 1
+      body_limit "20m"
+      ```
+
+      A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is told from the folder where the
+      server is started. `environment` without a value says which one it is. Whatever is wrong is told with the line, all
+      of it at once, and the server does not start. The file is read before the application is loaded, so nothing of the
+      application is there; and it is read again at a reload, where a mistake leaves everything as it was.
+
+      ## The environment
+
+      Besides its own, Heddle obeys the variables that a Rails application is deployed with:
+
+      | variable | what it sets |
+      | - | - |
+      | `PORT` | `port` |
+      | `WEB_CONCURRENCY` | `workers`: a number, or `auto` |
+      | `RAILS_MAX_THREADS` | `threads`, in mode thread. In mode fiber a process needs no number of threads, and the variable says only how large the application makes its pool of database connections |
+      | `RAILS_ENV`, `RACK_ENV` | `environment` |
+      | `PIDFILE` | `pidfile` |
+
+      A variable that begins with `HEDDLE_` and means nothing is told at the start, with the nearest name that does.
+    TEXT
+
+    # @return [String] the page
+    def self.text
+      subjects = Server::Options::SUBJECTS.map do |subject, options|
+        "## #{subject}\n\n#{options.map { |option| Server::OptionPage.new(option).markdown }.join("\n")}"
+      end
+      [INTRODUCTION, *hooks, *subjects].join("\n")
+    end
+
+    def self.hooks
+      return [] if Server::Hooks::NAMES.empty?
+
+      rows = Server::Hooks::NAMES.map { |name, text| "| `#{name} { … }` | #{text} |" }
+      ["## Hooks\n\nBlocks of the configuration file that run when it is time; each may be given several times.\n\n" \
+       "| hook | when it runs |\n| - | - |\n#{rows.join("\n")}\n"]
+    end
+    private_class_method :hooks
+  end
+end

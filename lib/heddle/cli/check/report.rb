@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class CheckCommand
+      # What `heddle check` prints.
+      class Report
+        HEADINGS = %w[option value from].freeze
+        private_constant :HEADINGS
+
+        # @param configuration [Server::Configuration, nil] nil when there is none, for what is wrong
+        # @param application [String, nil]
+        # @param problems [Array<String>]
+        def initialize(configuration, application:, problems:)
+          @configuration = configuration
+          @application = application
+          @problems = problems
+        end
+
+        # @return [String] for a person
+        def text
+          parts = @configuration ? [table, facts] : []
+          parts << list(warnings) if warnings.any?
+          parts << (@problems.empty? ? "All is well." : list(@problems))
+          parts.join("\n\n")
+        end
+
+        # @return [String] for a program
+        def json
+          require "json"
+          found = { ok: @problems.empty?, problems: @problems, warnings: }
+          if @configuration
+            found.merge!(file: @configuration.file, application: @application,
+                         listens: addresses, hooks: @configuration.hooks.names, options: options_for_json)
+          end
+          JSON.pretty_generate(found)
+        end
+
+        private
+
+        def warnings
+          return [] unless @configuration
+
+          @configuration.warnings + Server::Options::ALL.flat_map { |option| idle_variables(option) }
+        end
+
+        # Variables that are set and count only together with another option's value.
+        def idle_variables(option)
+          option.conditions.filter_map do |variable, wanted|
+            next if ENV[variable].to_s.empty? || wanted.all? { |name, value| @configuration[name] == value }
+
+            needed = wanted.map { |name, value| "#{name} #{value}" }.join(" and ")
+            "#{variable} is #{ENV.fetch(variable)}, but sets #{option.name} only with #{needed}"
+          end
+        end
+
+        def table
+          rows = Server::Options::ALL.map { |option| [option.name.to_s, shown(option), source(option)] }
+          widths = [0, 1].map { |column| [HEADINGS, *rows].map { |row| row[column].size }.max }
+          line = ->(row) { "#{row[0].ljust(widths[0])}  #{row[1].ljust(widths[1])}  #{row[2]}".rstrip }
+          subjects = Server::Options::SUBJECTS.map do |subject, options|
+            found = rows.select { |name,| options.any? { |option| option.name.to_s == name } }
+            "#{subject}\n#{found.map { |row| "  #{line.call(row)}" }.join("\n")}"
+          end
+          ["  #{line.call(HEADINGS)}", *subjects].join("\n")
+        end
+
+        def shown(option)
+          value = @configuration[option.name]
+          return @configuration.file || "none" if option.name == :config
+          return option.default_text if value.nil?
+          return "auto: #{@configuration.worker_count}" if option.name == :workers && value == :auto
+
+          option.show(value)
+        end
+
+        def source(option) = @configuration.source(option.name).to_s
+
+        def facts
+          { "configuration file" => @configuration.file || "none", "application" => @application || "none",
+            "listens on" => addresses.join(", "), "hooks" => @configuration.hooks.names.join(", ") }
+            .reject { |_, text| text.empty? }.map { |name, text| "#{name}: #{text}" }.join("\n")
+        end
+
+        def addresses
+          found = @configuration.bind
+          found = ["localhost"] if found.nil? || found.empty?
+          found.map { |text| /:\d+\z|\A\w+:.*[?]|\Aunix:/.match?(text) ? text : "#{text}:#{@configuration.port}" }
+        end
+
+        def list(texts) = texts.map { |text| "heddle: #{text}" }.join("\n")
+
+        def options_for_json
+          Server::Options::ALL.to_h do |option|
+            source = @configuration.source(option.name)
+            [option.name, { value: @configuration[option.name], source: source.kind, place: source.place }]
+          end
+        end
+      end
+    end
+  end
+end

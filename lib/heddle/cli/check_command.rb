@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "heddle/server"
+
+module Heddle
+  module CLI
+    # `heddle check [config.ru]`: validates everything that can be validated without serving, and prints what counts.
+    class CheckCommand
+      autoload :Report, "heddle/cli/check/report"
+      autoload :Binds, "heddle/cli/check/binds"
+
+      HELP = <<~TEXT
+        check: validate the configuration and print what counts, and where it was said
+
+          heddle check [config.ru] [flags of serve]
+
+          --load    load the application, too
+          --json    print it as JSON
+
+        It ends with 0 when all is well, with 1 when something is wrong. Nothing is listened on.
+      TEXT
+
+      # @return [String]
+      def self.help = HELP
+
+      # @param arguments [Array<String>] what follows the command's name
+      # @param output [IO]
+      def initialize(arguments, output)
+        @load, @json = %w[--load --json].map { |name| !arguments.delete(name).nil? }
+        @flags = Flags.new(arguments)
+        @output = output
+        @problems = []
+      end
+
+      # @return [Integer] the exit status
+      # @raise [UsageError]
+      def run
+        if @flags.help?
+          @output.puts(HELP)
+          return DONE
+        end
+        raise UsageError, "check takes one file, but got #{@flags.rest.join(", ")}" if @flags.rest.size > 1
+
+        configuration = configure
+        check(configuration) if configuration
+        report = Report.new(configuration, application: @application, problems: @problems)
+        @output.puts(@json ? report.json : report.text)
+        @problems.empty? ? DONE : FAILED
+      end
+
+      private
+
+      def configure
+        Server::Configuration.load(flags: @flags.values)
+      rescue Server::ConfigurationError => e
+        @problems.concat(e.message.split(/\n(?=\S)/))
+        nil
+      end
+
+      def check(configuration)
+        @problems.concat(Binds.problems(configuration))
+        loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
+        @application = loader.path
+        loader.check
+        return unless @load
+
+        configuration.export_environment
+        loader.load
+        @application = "#{loader.path}, which can be loaded"
+      rescue Server::BootError => e
+        @problems << e.message
+      end
+    end
+  end
+end

@@ -1,0 +1,179 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # A configuration file of Puma's: its calls, in the order of the file, with the values that they had when it was
+      # run. Puma is not loaded. What was not reached, because a condition did not hold, is read from the text.
+      class PumaFile
+        # One call.
+        #
+        # @!attribute name [Symbol]
+        # @!attribute line [Integer]
+        # @!attribute source [String] its first line
+        # @!attribute values [Array, nil] of its arguments; nil when nobody knows
+        # @!attribute arguments [String] its arguments' text
+        # @!attribute conditions [Array<String>, nil] under which it runs; nil: they can't be said in a line
+        # @!attribute reached [Boolean] whether it ran
+        # @!attribute block [String, nil] the text of its block
+        # @!attribute needs [Array<String>] names that its block or conditions use and that Heddle's file does not have
+        Call = Data.define(:name, :line, :source, :values, :arguments, :conditions, :reached, :block, :needs)
+
+        # Runs the file and writes down what it calls.
+        class Recorder
+          # A call that ran.
+          Record = Data.define(:name, :line, :values)
+
+          attr_reader :records
+
+          PumaWords::NAMES.each { |name| define_method(name) { |*values, **keywords| __record__(name, values, keywords) } }
+
+          def initialize(path)
+            @records = []
+            @path = path
+          end
+
+          def __binding__ = instance_eval("binding", __FILE__, __LINE__)
+
+          # Puma's own, which plugins use.
+          def get(_key, default = nil) = default
+
+          private
+
+          def respond_to_missing?(...) = false
+
+          def method_missing(name, *values, **keywords) = __record__(name, values, keywords)
+
+          def __record__(name, values, keywords)
+            line = caller_locations(2).find { |location| location.path == @path }&.lineno
+            @records << Record.new(name, line, keywords.empty? ? values : [*values, keywords])
+            nil
+          end
+        end
+
+        # @return [String] as it was named
+        attr_reader :name
+
+        # @param path [String]
+        # @raise [UsageError] when there is no such file, or it is no Ruby
+        def initialize(path)
+          @name = path
+          raise UsageError, "there is no file #{path}" unless File.file?(path)
+
+          require "prism"
+          @source = File.read(path)
+          @tree = Prism.parse(@source)
+          error = @tree.errors.first
+          raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error
+
+          @path = File.expand_path(path)
+          @recorder = Recorder.new(@path)
+          @failure = nil
+          evaluate
+        end
+
+        # @return [String, nil] where and why running it ended before its end
+        attr_reader :failure
+
+        # @return [Array<Call>]
+        def calls
+          @calls ||= [].tap { |found| walk(@tree.value, [], found) }
+        end
+
+        private
+
+        # Without the variables that Heddle reads itself: the file's own defaults are what it has to say.
+        def evaluate
+          kept = Server::Options.variables.uniq.to_h { |name| [name, ENV.delete(name)] }
+          eval(@source, @recorder.__binding__, @path, 1) # rubocop:disable Security/Eval
+        rescue SystemExit, SignalException, NoMemoryError
+          raise
+        rescue Exception => e
+          line = e.backtrace_locations&.find { |location| location.path == @path }&.lineno
+          @failure = "#{@name}#{":#{line}" if line}: #{e.class}: #{e.message.lines.first&.chomp}"
+        ensure
+          kept.each { |name, value| ENV[name] = value if value }
+        end
+
+        def walk(node, conditions, found)
+          case node
+          when Prism::IfNode, Prism::UnlessNode then walk_branches(node, conditions, found)
+          when Prism::CallNode
+            return found << call(node, conditions) if word?(node)
+
+            children(node, node.block ? nil : conditions, found)
+          when Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode
+            children(node, conditions, found)
+          else children(node, nil, found)
+          end
+        end
+
+        def children(node, conditions, found)
+          node.compact_child_nodes.each { |child| walk(child, conditions, found) }
+        end
+
+        def walk_branches(node, conditions, found)
+          test = node.predicate.slice
+          sides = [test, "!(#{test})"]
+          sides.reverse! if node.is_a?(Prism::UnlessNode)
+          otherwise = %i[subsequent else_clause consequent].find { |name| node.respond_to?(name) }
+          otherwise = node.public_send(otherwise)
+          walk(node.statements, conditions && [*conditions, sides[0]], found) if node.statements
+          walk(otherwise, conditions && [*conditions, sides[1]], found) if otherwise
+        end
+
+        def word?(node)
+          return false unless node.receiver.nil? || node.receiver.is_a?(Prism::SelfNode)
+
+          PumaWords::NAMES.include?(node.name) || @recorder.records.any? { |record| record.name == node.name }
+        end
+
+        def call(node, conditions)
+          lines = node.location.start_line..node.location.end_line
+          ran = @recorder.records.select { |record| record.name == node.name && lines.cover?(record.line) }
+          block = node.block if node.block.is_a?(Prism::BlockNode)
+          Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
+                   values: ran.any? ? ran.last.values : literals(node), arguments: node.arguments&.slice.to_s,
+                   conditions:, reached: ran.any?, block: block&.slice,
+                   needs: [*(needs(block, block.locals) if block), *conditions_need(conditions)].uniq)
+        end
+
+        def literals(node)
+          (node.arguments&.arguments || []).map { |argument| literal(argument) { return nil } }
+        end
+
+        def literal(node, &unknown)
+          case node
+          when Prism::StringNode then node.unescaped
+          when Prism::SymbolNode then node.unescaped.to_sym
+          when Prism::IntegerNode, Prism::FloatNode then node.value
+          when Prism::TrueNode then true
+          when Prism::FalseNode then false
+          when Prism::NilNode then nil
+          else unknown.call
+          end
+        end
+
+        # Variables and methods of Puma's file, and Puma itself.
+        def needs(node, own)
+          found = []
+          outer = @tree.value.locals
+          queue = [node]
+          while (one = queue.shift)
+            found << one.name.to_s if one.is_a?(Prism::LocalVariableReadNode) && (outer - own).include?(one.name)
+            found << "Puma" if one.is_a?(Prism::ConstantReadNode) && one.name == :Puma
+            queue.concat(one.compact_child_nodes)
+          end
+          found.uniq
+        end
+
+        def conditions_need(conditions)
+          (conditions || []).flat_map do |text|
+            names = @tree.value.locals.map(&:to_s).select { |name| /\b#{Regexp.escape(name)}\b/.match?(text) }
+            text.include?("Puma") ? [*names, "Puma"] : names
+          end
+        end
+      end
+    end
+  end
+end

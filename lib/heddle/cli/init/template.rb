@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # A configuration file that changes nothing: everything in it is a comment.
+      module Template
+        # What most people set.
+        TOLD = %i[bind port workers mode threads stop_timeout access_log body_limit].freeze
+        WIDTH = 98
+        private_constant :TOLD, :WIDTH
+
+        HEAD = <<~RUBY
+          # frozen_string_literal: true
+
+          # The configuration of Heddle. It is Ruby, read before the application is loaded, and again at a reload.
+          # A flag comes before an environment variable, and that before this file: `heddle check` prints what counts,
+          # and where it was said. `heddle help serve --all` lists all options, `heddle help port` tells of one.
+        RUBY
+
+        class << self
+          # @return [String]
+          def text = [HEAD, *TOLD.map { |name| option(Server::Options::BY_NAME.fetch(name)) }, *hooks].join("\n")
+
+          # @param text [String]
+          # @return [String] as comments
+          def comment(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)/).map { |line| "# #{line}\n" }.join
+
+          private
+
+          def option(option)
+            "#{comment("#{option.text[0].upcase}#{option.text[1..]}. Default: #{option.default_text}; " \
+                       "#{option.flag}, #{option.variables.join(", ")}.")}# #{option.example}\n"
+          end
+
+          def hooks
+            Server::Hooks::NAMES.map { |name, text| "#{comment("#{text[0].upcase}#{text[1..]}:")}# #{name} { }\n" }
+          end
+        end
+      end
+    end
+  end
+end

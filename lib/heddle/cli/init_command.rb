@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "heddle/server"
+require "fileutils"
+
+module Heddle
+  module CLI
+    # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
+    class InitCommand
+      autoload :PumaFile, "heddle/cli/init/puma_file"
+      autoload :PumaTranslation, "heddle/cli/init/puma_translation"
+      autoload :PumaWords, "heddle/cli/init/puma_words"
+      autoload :Template, "heddle/cli/init/template"
+
+      DEFAULT = "config/heddle.rb"
+      FLAGS = %w[--from --force --help -h].freeze
+      HELP = <<~TEXT
+        init: write a configuration file
+
+          heddle init [config/heddle.rb] [--from config/puma.rb] [--force]
+
+          --from FILE    carry over what Puma's configuration says, and list what could not be
+          --force        overwrite a file that is there
+      TEXT
+      private_constant :DEFAULT, :FLAGS
+
+      # @return [String]
+      def self.help = HELP
+
+      # @param arguments [Array<String>] what follows the command's name
+      # @param output [IO]
+      # @raise [UsageError]
+      def initialize(arguments, output)
+        @output = output
+        @rest = []
+        words = arguments.flat_map { |word| word.start_with?("--from=") ? word.split("=", 2) : word }
+        take(words.shift, words) until words.empty?
+        raise UsageError, "init writes one file, but got #{@rest.join(", ")}" if @rest.size > 1
+      end
+
+      # @return [Integer] the exit status
+      # @raise [UsageError]
+      def run
+        if @help
+          @output.puts(HELP)
+          return DONE
+        end
+        path = @rest.first || DEFAULT
+        translation = PumaTranslation.of(PumaFile.new(@from)) if @from
+        write(path, translation ? translation.text : Template.text)
+        @output.puts("#{path} written.", *translation&.report,
+                     "`heddle check` prints what counts, and where it was said.")
+        DONE
+      end
+
+      private
+
+      def take(word, words)
+        case word
+        when "--from" then @from = words.shift or raise UsageError, "the flag --from needs a file"
+        when "--force" then @force = true
+        when "--help", "-h" then @help = true
+        when /\A-/
+          raise UsageError, "there is no flag #{word}#{Nearest.hint(word, FLAGS)} `heddle help init` lists them."
+        else @rest << word
+        end
+      end
+
+      def write(path, text)
+        FileUtils.mkdir_p(File.dirname(path))
+        File.open(path, File::WRONLY | File::CREAT | (@force ? File::TRUNC : File::EXCL)) { |file| file.write(text) }
+      rescue Errno::EEXIST
+        raise UsageError, "#{path} is there already. --force overwrites it."
+      rescue SystemCallError => e
+        raise UsageError, "#{path} can't be written: #{e.message.sub(/ @ .*/, "")}"
+      end
+    end
+  end
+end

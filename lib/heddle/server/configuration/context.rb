@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# What `self` is in a configuration file: an object that has a method for each option and each hook, and nothing else
+# of Heddle's. It is named in one piece so that constants of the file are looked up from the top, not in Heddle.
+class Heddle::Server::Configuration::Context # rubocop:disable Style/ClassAndModuleChildren
+  ::Heddle::Server::Options::IN_FILE.each do |option|
+    define_method(option.name) { |*values, &block| @__heddle__.option(option, values, block) }
+  end
+
+  ::Heddle::Server::Hooks::NAMES.each_key do |name|
+    define_method(name) { |*values, &block| @__heddle__.hook(name, values, block) }
+  end
+
+  def initialize(reader)
+    @__heddle__ = reader
+  end
+
+  # @return [Binding] in which the file is evaluated: without local variables, and so that constants and methods of the
+  #   file belong to this object alone
+  def __binding__ = instance_eval("binding", __FILE__, __LINE__)
+
+  def inspect = "the configuration file"
+
+  private
+
+  def method_missing(name, ...) = @__heddle__.unknown(name)
+
+  def respond_to_missing?(...) = false
+end

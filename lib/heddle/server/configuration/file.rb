@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Configuration
+      # A configuration file: Ruby, in which every option is a method.
+      #
+      #     workers 4
+      #     bind "0.0.0.0:3000", "unix:tmp/heddle.sock"
+      #     stop_timeout environment == "production" ? 60 : 1
+      #
+      # All mistakes are found in one go, each with its line.
+      class File
+        # Where it is looked for.
+        NAMES = %w[config/heddle.rb heddle.rb].freeze
+
+        # What a file says of an option.
+        Saying = Data.define(:value, :place)
+
+        # @return [Hash{Symbol => Saying}] what is said of each option
+        attr_reader :sayings
+        # @return [Hooks]
+        attr_reader :hooks
+        # @return [Array<String>] what is wrong, each with file and line
+        attr_reader :problems
+        # @return [String] as a person would name it
+        attr_reader :name
+
+        # @param folder [String]
+        # @return [String, nil] the path of the folder's configuration file
+        def self.find(folder) = NAMES.map { |name| ::File.join(folder, name) }.find { |path| ::File.file?(path) }
+
+        # @param path [String]
+        # @param folder [String] what names are told from
+        # @param environment [String] what `environment` answers in the file
+        def initialize(path, folder:, environment:)
+          @path = ::File.expand_path(path, folder)
+          @name = @path.delete_prefix("#{folder}/")
+          @environment = environment
+          @sayings = {}
+          @hooks = Hooks.new
+          @problems = []
+          @read = false
+        end
+
+        # Evaluates the file.
+        # @return [self]
+        def read
+          evaluate(::File.read(@path))
+          self
+        rescue SystemCallError => e
+          problem("#{@name} can't be read: #{e.message.sub(/ @ .*/, "")}")
+          self
+        ensure
+          @read = true
+        end
+
+        # @api private
+        def option(option, values, block)
+          return @environment if option.name == :environment && values.empty?
+          return late(option.name) if @read
+
+          place = here
+          if block || values.empty? || (values.size > 1 && option.unit != :list)
+            return problem("#{place}: #{option.name} takes one value, as in: #{option.example}")
+          end
+
+          say(option, option.unit == :list ? values : values.first, place)
+        end
+
+        # @api private
+        def hook(name, values, block)
+          return late(name) if @read
+
+          place = here
+          unless block && values.empty?
+            return problem("#{place}: #{name} takes a block and nothing else, as in: #{name} { … }")
+          end
+
+          @hooks.add(name, &block)
+          nil
+        end
+
+        # @api private
+        def unknown(name)
+          return late(name) if @read
+
+          word = name.to_s.delete_suffix("=")
+          return problem("#{here}: the configuration file is named by --config or HEDDLE_CONFIG") if word == "config"
+
+          problem("#{here}: there is no option #{word}#{Nearest.hint(word, words)}")
+        end
+
+        private
+
+        def words = [*Options::IN_FILE.map(&:name), *Hooks::NAMES.keys].map(&:to_s)
+
+        def evaluate(source)
+          scope = Context.new(self).__binding__
+          eval(source, scope, @path, 1) # rubocop:disable Security/Eval
+          check_variables(scope, source)
+        rescue SystemExit, SignalException, NoMemoryError
+          raise
+        rescue SyntaxError => e
+          problem(Syntax.problem(@name, source, e))
+        rescue Exception => e
+          problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{e.message.lines.first&.chomp}")
+        end
+
+        # `workers = 4` looks right, and sets a variable of the file's.
+        def check_variables(scope, source)
+          (scope.local_variables & Options::IN_FILE.map(&:name)).each do |name|
+            line = source.lines.index { |text| /^\s*#{name}\s*=[^=~]/.match?(text) }
+            problem("#{@name}#{":#{line + 1}" if line}: #{name} = … sets a variable, and no option. Write it without " \
+                    "the =, as in: #{Options::BY_NAME.fetch(name).example}")
+          end
+        end
+
+        def say(option, value, place)
+          return if value.nil? && option.default.nil? # `pidfile ENV["PIDFILE"]`
+
+          value = option.parse(value, "#{place}: #{option.name}")
+          value = [*@sayings[option.name]&.value, *value] if option.unit == :list && value.any?
+          @sayings[option.name] = Saying.new(value, place)
+          nil
+        rescue ConfigurationError => e
+          problem(e.message)
+        end
+
+        def problem(text)
+          @problems << text
+          nil
+        end
+
+        # In a block that runs later.
+        def late(name)
+          raise ConfigurationError, "#{name} can't be set when the configuration has been read (#{here})"
+        end
+
+        def here = place_of(caller_locations(2))
+
+        def place_of(locations)
+          line = locations&.find { |location| location.path == @path }&.lineno
+          line ? "#{@name}:#{line}" : @name
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Configuration
+      # Takes each option from the first that says something of it: the flags, the environment, the configuration file,
+      # the command's defaults, its own default.
+      class Loader
+        NO_FILE = "-"
+        private_constant :NO_FILE
+
+        # See {Configuration.load}.
+        def initialize(flags:, environment:, defaults:, file:, folder:)
+          @flags = flags
+          @environment = environment
+          @defaults = defaults
+          @wanted = file
+          @folder = ::File.expand_path(folder)
+          @values = {}
+          @sources = {}
+          @problems = []
+        end
+
+        # @return [Array<String>] what is wrong; empty when a configuration can be made of it
+        attr_reader :problems
+        # @return [Hash{Symbol => Object}] what was found, without defaults
+        attr_reader :values
+
+        # @return [Configuration]
+        # @raise [ConfigurationError] that tells everything that is wrong
+        def load
+          settle(Options::BY_NAME.fetch(:config))
+          settle(Options::BY_NAME.fetch(:environment))
+          @file = read_file
+          Options::ALL.partition { |option| !option.dependent? }.each { |options| options.each { |one| settle(one) } }
+          configuration = build if @problems.empty?
+          raise ConfigurationError, @problems.join("\n") if @problems.any?
+
+          configuration
+        end
+
+        private
+
+        def read_file
+          path = path_of_file or return
+          known = @values.fetch(:environment) { default(Options::BY_NAME.fetch(:environment)) }
+          unless ::File.file?(::File.expand_path(path, @folder))
+            source = @sources[:config]
+            @problems << "there is no file #{path}#{", which #{source} names" if source}"
+            return
+          end
+          file = File.new(path, folder: @folder, environment: known).read
+          @problems.concat(file.problems)
+          file
+        end
+
+        def path_of_file
+          named = @values[:config]
+          return if named == NO_FILE || @wanted == NO_FILE
+
+          named || (@wanted == :find ? File.find(@folder) : @wanted)
+        end
+
+        def settle(option)
+          value, source = said_by_flag(option) || said_by_variable(option) || said_by_file(option) ||
+                          said_by_command(option)
+          return unless source
+
+          value = ::File.expand_path(value, @folder) if option.unit == :path && value != NO_FILE
+          @values[option.name] = value
+          @sources[option.name] = source
+        end
+
+        def said_by_flag(option)
+          [parse(option, @flags[option.name], option.flag), Source.new(:flag, option.flag)] if @flags.key?(option.name)
+        end
+
+        def said_by_variable(option)
+          also = option.conditions.select { |_, wanted| wanted.all? { |name, value| effective(name) == value } }.keys
+          name = [*option.variables, *also].find { |variable| !@environment[variable].to_s.empty? }
+          [parse(option, @environment[name], name), Source.new(:variable, name)] if name
+        end
+
+        def said_by_file(option)
+          saying = @file&.sayings&.[](option.name)
+          [saying.value, Source.new(:file, saying.place)] if saying
+        end
+
+        def said_by_command(option)
+          [@defaults[option.name], Source.new(:command, "default of the command")] if @defaults.key?(option.name)
+        end
+
+        # What is wrong takes part as if nobody had said it, so that all else can be looked at, too.
+        def parse(option, value, source)
+          option.parse(value, source)
+        rescue ConfigurationError => e
+          @problems |= [e.message]
+          default(option)
+        end
+
+        def effective(name) = @values.fetch(name) { default(Options::BY_NAME.fetch(name)) }
+
+        def default(option)
+          return option.default unless option.default.is_a?(Proc)
+
+          option.default.call(Options::ALL.reject(&:dependent?).to_h { |one| [one.name, effective(one.name)] })
+        end
+
+        def build
+          again = -> { self.class.new(**arguments).load }
+          origin = Origin.new(sources: @sources, hooks: @file ? @file.hooks : Hooks.new, file: @file&.name,
+                              warnings: unknown_variables, again:)
+          Configuration.new(origin:, **@values)
+        rescue ConfigurationError => e
+          @problems << e.message
+          nil
+        end
+
+        def arguments
+          { flags: @flags, environment: @environment, defaults: @defaults, file: @wanted, folder: @folder }
+        end
+
+        def unknown_variables
+          known = Options.variables
+          others = Options::OTHER_VARIABLES.keys
+          @environment.keys.grep(/\AHEDDLE_/).sort.filter_map do |name|
+            next if known.include?(name) || others.include?(name)
+            next if others.any? { |other| other.end_with?("_") && name.start_with?(other) }
+
+            "the environment variable #{name} means nothing#{Nearest.hint(name, known.grep(/\AHEDDLE_/))}"
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Configuration
+      # Says what is wrong with a file that is no Ruby, in the same words with each Ruby.
+      module Syntax
+        # @param name [String] of the file
+        # @param source [String]
+        # @param error [SyntaxError] what Ruby says
+        # @return [String] with the line
+        def self.problem(name, source, error)
+          require "prism"
+          found = Prism.parse(source).errors.min_by { |one| one.location.start_offset }
+          return ruby(name, error) unless found
+
+          line = found.location.start_line
+          "#{name}:#{line}: syntax error: #{found.message}\n  #{source.lines[line - 1].to_s.strip}"
+        rescue LoadError
+          ruby(name, error)
+        end
+
+        def self.ruby(name, error)
+          line = error.message[/:(\d+):/, 1]
+          "#{name}#{":#{line}" if line}: syntax error: #{error.message.lines.first.to_s.chomp}"
+        end
+        private_class_method :ruby
+      end
+    end
+  end
+end

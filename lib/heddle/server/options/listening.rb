@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Options
+      # Where the server listens.
+      LISTENING = [
+        Option.new(name: :bind, unit: :list, short: "-b", argument: "ADDRESS", default_words: "localhost",
+                   example: 'bind "0.0.0.0:3000"',
+                   text: "where to listen: host:port, [::1]:port or unix:path?mode=660; may be repeated"),
+        Option.new(name: :port, unit: :count, default: 9_292, range: 0..65_535, short: "-p",
+                   variables: %w[HEDDLE_PORT PORT], example: "port 3000",
+                   text: "the port of addresses that name none; 0 lets the system choose one"),
+        Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
+                   text: "how many connections the system keeps until they are accepted"),
+        Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
+                   text: "how many connections at once; with 0 as many as descriptors, less 64 for the application")
+      ].freeze
+    end
+  end
+end

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Options
+      # What runs: processes, threads, where the application lives.
+      PROCESSES = [
+        Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
+                   text: "the configuration file; - for none", example: "",
+                   details: "Read before the application is loaded, and again at a reload. It can't be named in the " \
+                            "file itself."),
+        Option.new(name: :environment, unit: :word, default: "development", short: "-e",
+                   variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV RACK_ENV], example: 'environment "production"',
+                   text: "the environment of the application, which finds it in RAILS_ENV and RACK_ENV"),
+        Option.new(name: :workers, unit: :auto, default: 1, range: 0.., short: "-w",
+                   variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
+                   text: "number of processes that serve; only 1 for now"),
+        Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
+                   text: "what runs a request; only fiber for now"),
+        Option.new(name: :threads, unit: :count, range: 1.., short: "-t",
+                   default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
+                   variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
+                   example: "threads 3",
+                   text: "number of threads in each process; only 1 for now"),
+        Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
+                   example: 'pidfile "tmp/pids/server.pid"',
+                   text: "where the number of the server's process is written, as long as it runs"),
+        Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..,
+                   text: "how long running requests may take to finish when the server is stopped"),
+        Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
+                   default_words: "the best one that the machine allows",
+                   text: "io_uring, epoll, kqueue or select")
+      ].freeze
+    end
+  end
+end

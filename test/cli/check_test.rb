@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "json"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+# `heddle check`, as a person runs it.
+class CheckTest < Minitest::Test
+  HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
+  # Nothing of the machine that runs the tests.
+  CLEAN = %w[PORT WEB_CONCURRENCY RAILS_MAX_THREADS RAILS_ENV RACK_ENV PIDFILE HEDDLE_SELECTOR]
+          .to_h { |name| [name, nil] }.freeze
+
+  def setup
+    @folder = Dir.mktmpdir
+    write("config.ru", "run ->(env) { [200, {}, []] }")
+  end
+
+  def teardown = FileUtils.remove_entry(@folder)
+
+  def write(name, text)
+    path = File.join(@folder, name)
+    FileUtils.mkdir_p(File.dirname(path))
+    File.write(path, text)
+  end
+
+  def check(*arguments, **environment)
+    environment = CLEAN.merge(environment.transform_keys(&:to_s))
+    output, errors, status = Open3.capture3(environment, *HEDDLE, "check", *arguments, chdir: @folder)
+
+    assert_empty errors.lines.grep_v(/\AIgnoring /)
+    [status.exitstatus, output]
+  end
+
+  def test_it_prints_every_value_and_where_it_came_from_in_columns
+    write("config/heddle.rb", "stop_timeout 20\n\nbacklog 64\n")
+    status, output = check("--queue-limit", "7", PORT: "3000", HEDDLE_BACKLOG: "65")
+    rows = output.lines(chomp: true).grep(/\A  \S/).map { |line| line.split(/ {2,}/).drop(1) }
+
+    assert_equal 0, status, output
+    { "stop_timeout" => ["20 s", "config/heddle.rb:1"], "port" => %w[3000 PORT], "backlog" => %w[65 HEDDLE_BACKLOG],
+      "queue_limit" => %w[7 --queue-limit], "head_timeout" => ["10 s", "default"], "bind" => %w[localhost default] }
+      .each { |name, expected| assert_includes rows, [name, *expected] }
+    columns = output.lines.grep(/ default$/).map { |line| line.rindex("default") }
+
+    assert_equal 1, columns.uniq.size
+    assert_match(/^configuration file: config.heddle\.rb$/, output)
+    assert_match(/^All is well\.$/, output)
+  end
+
+  def test_it_prints_json
+    write("config/heddle.rb", "port 3001")
+    status, output = check("--json")
+    found = JSON.parse(output)
+
+    assert_equal [0, true, [], "config/heddle.rb"], [status, *found.values_at("ok", "problems", "file")]
+    assert_equal({ "value" => 3001, "source" => "file", "place" => "config/heddle.rb:1" }, found["options"]["port"])
+    assert_equal ["localhost:3001"], found["listens"]
+    write("config/heddle.rb", "prot 3001")
+    status, output = check("--json")
+    found = JSON.parse(output)
+
+    assert_equal [1, false], [status, found["ok"]]
+    assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?"], found["problems"]
+  end
+
+  def test_everything_that_is_wrong_with_the_configuration_is_told_at_once
+    write("config/heddle.rb", "prot 3000\nbacklog 0\n")
+    status, output = check("--stop-timeout", "soon", WEB_CONCURRENCY: "many")
+
+    assert_equal 1, status
+    assert_equal ["heddle: --stop-timeout must be a number of seconds, but is \"soon\"",
+                  "heddle: WEB_CONCURRENCY must be a whole number or auto, but is \"many\"",
+                  "heddle: config/heddle.rb:1: there is no option prot. Did you mean port?",
+                  "heddle: config/heddle.rb:2: backlog must be at least 1, but is 0"], output.lines(chomp: true).sort
+  end
+
+  def test_addresses_that_can_not_be_listened_on
+    status, output = check("--bind", "unix:/nonexistent/x", "--bind", "no-such-host.invalid:80")
+
+    assert_equal 1, status
+    assert_match(%r{can't listen on unix:/nonexistent/x: the folder /nonexistent does not exist}, output)
+    assert_match(/can't listen on no-such-host\.invalid: there is no host of that name/, output)
+    write("config/heddle.rb", "\nbind 'a:b'")
+
+    assert_match(/^heddle: config.heddle\.rb:2: bind must be .*"a:b"$/, check.last)
+  end
+
+  def test_the_application_is_looked_at_and_loaded_when_asked
+    FileUtils.rm(File.join(@folder, "config.ru"))
+
+    assert_match(/there is no file config\.ru/, check.last)
+    write("other.ru", "run do\n [}\nend")
+
+    assert_equal [1, true], check("other.ru").then { |status, output| [status, output.include?("syntax error")] }
+    write("other.ru", "raise 'no database'")
+
+    assert_equal 0, check("other.ru").first
+    status, output = check("other.ru", "--load")
+
+    assert_equal [1, true], [status, output.include?("RuntimeError: no database")]
+    write("config.ru", "raise ENV['RACK_ENV'] unless ENV['RACK_ENV'] == 'test'\nrun ->(env) { }")
+    status, output = check("--load", "-e", "test")
+
+    assert_equal [0, true], [status, output.include?("config.ru, which can be loaded")], output
+  end
+
+  def test_variables_that_mean_nothing_are_told
+    status, output = check(HEDDLE_STOP_TIMOUT: "3", RAILS_MAX_THREADS: "5", HEDDLE_RUBY: "ruby", HEDDLE_TEST_X: "1")
+
+    assert_equal 0, status
+    assert_equal ["heddle: the environment variable HEDDLE_STOP_TIMOUT means nothing. Did you mean " \
+                  "HEDDLE_STOP_TIMEOUT?",
+                  "heddle: RAILS_MAX_THREADS is 5, but sets threads only with mode thread"],
+                 output.lines(chomp: true).grep(/\Aheddle: /)
+  end
+end

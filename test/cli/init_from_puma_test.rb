@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/cli"
+require "heddle/server"
+require "fileutils"
+require "stringio"
+require "tmpdir"
+
+# `heddle init --from config/puma.rb`.
+class InitFromPumaTest < Minitest::Test
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    @before = Dir.pwd
+    Dir.chdir(@folder)
+    Dir.mkdir("config")
+  end
+
+  def teardown
+    Dir.chdir(@before)
+    FileUtils.remove_entry(@folder)
+  end
+
+  def carry_over(text)
+    File.write("config/puma.rb", text)
+    output = StringIO.new
+    errors = StringIO.new
+    status = Heddle::CLI.run(["init", "--from", "config/puma.rb", "--force"], output:, errors:)
+
+    assert_equal [0, ""], [status, errors.string]
+    output.string
+  end
+
+  # What of the new file is no comment.
+  def code = File.readlines("config/heddle.rb", chomp: true).grep_v(/\A(?:#|\s*\z)/)
+
+  def configuration(environment = {}) = Heddle::Server::Configuration.load(environment:, folder: @folder)
+
+  # The reasons, by line.
+  def left(report)
+    report[/^Not carried over:\n(.*?)(?:\n\n|\z)/m, 1].to_s.scan(/^ +(\d+)  .*\n +→ (.*)$/)
+                                                      .to_h { |line, why| [line.to_i, why] }
+  end
+
+  def rails_template
+    gem = Gem::Specification.find_all_by_name("railties").max_by(&:version)
+    skip "needs the gem railties: bin/setup" unless gem
+    File.read(File.join(gem.full_gem_path, "lib/rails/generators/rails/app/templates/config/puma.rb.tt"))
+        .gsub(/^<%.*%>\n/, "")
+  end
+
+  def test_what_rails_generates
+    text = rails_template
+    report = carry_over(text)
+    queue = text.lines.index { |line| line.start_with?("plugin :solid_queue") } + 1
+
+    assert_includes code, "threads 3"
+    assert_includes code, "port 3000"
+    assert_includes code, 'bind "0.0.0.0"'
+    assert_includes left(report).keys, queue
+    assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
+  end
+
+  def test_variables_that_heddle_reads_are_not_frozen_into_the_file
+    before = ENV.to_h.slice("PORT", "WEB_CONCURRENCY")
+    ENV.update("PORT" => "4000", "WEB_CONCURRENCY" => "7")
+    carry_over("port ENV.fetch('PORT') { 3000 }\nworkers ENV.fetch('WEB_CONCURRENCY', 2)\n" \
+               "environment ENV['RACK_ENV']\n")
+
+    assert_equal ["port 3000", "workers 2"], code.grep(/port|workers/)
+    assert_equal "4000", ENV.fetch("PORT")
+  ensure
+    %w[PORT WEB_CONCURRENCY].each { |name| ENV[name] = before[name] }
+  end
+
+  def test_addresses
+    report = carry_over(<<~RUBY)
+      bind "tcp://127.0.0.1:3001"
+      bind "unix:///run/app.sock?umask=0111&backlog=64"
+      port 3002, "::1"
+      bind "unix://@abstract"
+      bind "fd://5"
+    RUBY
+
+    assert_equal ['bind "127.0.0.1:3001"', 'bind "unix:/run/app.sock?mode=666"', 'bind "[::1]"', "port 3002"],
+                 code.grep(/bind|port/)
+    assert_equal [4, 5], left(report).keys
+    assert_match(/backlog is left out/, report)
+  end
+
+  def test_conditions_are_kept_or_told
+    report = carry_over(<<~RUBY)
+      big = ENV["BIG"]
+      persistent_timeout 33 if ENV["HEDDLE_TEST_NEVER"] == "1"
+      if ENV["RAILS_ENV"] == "production"
+        force_shutdown_after 50
+      else
+        force_shutdown_after 1
+      end
+      first_data_timeout 9 unless big
+      first_data_timeout 99 if big
+      plugin :something if ENV["SOMETHING"]
+    RUBY
+
+    assert_equal ['idle_timeout 33 if ENV["HEDDLE_TEST_NEVER"] == "1"',
+                  'stop_timeout 50 if ENV["RAILS_ENV"] == "production"',
+                  'stop_timeout 1 if !(ENV["RAILS_ENV"] == "production")', "head_timeout 9"],
+                 code.grep(/timeout/)
+    assert_equal [9, 10], left(report).keys
+    assert_equal 75, configuration.http.idle_timeout
+    assert_equal 1, configuration.stop_timeout
+  end
+
+  def test_every_word_of_pumas_is_answered
+    words = Heddle::CLI::InitCommand::PumaWords
+    report = carry_over([*words::NEEDLESS.keys, *words::LEFT.keys].map { |name| "#{name}\n" }.join)
+
+    assert_equal words::LEFT.size, left(report).size
+    words::NEEDLESS.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
+    words::LEFT.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
+  end
+
+  def test_unknown_words_and_a_file_that_fails_are_told
+    report = carry_over("port 3000\nsome_plugin_word 5\nraise 'no vault'\npersistent_timeout 5\n")
+
+    assert_match(%r{config/puma\.rb:3: RuntimeError: no vault}, report)
+    assert_equal({ 2 => "Heddle knows no such word" }, left(report))
+    assert_includes code, "idle_timeout 5"
+  end
+end

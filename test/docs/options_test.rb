@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../../bin/support/options_page"
+
+class OptionsPageTest < Minitest::Test
+  def test_the_page_of_the_options_is_up_to_date
+    assert_equal Heddle::OptionsPage.text, File.read(Heddle::OptionsPage::PATH), "run bin/docs"
+  end
+
+  def test_every_option_and_every_hook_is_on_the_page
+    page = Heddle::OptionsPage.text
+
+    Heddle::Server::Options::ALL.each { |option| assert_includes page, "\n### #{option.name}\n" }
+    Heddle::Server::Hooks::NAMES.each_key { |name| assert_includes page, "| `#{name} { … }` |" }
+  end
+end
