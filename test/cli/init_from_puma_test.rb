@@ -127,4 +127,51 @@ class InitFromPumaTest < Minitest::Test
     assert_equal({ 2 => "Heddle knows no such word" }, left(report))
     assert_includes code, "idle_timeout 5"
   end
+
+  # What applications that have been deployed for years say.
+  RICH = <<~'RUBY'
+    require "etc"
+
+    max_threads = Integer(ENV.fetch("RAILS_MAX_THREADS") { 5 })
+    threads Integer(ENV.fetch("RAILS_MIN_THREADS") { max_threads }), max_threads
+
+    app_dir = File.expand_path("..", __dir__)
+    directory app_dir
+    environment ENV.fetch("RAILS_ENV") { "development" }
+    workers Integer(ENV["WEB_CONCURRENCY"] || [Etc.nprocessors / 999, 3].max)
+    preload_app!
+
+    bind "unix://#{app_dir}/tmp/sockets/puma.sock?umask=0117"
+    bind "tcp://127.0.0.1:#{ENV.fetch("PORT", 3000)}"
+
+    pidfile ENV.fetch("PIDFILE") { "#{app_dir}/tmp/pids/server.pid" }
+    state_path "#{app_dir}/tmp/pids/puma.state"
+    persistent_timeout 65
+    first_data_timeout 15
+    force_shutdown_after 25 if ENV["RAILS_ENV"] == "production"
+    http_content_length_limit 20_000_000
+    quiet
+    plugin "yabeda" if Rails.env.production?
+    tag "shop"
+
+    on_restart { puts "restarting" }
+    lowlevel_error_handler do |error|
+      [500, {}, ["oops\n"]]
+    end
+  RUBY
+
+  def test_a_file_that_has_grown_over_years
+    report = carry_over(RICH)
+
+    assert_equal ["mode :thread", "threads 5", "workers 3", 'bind "unix:tmp/sockets/puma.sock?mode=660"',
+                  'bind "127.0.0.1"', "port 3000", 'pidfile "tmp/pids/server.pid"', "idle_timeout 65",
+                  "head_timeout 15", 'stop_timeout 25 if ENV["RAILS_ENV"] == "production"', "body_limit 20_000_000",
+                  "access_log false"], code
+    assert_equal [7, 16, 22, 23, 25, 26], left(report).keys
+    assert_match(%r{^config/puma\.rb:22: \w+Error: .*Rails}, report)
+    words = Heddle::CLI::InitCommand::PumaWords::NAMES
+    lines = RICH.lines.each_index.select { |index| words.include?(RICH.lines[index][/\A\w+!?/]&.to_sym) }
+
+    assert_equal lines.map(&:succ), report.scan(/^ {2,}(\d+)  /).flatten.map(&:to_i).sort
+  end
 end

@@ -122,7 +122,7 @@ class ConfigurationFileTest < Minitest::Test
   def test_an_error_in_the_file_has_its_line_and_no_backtrace
     assert_equal ["config/heddle.rb:2: RuntimeError: no database"], problems("port 1\nraise 'no database'")
     assert_equal ["config/heddle.rb:1: NameError: uninitialized constant Nothing"],
-                 problems("Nothing").map { |line| line.sub(/constant .*Nothing/, "constant Nothing") }
+                 problems("Nothing")
     assert_equal ["config/heddle.rb:1: the configuration file is named by --config or HEDDLE_CONFIG"],
                  problems("config 'x'")
     assert_equal "config/heddle.rb:3: syntax error:", problems("port 1\n\nbind [}\n").first[/\A.*? error:/]

@@ -13,11 +13,17 @@ module Heddle
         # @!attribute source [String] its first line
         # @!attribute values [Array, nil] of its arguments; nil when nobody knows
         # @!attribute arguments [String] its arguments' text
+        # @!attribute computed [Boolean] whether its first argument is neither written nor the default of a variable
         # @!attribute conditions [Array<String>, nil] under which it runs; nil: they can't be said in a line
         # @!attribute reached [Boolean] whether it ran
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block or conditions use and that Heddle's file does not have
-        Call = Data.define(:name, :line, :source, :values, :arguments, :conditions, :reached, :block, :needs)
+        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :conditions, :reached, :block, :needs)
+
+        # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
+        FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
+                              \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
+        private_constant :FROM_ENVIRONMENT
 
         # Runs the file and writes down what it calls.
         class Recorder
@@ -90,7 +96,8 @@ module Heddle
           raise
         rescue Exception => e
           line = e.backtrace_locations&.find { |location| location.path == @path }&.lineno
-          @failure = "#{@name}#{":#{line}" if line}: #{e.class}: #{e.message.lines.first&.chomp}"
+          message = e.message.lines.first.to_s.chomp.gsub("#{Recorder}::", "")
+          @failure = "#{@name}#{":#{line}" if line}: #{e.class}: #{message}"
         ensure
           kept.each { |name, value| ENV[name] = value if value }
         end
@@ -134,8 +141,22 @@ module Heddle
           block = node.block if node.block.is_a?(Prism::BlockNode)
           Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
                    values: ran.any? ? ran.last.values : literals(node), arguments: node.arguments&.slice.to_s,
-                   conditions:, reached: ran.any?, block: block&.slice,
+                   computed: computed(node), conditions:, reached: ran.any?, block: block&.slice,
                    needs: [*(needs(block, block.locals) if block), *conditions_need(conditions)].uniq)
+        end
+
+        def computed(node)
+          argument = node.arguments&.arguments&.first or return false
+          literal(argument) { return !FROM_ENVIRONMENT.match?((value_of_variable(argument) || argument).slice) }
+          false
+        end
+
+        # What a variable of the file's was set to.
+        def value_of_variable(node)
+          return unless node.is_a?(Prism::LocalVariableReadNode)
+
+          @tree.value.statements.body.find { |one| one.is_a?(Prism::LocalVariableWriteNode) && one.name == node.name }
+               &.value
         end
 
         def literals(node)

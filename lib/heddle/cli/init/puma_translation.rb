@@ -49,7 +49,7 @@ module Heddle
 
         # @return [Array<String>] lines for a terminal
         def report
-          [*("Running #{@file.failure.sub(/\A/, "it ended early. ")}: what follows was read as text." if @file.failure),
+          [*("#{@file.failure}. What follows there was only read, not run." if @file.failure),
            *section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
            *section("Not carried over:", :left)]
         end
@@ -75,14 +75,33 @@ module Heddle
 
           own = own_variable(call)
           raise Needless, "Heddle reads #{own} itself" if own
-          raise Left, "its condition did not hold when the file was read, and its value is computed" unless call.values
-          return option(PumaWords::OPTIONS[name], call.values.first) if PumaWords::OPTIONS.key?(name)
+          raise Left, "it was not reached when the file was run, and its value is computed" unless call.values
+
+          remark_on_value(call)
+          return same(call, PumaWords::OPTIONS.fetch(name)) if PumaWords::OPTIONS.key?(name)
+          return bind(call) if name == :bind
           return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::SPECIAL.include?(name)
 
           raise Left, "Heddle knows no such word"
         rescue ArgumentError
           raise Left, "its arguments are not understood"
         end
+
+        def remark_on_value(call)
+          @remarks << "Computed: this is what it came to when the file was read." if call.computed
+        end
+
+        # `environment ENV.fetch("RAILS_ENV", "development")` says nothing that Heddle would not do.
+        def same(call, name)
+          option = Server::Options::BY_NAME[name] or raise Left, "there is no option for it yet"
+          variable = option.variables.find { |one| call.arguments.include?(one) }
+          value = call.values.first
+          raise Needless, "Heddle reads #{variable} itself" if variable && [nil, option.default].include?(value)
+
+          option(name, option.unit == :path && value.is_a?(String) ? relative(value) : value)
+        end
+
+        def relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
         # `pidfile ENV["PIDFILE"]` says nothing that the variable does not say.
         def own_variable(call)
@@ -131,6 +150,16 @@ module Heddle
           raise Needless, "it is in what port became"
         end
 
+        def bind(call)
+          url = call.values.first.to_s
+          port = url[%r{\Atcp://.*:(\d+)}, 1]
+          return translate_bind(url) unless port && /\bPORT\b/.match?(call.arguments) && !@said.include?(:port)
+
+          @said << :port
+          @remarks.clear
+          [*translate_bind(url.sub(":#{port}", "")), *option(:port, port)]
+        end
+
         def translate_bind(url)
           uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or raise Left, "its kind of address is unknown"
           parameters = URI.decode_www_form(uri[3].to_s).to_h
@@ -152,7 +181,7 @@ module Heddle
           umask = parameters.delete("umask")
           drop(parameters, "backlog" => "say it with the option backlog")
           mode = umask && format("?mode=%03o", 0o777 & ~umask.to_i(8))
-          listen("unix:#{path}#{mode}")
+          listen("unix:#{relative(path)}#{mode}")
         end
 
         def tls(address, parameters)

@@ -21,7 +21,7 @@ module Heddle
         }.freeze
 
         # What takes more than a table: {PumaTranslation} has a method for each.
-        SPECIAL = %i[threads workers port bind ssl_bind quiet log_requests preload_app! plugin force_shutdown_after
+        SPECIAL = %i[threads workers port ssl_bind quiet log_requests preload_app! plugin force_shutdown_after
                      set_default_host].freeze
 
         # What Heddle does without being told.
@@ -84,7 +84,7 @@ module Heddle
           out_of_band: "a worker is never without requests for sure; run such work as a job"
         }.freeze
 
-        NAMES = [*OPTIONS.keys, *HOOKS.keys, *SPECIAL, *NEEDLESS.keys, *LEFT.keys].freeze
+        NAMES = [*OPTIONS.keys, *HOOKS.keys, :bind, *SPECIAL, *NEEDLESS.keys, *LEFT.keys].freeze
       end
     end
   end

@@ -104,7 +104,8 @@ module Heddle
         rescue SyntaxError => e
           problem(Syntax.problem(@name, source, e))
         rescue Exception => e
-          problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{e.message.lines.first&.chomp}")
+          message = e.message.lines.first.to_s.chomp.gsub("#{Context}::", "")
+          problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{message}")
         end
 
         # `workers = 4` looks right, and sets a variable of the file's.

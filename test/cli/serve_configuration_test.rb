@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/served_process"
+require "fileutils"
+require "open3"
+require "tmpdir"
+
+# What `heddle serve` takes from the folder where it is started, and from the environment.
+class ServeConfigurationTest < Minitest::Test
+  APP = "run ->(env) { [200, {}, [ENV.values_at('RAILS_ENV', 'RACK_ENV').inspect]] }"
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    write("config.ru", APP)
+  end
+
+  def teardown
+    @served&.stop
+    FileUtils.remove_entry(@folder)
+  end
+
+  def write(name, text)
+    path = File.join(@folder, name)
+    FileUtils.mkdir_p(File.dirname(path))
+    File.write(path, text)
+  end
+
+  def serve(*arguments, **environment)
+    clean = { "RAILS_ENV" => nil, "RACK_ENV" => nil, "PORT" => nil }
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, *arguments], folder: @folder,
+                                                                      environment: clean.merge(environment))
+  end
+
+  def test_the_file_counts_where_nothing_else_is_said
+    write("config/heddle.rb", "port 0\naccess_log false\nidle_timeout 5\n")
+    serve("serve")
+    @served.get("/seen")
+    @served.stop
+
+    refute_match(/GET/, @served.output)
+    serve("serve", "--access-log")
+    @served.get("/seen")
+    @served.stop
+
+    assert_match(%r{GET /seen}, @served.output)
+    @served = nil
+  end
+
+  def test_the_application_finds_its_environment
+    serve("serve", "-p", "0", "-e", "staging", "RACK_ENV" => "production")
+
+    assert_equal '["staging", "staging"]', @served.get("/").body
+    @served.stop
+    serve("serve", "-p", "0", "RAILS_ENV" => "staging", "RACK_ENV" => "production")
+
+    assert_equal '["staging", "production"]', @served.get("/").body
+    @served.stop
+    serve("serve", "-p", "0")
+
+    assert_equal '[nil, "development"]', @served.get("/").body
+  end
+
+  def test_the_pidfile_is_there_as_long_as_the_server_runs
+    path = File.join(@folder, "tmp/pids/server.pid")
+    serve("serve", "-p", "0", "PIDFILE" => "tmp/pids/server.pid")
+
+    assert_equal "#{@served.pid}\n", File.read(path)
+    @served.stop
+    @served = nil
+
+    refute_path_exists path
+  end
+
+  def test_a_variable_that_means_nothing_is_told_and_the_server_starts
+    serve("serve", "-p", "0", "HEDDLE_BAKLOG" => "1")
+
+    assert_equal "200", @served.get("/").code
+    assert_match(/^heddle: the environment variable HEDDLE_BAKLOG means nothing. Did you mean HEDDLE_BACKLOG\?$/,
+                 @served.output)
+  end
+
+  def test_a_mistake_in_the_file_is_one_message_and_nothing_starts
+    write("config/heddle.rb", "port 0\nstop_timout 3\nfail 'no'\n")
+    output, errors, status = Open3.capture3(*ServedProcess::HEDDLE, "serve", chdir: @folder)
+
+    assert_equal [2, ""], [status.exitstatus, output]
+    assert_equal ["heddle: config/heddle.rb:2: there is no option stop_timout. Did you mean stop_timeout?",
+                  "heddle: config/heddle.rb:3: RuntimeError: no"],
+                 errors.lines(chomp: true).grep_v(/\AIgnoring /)
+  end
+
+  def test_the_demo_does_not_take_the_folders_file
+    write("config/heddle.rb", "raise 'not for the demo'")
+    serve("demo", "-p", "0")
+
+    assert_equal "200", @served.get("/").code
+  end
+end
