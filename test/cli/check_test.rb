@@ -31,7 +31,7 @@ class CheckTest < Minitest::Test
     environment = CLEAN.merge(environment.transform_keys(&:to_s))
     output, errors, status = Open3.capture3(environment, *HEDDLE, "check", *arguments, chdir: @folder)
 
-    assert_empty errors.lines.grep_v(/\AIgnoring /)
+    assert_empty errors.lines.grep_v(/\AIgnoring |\Ahello\n/)
     [status.exitstatus, output]
   end
 
@@ -102,10 +102,22 @@ class CheckTest < Minitest::Test
     status, output = check("other.ru", "--load")
 
     assert_equal [1, true], [status, output.include?("RuntimeError: no database")]
-    write("config.ru", "raise ENV['RACK_ENV'] unless ENV['RACK_ENV'] == 'test'\nrun ->(env) { }")
+    write("config.ru", "puts 'hello'\nraise ENV['RACK_ENV'] unless ENV['RACK_ENV'] == 'test'\nrun ->(env) { }")
     status, output = check("--load", "-e", "test")
 
-    assert_equal [0, true], [status, output.include?("config.ru, which can be loaded")], output
+    assert_equal [0, true, false],
+                 [status, output.include?("config.ru, which can be loaded"), output.include?("hello")], output
+  end
+
+  def test_a_port_that_no_address_takes_is_told
+    write("config/heddle.rb", "bind '127.0.0.1:3000', 'localhost:3001'")
+    told = "port 4000 (PORT) counts for no address: each of bind (config/heddle.rb:1) names its own"
+
+    assert_includes check(PORT: "4000").last, "heddle: #{told}\n"
+    refute_includes check.last, "counts for no"
+    write("config/heddle.rb", "bind '127.0.0.1:3000', 'localhost'")
+
+    refute_includes check(PORT: "4000").last, "counts for no"
   end
 
   def test_variables_that_mean_nothing_are_told

@@ -65,10 +65,19 @@ module Heddle
         return unless @load
 
         configuration.export_environment
-        loader.load
+        aside { loader.load }
         @application = "#{loader.path}, which can be loaded"
       rescue Server::BootError => e
         @problems << e.message
+      end
+
+      # What the application prints is not part of the report.
+      def aside
+        output = $stdout
+        $stdout = $stderr
+        yield
+      ensure
+        $stdout = output
       end
     end
   end

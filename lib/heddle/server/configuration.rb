@@ -13,7 +13,9 @@ module Heddle
 
       # What can't be chosen yet: each option with the values that it can have.
       NOT_YET = { mode: [:fiber], threads: [1], worker_count: [1], protect: [[]] }.freeze
-      private_constant :NOT_YET
+      # An address that needs no port from elsewhere.
+      OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
+      private_constant :NOT_YET, :OWN_PORT
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -77,7 +79,17 @@ module Heddle
       def file = @origin.file
 
       # @return [Array<String>] what is no mistake for sure, but looks like one
-      def warnings = @origin.warnings
+      def warnings = idle_port? && source(:port).kind == :flag ? [*@origin.warnings, idle_port] : @origin.warnings
+
+      # @return [Boolean] whether a port is said, and every address names one of its own
+      def idle_port?
+        source(:port).kind != :default && bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
+      end
+
+      # @return [String] what to say of that
+      def idle_port
+        "port #{port} (#{source(:port)}) counts for no address: each of bind (#{source(:bind)}) names its own"
+      end
 
       # Reads everything again: the file, above all.
       # @return [Configuration] a new one

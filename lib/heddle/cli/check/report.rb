@@ -41,7 +41,8 @@ module Heddle
         def warnings
           return [] unless @configuration
 
-          @configuration.warnings + Server::Options::ALL.flat_map { |option| idle_variables(option) }
+          found = @configuration.warnings + Server::Options::ALL.flat_map { |option| idle_variables(option) }
+          @configuration.idle_port? ? found | [@configuration.idle_port] : found
         end
 
         # Variables that are set and count only together with another option's value.

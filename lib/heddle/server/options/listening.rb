@@ -6,7 +6,9 @@ module Heddle
       # Where the server listens.
       LISTENING = [
         Option.new(name: :bind, unit: :list, short: "-b", argument: "ADDRESS", default_words: "localhost",
-                   example: 'bind "0.0.0.0:3000"',
+                   example: 'bind "0.0.0.0"',
+                   details: "An address that names no port has that of the option `port`, so that PORT counts; name " \
+                            "one where several addresses have several ports.",
                    text: "where to listen: host:port, [::1]:port or unix:path?mode=660; may be repeated"),
         Option.new(name: :port, unit: :count, default: 9_292, range: 0..65_535, short: "-p",
                    variables: %w[HEDDLE_PORT PORT], example: "port 3000",
