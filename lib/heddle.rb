@@ -25,6 +25,7 @@ module Heddle
   autoload :Nearest, "heddle/nearest"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Promise, "heddle/concurrency/promise"
+  autoload :Rails, "heddle/rails"
   autoload :Scope, "heddle/concurrency/scope"
   autoload :Semaphore, "heddle/concurrency/semaphore"
   autoload :Server, "heddle/server"
@@ -200,3 +201,5 @@ module Heddle
     end
   end
 end
+
+require "heddle/railtie" if defined?(Rails::Railtie)

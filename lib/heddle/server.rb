@@ -72,6 +72,7 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
+      Rails.start(fibers: @configuration.mode == :fiber) if defined?(::Rails)
       Heddle.run(selector: @configuration.selector, name: "server") { serve(app, signals, &ready) }
     ensure
       close_listeners
@@ -121,6 +122,7 @@ module Heddle
       admission.start
       watch = Signals.new(self, @log).watch if signals
       yield if block_given?
+      Rails.tell_connections(@log, @configuration.workers) if defined?(::ActiveRecord::Base)
       scheduler.park until @stopping
       drain(scheduler, sockets, service)
     ensure

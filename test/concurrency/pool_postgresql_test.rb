@@ -1,29 +1,22 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
-require_relative "support/private_server"
-require "etc"
-require "open3"
+require "support/private_postgresql"
 
 # A pool of connections to a real PostgreSQL, by the gem pg as it is.
 class PoolPostgresqlTest < Minitest::Test
   include Heddle::LoopHelpers
 
   def setup
-    postgres, initdb = programs
+    need_program("postgres") unless PrivatePostgresql.programs
     skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
     require "pg"
-    @server = PrivateServer.new(".s.PGSQL.5432") do |folder|
-      make(initdb, folder)
-      [*unprivileged, postgres, "-D", File.join(folder, "data"), "-k", folder, "-c", "listen_addresses=",
-       "-c", "fsync=off"]
-    end
-    wait_until_it_accepts
+    @server = PrivatePostgresql.new
   end
 
   def teardown = @server&.stop
 
-  def connect = PG.connect(host: @server.folder, dbname: "postgres", user: "heddle")
+  def connect = @server.connect
 
   def pool(**options)
     Heddle::Pool.new(check: ->(pg) { pg.exec("SELECT 1") }, **options) { connect }
@@ -100,41 +93,5 @@ class PoolPostgresqlTest < Minitest::Test
       assert_equal [1, 0], [database.size, database.busy]
       database.close
     end
-  end
-
-  private
-
-  # Its socket is there before it is.
-  def wait_until_it_accepts
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PrivateServer::PATIENCE
-    begin
-      connect.close
-    rescue PG::ConnectionBad
-      raise if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-      sleep 0.02
-      retry
-    end
-  end
-
-  # Debian keeps them out of PATH, by version.
-  def programs
-    folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + Dir["/usr/lib/postgresql/*/bin"].reverse
-    folder = folders.find { |one| %w[postgres initdb].all? { |name| File.executable?(File.join(one, name)) } }
-    folder ? %w[postgres initdb].map { |name| File.join(folder, name) } : need_program("postgres")
-  end
-
-  # PostgreSQL refuses to run as root.
-  def unprivileged
-    return [] unless Process.uid.zero?
-
-    [need_program("setpriv"), "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-  end
-
-  def make(initdb, folder)
-    File.chown(Etc.getpwnam("postgres").uid, nil, folder) if Process.uid.zero?
-    output, status = Open3.capture2e(*unprivileged, initdb, "-D", File.join(folder, "data"), "-U", "heddle",
-                                     "-A", "trust", "--no-sync", chdir: folder)
-    raise output unless status.success?
   end
 end

@@ -13,9 +13,15 @@ class RailsServerTest < Minitest::Test
 
   def teardown = @folder && FileUtils.rm_rf(@folder)
 
-  def test_it_serves_the_application_and_ends_with_ctrl_c
+  def test_it_serves_the_application_and_ends_with_ctrl_c = serve_and_stop("-u", "heddle")
+
+  def test_where_no_other_server_is_in_the_gemfile_it_is_the_one = serve_and_stop
+
+  private
+
+  def serve_and_stop(*which)
     environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "development", "PORT" => nil)
-    command = [RbConfig.ruby, "bin/rails", "server", "-u", "heddle", "-b", "127.0.0.1", "-p", "0",
+    command = [RbConfig.ruby, "bin/rails", "server", *which, "-b", "127.0.0.1", "-p", "0",
                "-P", File.join(@folder, "server.pid")]
     # What Rails prints first is where it was asked to listen, with port 0.
     served = ServedProcess.new(command, environment:, folder: File.expand_path("../../examples/rails", __dir__),

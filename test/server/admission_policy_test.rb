@@ -96,6 +96,15 @@ class AdmissionPolicyTest < Minitest::Test
     assert_equal FLOOR, after(10, busy: 500, working: -300), "many tasks of few requests"
   end
 
+  def test_a_crowd_at_a_pool_brings_the_limit_down_at_once
+    assert_nil policy.crowd(FLOOR, FLOOR - 1)
+    assert_nil policy.crowd(40, 20)
+    assert_equal 38, policy.crowd(40, 21)
+    assert_equal :pool, policy.reason
+    assert_equal FLOOR, policy.crowd(40, 39)
+    assert_equal FLOOR, policy.crowd(100, 60), "it only comes down"
+  end
+
   def test_a_few_that_wait_for_a_pool_are_fine
     assert_nil after(60, busy: 500, working: 300)
   end

@@ -6,13 +6,12 @@ require "rails"
 require "action_controller/railtie"
 require "action_view/railtie"
 
+Bundler.require(*Rails.groups)
+
 module Loom
   # A small Rails application without a database.
   class Application < Rails::Application
     config.load_defaults 8.0
-
-    # What Rails keeps for a request, such as CurrentAttributes, belongs to the request's fiber.
-    config.active_support.isolation_level = :fiber
 
     # Logs to the terminal, as a server that is started by hand should.
     config.logger = ActiveSupport::TaggedLogging.logger($stdout)

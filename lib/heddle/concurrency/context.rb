@@ -21,6 +21,9 @@ module Heddle
       # @return [Integer] tasks that wait for something from a {Pool}
       attr_accessor :pool_waiting
 
+      # @return [#call, nil] called when one more waits for something from a pool of another library
+      attr_accessor :on_pool_wait
+
       def initialize(scheduler)
         @scheduler = scheduler
         @clock = Clock.new(scheduler)
@@ -28,7 +31,7 @@ module Heddle
         @hosted = {}.compare_by_identity
         @strays = nil
         @pool_waiting = 0
-        @root = @passed_on = nil
+        @root = @passed_on = @on_pool_wait = nil
       end
 
       # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
@@ -47,6 +50,16 @@ module Heddle
 
       def farewell(guest)
         @guests.delete(guest.fiber)
+      end
+
+      # Counts whoever runs among those that wait for something from a pool, as long as the block waits.
+      # @return what the block returns
+      def wait_for_pool
+        @pool_waiting += 1
+        @on_pool_wait&.call
+        yield
+      ensure
+        @pool_waiting -= 1
       end
 
       # Where a task belongs that is started here.

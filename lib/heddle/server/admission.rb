@@ -39,6 +39,7 @@ module Heddle
       # @return [void]
       def start
         @context = Concurrency::Context.of(Fiber.scheduler)
+        @context.on_pool_wait = method(:crowd) unless @fixed
         @task = Heddle.async(name: "admission", background: true) { run }
       end
 
@@ -80,6 +81,12 @@ module Heddle
                                                          pool_waiting: @context.pool_waiting,
                                                          waiting: @sockets.waiting))
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
+      end
+
+      # A hundred requests can begin to wait between two looks, and a pool may not let them wait for long.
+      def crowd
+        limit = @policy.crowd(@sockets.busy, @context.pool_waiting)
+        @sockets.limit = limit unless limit == @sockets.limit
       end
 
       def tell(time)

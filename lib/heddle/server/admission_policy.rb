@@ -68,6 +68,22 @@ module Heddle
         @limit
       end
 
+      # When one more request waits for something from a pool. Brings the limit down at once where most of them do.
+      #
+      # @param busy [Integer] requests that run
+      # @param pool_waiting [Integer] tasks that wait for something from a pool
+      # @return [Integer, nil] the limit from now on
+      def crowd(busy, pool_waiting)
+        return @limit if busy <= FLOOR || pool_waiting * 2 <= busy
+
+        bound = [2 * (busy - pool_waiting), FLOOR].max
+        return @limit if @limit && @limit <= bound
+
+        @calm = @since_cut = 0.0
+        @reason = :pool
+        @limit = bound
+      end
+
       private
 
       def take_in(sample)

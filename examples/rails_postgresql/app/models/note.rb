@@ -1,0 +1,6 @@
+# frozen_string_literal: true
+
+# A line on the board.
+class Note < ApplicationRecord
+  validates :text, presence: true
+end

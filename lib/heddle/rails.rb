@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "heddle"
+
+module Heddle
+  # What a Rails application needs of a server whose requests are fibers of one thread.
+  module Rails
+    autoload :ConnectionBudget, "heddle/rails/connection_budget"
+    autoload :ConnectionQueue, "heddle/rails/connection_queue"
+    autoload :ReloadLock, "heddle/rails/reload_lock"
+
+    REFUSED = "config.active_support.isolation_level is :thread, but each request is a fiber here: requests would " \
+              "share Current, the database connection and whatever else Rails keeps for one. Remove that line from " \
+              "the application's configuration; Heddle sets :fiber."
+    private_constant :REFUSED
+
+    class << self
+      # @return [Boolean] whether a Rails application is loaded
+      def application? = defined?(::Rails.application) && !::Rails.application.nil?
+
+      # Makes the loaded application ready. Does nothing where there is none, and nothing twice.
+      #
+      # @param fibers [Boolean] whether requests are fibers of one thread
+      # @return [void]
+      # @raise [Server::BootError] when they are, and the application insists on isolation by thread
+      def start(fibers: true)
+        return unless application?
+
+        if fibers
+          isolate
+          replace_reload_lock
+        end
+        ActiveSupport.on_load(:active_record) { ConnectionQueue.install }
+        answer_503_without_connection
+      end
+
+      # Writes to the log how many database connections there may be, once the databases have said how many they have.
+      # In a loop.
+      #
+      # @param log [#notice]
+      # @param workers [Integer]
+      # @return [void]
+      def tell_connections(log, workers)
+        Heddle.async(name: "database connections", background: true) do
+          ConnectionBudget.all(workers).each { |budget| log.notice(budget.to_s) }
+        rescue StandardError => e
+          log.notice("the database connections can't be counted: #{e.message} (#{e.class})")
+        end
+      end
+
+      # Before Sentry.init, which may say otherwise.
+      # @return [void]
+      def isolate_sentry
+        return unless defined?(::Sentry::Configuration)
+        return unless ::Sentry::Configuration.method_defined?(:hub_isolation_level=)
+
+        ::Sentry::Configuration.add_post_initialization_callback { self.hub_isolation_level = :fiber }
+      end
+
+      private
+
+      def isolate
+        state = ActiveSupport::IsolatedExecutionState
+        return if state.isolation_level == :fiber
+        raise Server::BootError, REFUSED if ::Rails.application.config.active_support.isolation_level == :thread
+
+        # Heddle was there before Rails, so that the railtie had no chance.
+        state.isolation_level = :fiber
+      end
+
+      # Until 8.2 the lock that keeps a reload from running requests takes all fibers of a thread for one.
+      def replace_reload_lock
+        return unless ::Rails.application.config.reloading_enabled?
+        return if ActiveSupport.version >= Gem::Version.new("8.2.a")
+
+        interlock = ActiveSupport::Dependencies.interlock
+        return if interlock.instance_variable_get(:@lock).is_a?(ReloadLock)
+
+        interlock.instance_variable_set(:@lock, ReloadLock.new)
+      end
+
+      # The pool stayed empty for so long that the request gives up: the server is busy, not broken.
+      def answer_503_without_connection
+        return unless defined?(::ActionDispatch::ExceptionWrapper)
+
+        responses = ::ActionDispatch::ExceptionWrapper.rescue_responses
+        name = "ActiveRecord::ConnectionTimeoutError"
+        responses[name] = :service_unavailable unless responses.key?(name)
+      end
+    end
+  end
+end

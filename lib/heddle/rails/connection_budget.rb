@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rails
+    # How to ask a database how many connections it has, by the adapter's name. SQLite has no server.
+    QUESTIONS = { "postgresql" => "SHOW max_connections", "postgis" => "SHOW max_connections",
+                  "trilogy" => "SELECT @@max_connections", "mysql2" => "SELECT @@max_connections" }.freeze
+    private_constant :QUESTIONS
+
+    # How many database connections the application may open, beside how many the database server has.
+    #
+    # @!attribute name [String, nil] of the database; nil: there is only one
+    # @!attribute pool [Integer] connections a worker
+    # @!attribute workers [Integer]
+    # @!attribute most [Integer, nil] connections of the database server; nil: not known
+    ConnectionBudget = Data.define(:name, :pool, :workers, :most) do
+      # Asks the databases. In a loop, or it blocks.
+      #
+      # @param workers [Integer]
+      # @return [Array<ConnectionBudget>] one for each database server that counts connections
+      def self.all(workers)
+        return [] unless defined?(::ActiveRecord::Base)
+
+        pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:writing)
+        pools.filter_map do |pool|
+          question = QUESTIONS[pool.db_config.adapter]
+          next if question.nil? || pool.size.nil?
+
+          new(name: (pool.db_config.name if pools.size > 1), pool: pool.size, workers:, most: ask(pool, question))
+        end
+      end
+
+      # @return [Boolean] whether the server has too few
+      def short? = !most.nil? && pool * workers > most
+
+      def to_s
+        all = pool * workers
+        text = "#{"#{name}: " if name}pool #{pool}, workers #{workers} → at most #{all} connections"
+        return text if most.nil?
+        return "#{text} of the server's #{most}" unless short?
+
+        "#{text}, but the server has #{most}: make the pool smaller, or let the server have more"
+      end
+
+      # A server that can't be asked is the application's to complain of.
+      def self.ask(pool, question)
+        pool.with_connection { |connection| Integer(connection.select_value(question)) }
+      rescue StandardError
+        nil
+      end
+      private_class_method :ask
+    end
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+require "rails/railtie"
+require "active_support/railtie"
+require "heddle/rails"
+
+module Heddle
+  # Says to Rails that requests are fibers. Loaded by `require "heddle"` where Rails is; {Rails.start} sees to the rest
+  # when a server starts.
+  class Railtie < ::Rails::Railtie
+    # What Rails keeps for a request is kept by fiber; under a server that gives each request a thread it is the same.
+    config.active_support.isolation_level = :fiber
+
+    # After the application's gems are loaded, before its initializers.
+    config.before_initialize { Rails.isolate_sentry }
+
+    # `rails server` takes the first server that Rackup knows. Where none of those is in the Gemfile, it is this one.
+    ENV["RACKUP_HANDLER"] ||= "heddle" if %w[puma falcon].none? { |name| Gem.loaded_specs.key?(name) }
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# What the server says at boot about database connections.
+class RailsConnectionBudgetTest < Minitest::Test
+  def text(name: nil, pool: 5, workers: 2, most: 100)
+    Heddle::Rails::ConnectionBudget.new(name:, pool:, workers:, most:).to_s
+  end
+
+  def test_it_says_how_many_connections_there_may_be_and_how_many_the_database_has
+    assert_equal "pool 5, workers 2 → at most 10 connections of the server's 100", text
+  end
+
+  def test_it_says_so_when_the_database_has_too_few
+    assert_equal "pool 60, workers 2 → at most 120 connections, but the server has 100: make the pool smaller, " \
+                 "or let the server have more", text(pool: 60)
+  end
+
+  def test_a_database_that_could_not_be_asked_is_left_out
+    assert_equal "pool 5, workers 2 → at most 10 connections", text(most: nil)
+  end
+
+  def test_it_names_the_database_where_there_are_several
+    assert_equal "queue: pool 5, workers 1 → at most 5 connections of the server's 100", text(name: "queue", workers: 1)
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "examples/served_example"
+require "open3"
+
+# By what Rails isolates requests, and who says so.
+class RailsIsolationLevelTest < Minitest::Test
+  HEDDLE = ServedProcess::HEDDLE
+  FOLDER = File.expand_path("../examples/support", __dir__)
+  private_constant :HEDDLE, :FOLDER
+
+  def setup
+    skip "needs the gems of examples/rails: bin/setup" unless ServedExample.gems?("rails")
+  end
+
+  def ruby(*arguments)
+    Open3.capture2e(ServedExample.bundle("rails").merge("RAILS_ENV" => "production"), *arguments, chdir: FOLDER)
+  end
+
+  def test_an_application_that_insists_on_threads_is_refused_with_the_reason
+    output, status = ruby(*HEDDLE, "serve", "thread_level.ru", "--port", "0")
+
+    assert_equal 1, status.exitstatus, output
+    assert_equal 1, output.lines.size, output
+    assert_match(/\Aheddle: config.active_support.isolation_level is :thread, but each request is a fiber here/, output)
+  end
+
+  def test_the_gem_in_the_gemfile_is_enough
+    program = 'require "rails"; require "heddle"; print Rails::Railtie::Configuration.new.active_support.isolation_level'
+    output, status = ruby(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program)
+
+    assert_predicate status, :success?, output
+    assert_equal "fiber", output
+  end
+
+  def test_without_rails_nothing_of_it_is_loaded
+    program = 'require "heddle"; print defined?(Rails).inspect, $LOADED_FEATURES.grep(/railtie/).size'
+    output, status = ruby(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program)
+
+    assert_predicate status, :success?, output
+    assert_equal "nil0", output
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "concurrency/support/private_server"
+require "etc"
+require "open3"
+
+# A PostgreSQL for tests: Debian's, with its data in a temporary folder, on a unix socket.
+class PrivatePostgresql < PrivateServer
+  USER = "heddle"
+
+  class << self
+    # @return [String, nil] where `postgres` and `initdb` are; Debian keeps them out of PATH, by version
+    def programs
+      folders = ENV.fetch("PATH", "").split(File::PATH_SEPARATOR) + Dir["/usr/lib/postgresql/*/bin"].reverse
+      folders.find { |folder| %w[postgres initdb].all? { |name| File.executable?(File.join(folder, name)) } }
+    end
+
+    # @return [PrivatePostgresql] one for all tests of this process, stopped after the last one
+    def shared
+      @shared ||= new.tap { |server| Minitest.after_run { server.stop } }
+    end
+  end
+
+  # @param settings [Hash{String => Object}] of its configuration
+  def initialize(settings = {})
+    programs = self.class.programs
+    super(".s.PGSQL.5432") do |folder|
+      make(File.join(programs, "initdb"), folder)
+      options = { "listen_addresses" => "", "fsync" => "off", **settings }
+      [*unprivileged, File.join(programs, "postgres"), "-D", File.join(folder, "data"), "-k", folder,
+       *options.flat_map { |name, value| ["-c", "#{name}=#{value}"] }]
+    end
+    wait_until_it_accepts
+  end
+
+  # @param database [String]
+  # @return [String]
+  def url(database = "postgres") = "postgresql:///#{database}?host=#{folder}&user=#{USER}"
+
+  # @return [PG::Connection]
+  def connect = PG.connect(host: folder, dbname: "postgres", user: USER)
+
+  private
+
+  # Its socket is there before it is.
+  def wait_until_it_accepts
+    deadline = now + PATIENCE
+    begin
+      connect.close
+    rescue PG::ConnectionBad
+      raise if now > deadline
+
+      sleep 0.02
+      retry
+    end
+  end
+
+  # PostgreSQL refuses to run as root.
+  def unprivileged
+    Process.uid.zero? ? %w[setpriv --reuid=postgres --regid=postgres --clear-groups] : []
+  end
+
+  def make(initdb, folder)
+    File.chown(Etc.getpwnam("postgres").uid, nil, folder) if Process.uid.zero?
+    output, status = Open3.capture2e(*unprivileged, initdb, "-D", File.join(folder, "data"), "-U", USER,
+                                     "-A", "trust", "--no-sync", chdir: folder)
+    raise output unless status.success?
+  end
+end
