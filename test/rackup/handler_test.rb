@@ -45,6 +45,45 @@ class RackupHandlerTest < Minitest::Test
     assert_match(/ 431 refused/, served.output)
   end
 
+  def test_the_configuration_file_says_where_to_listen_when_the_command_line_does_not
+    FileUtils.mkdir_p(File.join(@folder, "config"))
+    File.write(File.join(@folder, "config/heddle.rb"), "bind '127.0.0.1:0'\nheader_count 3\n")
+    served = ServedProcess.new([*RACKUP, "-s", "heddle"], folder: @folder)
+    answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a"] }) }
+
+    assert_equal "431", answer.code
+    served.stop
+    served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "::1", "-p", "0"], folder: @folder)
+
+    assert_equal "[::1]", served.uri.host
+    served.stop
+  end
+
+  def test_what_rails_says_that_nobody_typed_gives_way_to_the_file_and_the_environment
+    FileUtils.mkdir_p(File.join(@folder, "config"))
+    File.write(File.join(@folder, "config/heddle.rb"), "port 4000\n")
+    script = <<~'RUBY'
+      require "rackup/handler/heddle"
+      options = { Host: "localhost", Port: 3000, user_supplied_options: ARGV.map(&:to_sym) }
+      options[:Port] = ENV["PORT"].to_i if ENV["PORT"]
+      puts Rackup::Handler::Heddle.send(:configuration, options).binds.map { |bind| "#{bind.host}:#{bind.port}" }
+    RUBY
+    told = lambda do |*supplied, **environment|
+      output, status = Open3.capture2(environment, RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, *supplied,
+                                      chdir: @folder)
+
+      assert_predicate status, :success?
+      output.chomp
+    end
+
+    assert_equal "localhost:4000", told.call("PORT" => nil)
+    assert_equal "localhost:3000", told.call("Port", "PORT" => nil)
+    assert_equal "localhost:5000", told.call("Port", "PORT" => "5000")
+    FileUtils.rm(File.join(@folder, "config/heddle.rb"))
+
+    assert_equal "localhost:3000", told.call("PORT" => nil)
+  end
+
   def test_a_wrong_option_is_one_line
     output, status = Open3.capture2e(*RACKUP, "-s", "heddle", "-O", "head_timeout=soon", chdir: @folder)
 

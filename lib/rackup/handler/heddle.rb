@@ -60,8 +60,21 @@ module Rackup
           # What rackup calls config is its config.ru.
           flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name))
           flags[:access_log] = false unless flags.key?(:access_log) || ENV.key?("HEDDLE_ACCESS_LOG")
-          flags[:bind] = address(options[:Host], options[:Port]) unless flags.key?(:bind)
-          ::Heddle::Server::Configuration.load(flags:)
+          said = flags.key?(:bind) || said?(options)
+          flags[:bind] = address(options[:Host], options[:Port]) if said && !flags.key?(:bind)
+          defaults = said ? {} : { bind: [address(options[:Host], nil)], port: options[:Port]&.to_i || DEFAULT_PORT }
+          ::Heddle::Server::Configuration.load(flags:, defaults:)
+        end
+
+        # Whether somebody said where to listen: if not, the configuration file may. Rails tells what was said; of
+        # rackup it is known what it gives when nobody says anything. PORT is a variable of Heddle's own.
+        def said?(options)
+          if (names = options[:user_supplied_options])
+            return names.include?(:Host) || (names.include?(:Port) && options[:Port].to_s != ENV["PORT"])
+          end
+
+          (options[:Port] || DEFAULT_PORT).to_i != DEFAULT_PORT ||
+            ![nil, "", "localhost", "0.0.0.0"].include?(options[:Host])
         end
 
         def address(host, port)
@@ -70,7 +83,7 @@ module Rackup
 
           host = "localhost" if host.empty?
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
-          "#{host}:#{port || DEFAULT_PORT}"
+          port ? "#{host}:#{port}" : host
         end
 
         def announce(server)
