@@ -120,6 +120,12 @@ class InitFromPumaTest < Minitest::Test
     words::LEFT.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
   end
 
+  def test_constants_of_the_file_are_not_heddles
+    report = carry_over("workers 3\nport Server::PORT\n")
+
+    assert_match(/uninitialized constant Server\./, report)
+  end
+
   def test_unknown_words_and_a_file_that_fails_are_told
     report = carry_over("port 3000\nsome_plugin_word 5\nraise 'no vault'\npersistent_timeout 5\n")
 

@@ -8,6 +8,7 @@ module Heddle
     # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
     class InitCommand
       autoload :PumaFile, "heddle/cli/init/puma_file"
+      autoload :PumaRecorder, "heddle/cli/init/puma_recorder"
       autoload :PumaTranslation, "heddle/cli/init/puma_translation"
       autoload :PumaWords, "heddle/cli/init/puma_words"
       autoload :Template, "heddle/cli/init/template"

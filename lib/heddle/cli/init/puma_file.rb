@@ -25,38 +25,6 @@ module Heddle
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
         private_constant :FROM_ENVIRONMENT
 
-        # Runs the file and writes down what it calls.
-        class Recorder
-          # A call that ran.
-          Record = Data.define(:name, :line, :values)
-
-          attr_reader :records
-
-          PumaWords::NAMES.each { |name| define_method(name) { |*values, **keywords| __record__(name, values, keywords) } }
-
-          def initialize(path)
-            @records = []
-            @path = path
-          end
-
-          def __binding__ = instance_eval("binding", __FILE__, __LINE__)
-
-          # Puma's own, which plugins use.
-          def get(_key, default = nil) = default
-
-          private
-
-          def respond_to_missing?(...) = false
-
-          def method_missing(name, *values, **keywords) = __record__(name, values, keywords)
-
-          def __record__(name, values, keywords)
-            line = caller_locations(2).find { |location| location.path == @path }&.lineno
-            @records << Record.new(name, line, keywords.empty? ? values : [*values, keywords])
-            nil
-          end
-        end
-
         # @return [String] as it was named
         attr_reader :name
 
@@ -73,7 +41,7 @@ module Heddle
           raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error
 
           @path = File.expand_path(path)
-          @recorder = Recorder.new(@path)
+          @recorder = PumaRecorder.new(@path)
           @failure = nil
           evaluate
         end
@@ -96,7 +64,7 @@ module Heddle
           raise
         rescue Exception => e
           line = e.backtrace_locations&.find { |location| location.path == @path }&.lineno
-          message = e.message.lines.first.to_s.chomp.gsub("#{Recorder}::", "")
+          message = e.message.lines.first.to_s.chomp.gsub("#{PumaRecorder}::", "")
           @failure = "#{@name}#{":#{line}" if line}: #{e.class}: #{message}"
         ensure
           kept.each { |name, value| ENV[name] = value if value }
