@@ -172,6 +172,31 @@ class RunnerTest < Minitest::Test
     assert_operator fibers.uniq.size, :<=, 2
   end
 
+  def test_many_who_wait_begin_in_few_turns
+    gate = Thread::Queue.new
+    turns = 0
+    began = []
+    handler = lambda do |connection|
+      connection.read_partial(1)
+      began << turns
+      gate.pop
+      connection.write("x")
+      connection.idle!
+    end
+    serve(handler) do |server|
+      clients = Array.new(60) { server.connect }
+      until_true { server.sockets.connections == 60 }
+      clients.each { |client| client.write("x") }
+      until began.size == 60
+        turns += 1
+        sleep 0
+      end
+      60.times { gate << true }
+      clients.each { |client| client.readpartial(1) }
+    end
+    assert_operator began.uniq.size, :<=, 20
+  end
+
   def test_other_fibers_get_their_turn_beside_a_flood
     turns = 0
     served = 0

@@ -24,6 +24,31 @@ class IOHooksTest < Minitest::Test
     assert_equal BYTES, received
   end
 
+  def test_what_is_known_of_a_pipe_does_not_harm_who_gets_its_number_next
+    scheduled do
+      reader, writer = IO.pipe
+      Fiber.schedule { writer.write(BYTES) }
+      reader.read(BYTES.bytesize)
+      numbers = [reader.fileno, writer.fileno]
+      [reader, writer].each(&:close)
+
+      Tempfile.create("after a pipe") do |file|
+        again = file.dup
+        assert_equal numbers, [file, again].map(&:fileno)
+        file.binmode.syswrite(BYTES)
+        assert_equal BYTES, again.binmode.tap(&:rewind).read
+        again.close
+      end
+
+      one, other = UNIXSocket.pair
+      assert_equal numbers, [one, other].map(&:fileno)
+      Fiber.schedule { one.write(BYTES) }
+      assert_equal BYTES, other.binmode.read(BYTES.bytesize)
+      other.close
+      assert_raises(Errno::EPIPE) { one.write("x") }
+    end
+  end
+
   def test_every_way_of_reading_waits
     scheduled do
       reader, writer = IO.pipe

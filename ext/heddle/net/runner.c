@@ -15,7 +15,7 @@ struct heddle_runner {
     heddle_runner *next; /* of those at rest, or of those that serve */
     heddle_runner *previous; /* of those that serve */
     unsigned uses;
-    bool called; /* it is the one that is coming */
+    bool called; /* it is coming */
     bool ending;
 };
 
@@ -123,7 +123,6 @@ static void retry(heddle_timer *timer)
 static void call_later(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->runners.retry;
-    sockets->runners.coming = false;
     if (timer->place)
         return;
     timer->fn = retry;
@@ -144,29 +143,37 @@ static VALUE spawn(VALUE data)
     return Qnil;
 }
 
-void heddle_runners_call(heddle_sockets *sockets)
+static bool call_one(heddle_sockets *sockets)
 {
-    heddle_runners *runners = &sockets->runners;
-    if (runners->coming || sockets->closed || !heddle_admission_open(sockets))
-        return;
-    runners->coming = true;
-    heddle_runner *runner = take_rested(runners);
+    heddle_runner *runner = take_rested(&sockets->runners);
     if (runner) {
         runner->called = true;
         heddle_park_wake(runner->park);
-        return;
+        return true;
     }
     int state = 0;
     rb_protect(spawn, (VALUE)sockets, &state);
-    if (state) {
-        heddle_drop_error();
-        call_later(sockets);
-    }
+    if (!state)
+        return true;
+    heddle_drop_error();
+    call_later(sockets);
+    return false;
+}
+
+void heddle_runners_call(heddle_sockets *sockets)
+{
+    heddle_runners *runners = &sockets->runners;
+    size_t wanted = runners->ahead < sockets->ready.count ? runners->ahead : sockets->ready.count;
+    if (sockets->closed || !heddle_admission_open(sockets))
+        return;
+    while (runners->coming < wanted && call_one(sockets))
+        runners->coming++;
 }
 
 void heddle_runners_start(heddle_sockets *sockets, bool pooled)
 {
     sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
+    sockets->runners.ahead = 1;
 }
 
 /* -- their end --------------------------------------------------------------------------------------------------- */
@@ -388,11 +395,21 @@ static int rest(heddle_runner *runner)
     return state;
 }
 
+/*
+ * Does it find something to do, then whoever called it waits: the more of them wait, the more are called at once, so
+ * that all that is ready begins in the same turn. One that comes for nothing costs a switch.
+ */
 static void arrived(heddle_runner *runner)
 {
-    if (runner->called)
-        runner->sockets->runners.coming = false;
+    heddle_runners *runners = &runner->sockets->runners;
+    if (!runner->called)
+        return;
     runner->called = false;
+    runners->coming--;
+    if (runner->sockets->ready.count && heddle_admission_open(runner->sockets))
+        runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
+    else if (runners->ahead > 1)
+        runners->ahead /= 2;
 }
 
 static int run(heddle_runner *runner)
@@ -451,6 +468,8 @@ static VALUE runner_unstarted(VALUE self, VALUE error)
     heddle_runner *runner;
     TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
     runner->fiber = NULL;
+    runner->called = false;
+    runner->sockets->runners.coming--;
     call_later(runner->sockets);
     return Qnil;
 }

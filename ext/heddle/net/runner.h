@@ -11,6 +11,7 @@
 enum {
     HEDDLE_RUNNER_USES = 1000,   /* then its fiber is retired */
     HEDDLE_RUNNERS_AT_REST = 4,  /* that many are kept for ever, the others while they are used */
+    HEDDLE_RUNNERS_AHEAD = 64,   /* that many are called at once at most */
 };
 
 /* How long a runner serves one after the other before it lets everything else have a turn. */
@@ -30,7 +31,8 @@ typedef struct {
     heddle_runner *serving;
     size_t serving_count;
     VALUE awaiting; /* the fiber that is woken when nothing is left to be served, or 0 */
-    bool coming;            /* one is about to look at the ready list */
+    size_t coming;          /* those that are about to look at the ready list */
+    size_t ahead;           /* how many may be coming at once */
     unsigned uses;          /* how many connections a fiber serves, HEDDLE_RUNNER_USES or 1 */
     heddle_timer trim, retry;
 } heddle_runners;

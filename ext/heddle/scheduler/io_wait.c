@@ -31,12 +31,12 @@ static void reserve(heddle_loop *loop, int fd)
     if (!waits)
         rb_memerror();
     loop->io_waits = waits;
-    bool *drained = realloc(loop->io_drained, (size_t)size * sizeof(*drained));
-    if (!drained)
+    uint8_t *notes = realloc(loop->io_notes, (size_t)size);
+    if (!notes)
         rb_memerror();
-    loop->io_drained = drained;
+    loop->io_notes = notes;
     memset(waits + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*waits));
-    memset(drained + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*drained));
+    memset(notes + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size));
     loop->io_waits_size = size;
 }
 
@@ -46,15 +46,15 @@ static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
     return &loop->io_waits[fd];
 }
 
-bool heddle_io_drained(heddle_loop *loop, int fd)
+uint8_t heddle_io_note(const heddle_loop *loop, int fd)
 {
-    return fd < loop->io_waits_size && loop->io_drained[fd];
+    return fd < loop->io_waits_size ? loop->io_notes[fd] : 0;
 }
 
-void heddle_io_note_drained(heddle_loop *loop, int fd, bool drained)
+void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 {
     reserve(loop, fd);
-    loop->io_drained[fd] = drained;
+    loop->io_notes[fd] = note;
 }
 
 /* -EBADF stands for "closed while you waited". */

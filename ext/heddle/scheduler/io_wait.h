@@ -29,11 +29,16 @@ int64_t heddle_io_timeout(VALUE io);
 NORETURN(void heddle_io_timed_out(void));
 
 /*
- * Did the last read of this socket take all there was? Then the next one would meet EAGAIN, most likely, and waits
- * before it tries. A note about a number: of another socket that got it since, it costs a turn and nothing else.
+ * What the last transfers told of a descriptor. A note is about a number: of another file that got it since, it costs
+ * a turn or a call that fails, and nothing else.
  */
-bool heddle_io_drained(heddle_loop *loop, int fd);
-void heddle_io_note_drained(heddle_loop *loop, int fd, bool drained); /* raises NoMemoryError */
+enum {
+    HEDDLE_IO_DRAINED = 1, /* the last read took all there was */
+    HEDDLE_IO_FULL = 2,    /* the last write took all the room there was */
+    HEDDLE_IO_STREAM = 4,  /* no socket, and no file of a disk: a pipe, a terminal */
+};
+uint8_t heddle_io_note(const heddle_loop *loop, int fd);
+void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMemoryError */
 
 void heddle_io_wait_link(heddle_io_wait *wait);
 void heddle_io_wait_unlink(heddle_io_wait *wait);

@@ -181,8 +181,8 @@ void heddle_loop_release(heddle_loop *loop)
     heddle_fiber_table_free(&loop->by_waiter);
     free(loop->slots);
     free(loop->io_waits);
-    free(loop->io_drained);
-    loop->io_drained = NULL;
+    free(loop->io_notes);
+    loop->io_notes = NULL;
     loop->slots = NULL;
     loop->io_waits = NULL;
     loop->slot_count = 0;

@@ -127,7 +127,7 @@ struct heddle_loop {
 
     size_t armed;                    /* waits that something outside this process's Ruby can end */
     struct heddle_io_wait **io_waits; /* by descriptor: waits on IO that we don't own */
-    bool *io_drained;                 /* by descriptor: its last read took all there was */
+    uint8_t *io_notes;                /* by descriptor (scheduler/io_wait.h) */
     int io_waits_size;
     size_t io_wait_count;
     int64_t polled; /* when a blind selector was last asked */

@@ -27,6 +27,7 @@ typedef struct {
     size_t size;
     off_t offset; /* -1: the file's own position */
     bool socket;  /* known to be one: the kernel took a socket's call */
+    uint8_t note; /* what is known of the descriptor (scheduler/io_wait.h) */
 } io_transfer;
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */
@@ -63,7 +64,7 @@ static ssize_t nowait_attempt(const io_transfer *transfer)
 static ssize_t attempt(io_transfer *transfer)
 {
     ssize_t result;
-    if (transfer->offset < 0) {
+    if (transfer->offset < 0 && !(transfer->note & HEDDLE_IO_STREAM)) {
         result = transfer->write ? send(transfer->fd, transfer->memory, transfer->size, MSG_DONTWAIT | MSG_NOSIGNAL)
                                  : recv(transfer->fd, transfer->memory, transfer->size, MSG_DONTWAIT);
         transfer->socket = result >= 0 || errno != ENOTSOCK;
@@ -140,27 +141,46 @@ static ssize_t complete(io_transfer *transfer)
 
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
+/* The last transfer in this direction left nothing to take, or no room: this one would meet EAGAIN, most likely. */
+static bool waits_first(const io_transfer *transfer)
+{
+    return transfer->note & (transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED);
+}
+
+/* Not of files: their ends are short, too, and they are never waited for. */
+static void note_exhaustion(io_transfer *transfer, ssize_t result)
+{
+    uint8_t bit = transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED, note = transfer->note & (uint8_t)~bit;
+    if (result > 0 && (size_t)result < transfer->size)
+        note |= bit;
+    if (note != heddle_io_note(transfer->loop, transfer->fd))
+        heddle_io_set_note(transfer->loop, transfer->fd, note);
+}
+
 /* Transfers something, or meets the end or an error: bytes or -errno; waits as long as io.timeout allows. */
 static ssize_t transfer_some(io_transfer *transfer)
 {
     int64_t timeout = -2;
-    bool wait_first = !transfer->write && heddle_io_drained(transfer->loop, transfer->fd);
-    transfer->socket = wait_first;
+    bool tried = false;
+    if (transfer->offset < 0)
+        transfer->note = heddle_io_note(transfer->loop, transfer->fd);
     for (;;) {
-        ssize_t result = wait_first ? -EAGAIN : attempt(transfer);
+        bool waits = !tried && waits_first(transfer);
+        ssize_t result = waits ? -EAGAIN : attempt(transfer);
+        tried = true;
         if (result == -EINTR)
             continue;
         if (result != -EAGAIN && result != -EWOULDBLOCK) {
-            if (transfer->socket && !transfer->write)
-                heddle_io_note_drained(transfer->loop, transfer->fd, result > 0 && (size_t)result < transfer->size);
+            if (transfer->socket || transfer->note & HEDDLE_IO_STREAM)
+                note_exhaustion(transfer, result);
             return result;
         }
-        wait_first = false;
-        if (!transfer->socket && is_file(transfer->fd)) {
-            result = complete(transfer);
-            if (result == -ENOSYS)
-                result = plain_attempt(transfer);
-            return result;
+        if (!waits && !transfer->socket) {
+            if (is_file(transfer->fd)) {
+                result = complete(transfer);
+                return result == -ENOSYS ? plain_attempt(transfer) : result;
+            }
+            transfer->note |= HEDDLE_IO_STREAM;
         }
         if (timeout == -2)
             timeout = heddle_io_timeout(transfer->io);
