@@ -186,15 +186,18 @@ class RunnerTest < Minitest::Test
     serve(handler) do |server|
       clients = Array.new(60) { server.connect }
       until_true { server.sockets.connections == 60 }
-      clients.each { |client| client.write("x") }
-      until began.size == 60
-        turns += 1
-        sleep 0
+      2.times do
+        began.clear
+        clients.each { |client| client.write("x") }
+        until began.size == 60
+          turns += 1
+          sleep 0
+        end
+        60.times { gate << true }
+        clients.each { |client| client.readpartial(1) }
       end
-      60.times { gate << true }
-      clients.each { |client| client.readpartial(1) }
     end
-    assert_operator began.uniq.size, :<=, 20
+    assert_operator began.uniq.size, :<=, 6
   end
 
   def test_other_fibers_get_their_turn_beside_a_flood

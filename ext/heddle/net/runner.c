@@ -286,6 +286,15 @@ static void end_to_serve(heddle_runner *runner)
     heddle_runners_look_for_end(runner->sockets);
 }
 
+/* The more of them wait, the more runners are called at once: all that is ready is to begin in the same turn. */
+static void foresee(heddle_runners *runners, bool waited)
+{
+    if (waited)
+        runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
+    else if (runners->ahead > 1)
+        runners->ahead /= 2;
+}
+
 /*
  * If the block waits, somebody else has to take over what is ready: called beforehand, and for nothing when it doesn't
  * wait.
@@ -300,7 +309,9 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
+    uint64_t switches = sockets->loop->switches;
     rb_protect(call_block, (VALUE)&one, &state);
+    foresee(&sockets->runners, sockets->loop->switches != switches);
     if (state)
         state = settle(runner, state);
     if (one.handle)
@@ -395,21 +406,11 @@ static int rest(heddle_runner *runner)
     return state;
 }
 
-/*
- * Does it find something to do, then whoever called it waits: the more of them wait, the more are called at once, so
- * that all that is ready begins in the same turn. One that comes for nothing costs a switch.
- */
 static void arrived(heddle_runner *runner)
 {
-    heddle_runners *runners = &runner->sockets->runners;
-    if (!runner->called)
-        return;
+    if (runner->called)
+        runner->sockets->runners.coming--;
     runner->called = false;
-    runners->coming--;
-    if (runner->sockets->ready.count && heddle_admission_open(runner->sockets))
-        runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
-    else if (runners->ahead > 1)
-        runners->ahead /= 2;
 }
 
 static int run(heddle_runner *runner)
