@@ -27,6 +27,11 @@ module Heddle
 
     # The selector that this run is for, `nil` for the default one.
     def selector_under_test = ENV["HEDDLE_SELECTOR"]&.to_sym
+
+    # The option `mode` of a server that this run is for, as options; none for the default one.
+    def self.mode_under_test = ENV["HEDDLE_MODE"] ? { mode: ENV["HEDDLE_MODE"].to_sym } : {}
+
+    def mode_under_test = Heddle::TestHelpers.mode_under_test
   end
 end
 

@@ -11,12 +11,14 @@ module Bench
     # @param at_most [Numeric, nil]
     # @param than [String, nil] the goal is a ratio to this contestant, or to the best of the peers (BEST)
     # @param unit [String] of a figure that is compared with no one
-    def initialize(of: "value", at_least: nil, at_most: nil, than: nil, unit: nil)
+    # @param whose [String, nil] the contestant that has the goal; nil: the best of Heddle's
+    def initialize(of: "value", at_least: nil, at_most: nil, than: nil, unit: nil, whose: nil)
       @of = of.to_sym
       @at_least = at_least
       @at_most = at_most
       @than = than
       @unit = unit
+      @whose = whose
     end
 
     # @param row [RowResult]
@@ -29,23 +31,26 @@ module Bench
     end
 
     # @return [Hash] what `new` takes
-    def to_h = { of: @of, at_least: @at_least, at_most: @at_most, than: @than, unit: @unit }.compact
+    def to_h = { of: @of, at_least: @at_least, at_most: @at_most, than: @than, unit: @unit, whose: @whose }.compact
 
     private
 
     def words
-      bound = @at_least ? "≥ #{grouped(@at_least)}" : "≤ #{grouped(@at_most)}"
+      bound = "#{"#{@whose} " if @whose}#{bound_words}"
       return "#{bound} × #{@than}" if @than
 
       @unit ? "#{bound} #{@unit}" : "#{bound}#{NAMES.fetch(@of)}"
     end
 
+    def bound_words = @at_least ? "≥ #{grouped(@at_least)}" : "≤ #{grouped(@at_most)}"
+
     def grouped(number) = number.is_a?(Integer) ? Figure.grouped(number) : number.to_s
 
     def figure(row)
-      return row.best_heddle&.median(@of) unless @than
+      whose = @whose ? row.set(@whose) : row.best_heddle
+      return whose&.median(@of) unless @than
 
-      @than == BEST ? row.advantage(row.best_heddle) : row.ratio(row.best_heddle, row.set(@than))
+      @than == BEST ? row.advantage(whose) : row.ratio(whose, row.set(@than))
     end
 
     def met?(figure) = @at_least ? figure >= @at_least : figure <= @at_most

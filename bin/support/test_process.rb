@@ -3,14 +3,15 @@
 require "json"
 require_relative "test_command"
 
-# One test file on one Ruby with one selector.
+# One test file on one Ruby with one selector, in one mode of the server.
 class TestProcess < TestCommand
-  attr_reader :ruby, :selector
+  attr_reader :ruby, :selector, :mode
 
-  def initialize(ruby:, file:, selector:, root:, arguments:, limit:)
+  def initialize(ruby:, file:, selector:, root:, arguments:, limit:, mode: nil)
     @ruby = ruby
     @selector = selector
-    super(title: [ruby.version, selector, file].compact.join(" "), root:, limit:,
+    @mode = mode
+    super(title: [ruby.version, selector, mode, file].compact.join(" "), root:, limit:,
           command: [ruby.path, "-Ilib", "-Itest", file, *arguments])
     @file = file
   end
@@ -23,7 +24,8 @@ class TestProcess < TestCommand
   private
 
   def environment
-    @ruby.environment.merge("HEDDLE_SELECTOR" => @selector, "HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => nil)
+    @ruby.environment.merge("HEDDLE_SELECTOR" => @selector, "HEDDLE_MODE" => @mode, "HEDDLE_TEST_RESULT" => @counts,
+                            "RUBYOPT" => nil)
   end
 
   def counted(_output)

@@ -16,6 +16,10 @@ class TestRunner
   # Folders whose tests depend on the selector: they run with each.
   EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
 
+  # Folders whose tests run with fibers, and once more with each of these.
+  EACH_MODE = %w[test/server/conformance/].freeze
+  MODES = %w[thread].freeze
+
   # @param arguments [Array<String>] test files and folders with some
   # @return [Array<String>] the files, relative to the root
   def self.files(arguments)
@@ -66,15 +70,16 @@ class TestRunner
   def plan(files)
     @rubies.flat_map do |ruby|
       files.flat_map do |file|
-        selectors_for(ruby, file).map do |selector|
-          TestProcess.new(ruby:, file:, selector:, root: @root, arguments: @arguments, limit: @limit)
+        selectors_for(ruby, file).product(modes_for(file)).map do |selector, mode|
+          TestProcess.new(ruby:, file:, selector:, mode:, root: @root, arguments: @arguments, limit: @limit)
         end
       end
     end
   end
 
   # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
-  # `# test: once` (not with each selector), `# test: sanitize` and `# test: not sanitized` (see bin/sanitize).
+  # `# test: each mode`, `# test: once` (not with each selector), `# test: sanitize` and `# test: not sanitized` (see
+  # bin/sanitize).
   def marked?(file, word)
     return false unless file
 
@@ -93,6 +98,11 @@ class TestRunner
     return [nil] if marked?(file, "once")
 
     [nil, *ruby.selectors.drop(1)]
+  end
+
+  # `nil` is the default mode.
+  def modes_for(file)
+    file.start_with?(*EACH_MODE) || marked?(file, "each mode") ? [nil, *MODES] : [nil]
   end
 
   def run_all(processes, folder, jobs)

@@ -9,8 +9,14 @@ module Heddle
     autoload :EarlyHints, "heddle/rack/early_hints"
     autoload :Handler, "heddle/rack/handler"
     autoload :Input, "heddle/rack/input"
+    autoload :LentBody, "heddle/rack/lent_body"
+    autoload :LentExchange, "heddle/rack/lent_exchange"
+    autoload :LentResponse, "heddle/rack/lent_response"
     autoload :NoInput, "heddle/rack/no_input"
     autoload :Responder, "heddle/rack/responder"
+    autoload :ThreadHandler, "heddle/rack/thread_handler"
+    autoload :ThreadResponder, "heddle/rack/thread_responder"
+    autoload :ThreadStream, "heddle/rack/thread_stream"
   end
 end
 

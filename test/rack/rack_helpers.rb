@@ -3,6 +3,7 @@
 require "heddle/rack"
 require "rack/lint"
 require "stringio"
+require "heddle/server"
 require_relative "../http/support/http_case"
 
 # Runs applications, with Rack::Lint around them, over a pair of sockets.
@@ -45,9 +46,22 @@ module RackHelpers
     @errors = StringIO.new
     made = nil
     lambda do |exchange|
-      made ||= Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new(errors: @errors), @log)
+      made ||= handler_under_test(app, Heddle::Rack::EnvBuilder.new(errors: @errors))
       made.call(exchange)
     end
+  end
+
+  # In a thread where this run is for that mode.
+  def handler_under_test(app, env_builder)
+    return Heddle::Rack::Handler.new(app, env_builder, @log) unless mode_under_test[:mode] == :thread
+
+    @runners = Heddle::Server::RunnerThreads.new(2).tap(&:start)
+    Heddle::Rack::ThreadHandler.new(app, env_builder, @log, @runners)
+  end
+
+  def teardown
+    @runners&.stop
+    super
   end
 
   # Lets the client read until it has got this.

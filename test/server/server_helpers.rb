@@ -24,7 +24,8 @@ module ServerHelpers
   def start(app, lint: true, **options)
     @output = StringIO.new
     @errors = StringIO.new
-    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], selector: selector_under_test, **options)
+    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], selector: selector_under_test,
+                                                      **mode_under_test, **options)
     @log = Heddle::Server::Log.new(output: @output, errors: @errors, access: configuration.access_log)
     @server = Heddle::Server.new(configuration, log: @log)
     @port = @server.open.first[/\d+\z/].to_i

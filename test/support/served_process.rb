@@ -60,6 +60,14 @@ class ServedProcess
     @process.value
   end
 
+  # Waits until it has ended by itself.
+  # @return [Process::Status]
+  def wait
+    raise "the server does not end:\n#{output}" unless @process.join(PATIENCE)
+
+    stop
+  end
+
   private
 
   def read_output

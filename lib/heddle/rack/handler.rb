@@ -51,8 +51,8 @@ module Heddle
       def respond(exchange, input, answer, finished)
         # What comes after a hijack is ignored.
         return if exchange.hijacked?
-        raise ClientGone, "the connection was closed before the client had the answer" if exchange.closed?
 
+        check_open(exchange)
         unless answer.is_a?(Array) && answer.size == 3
           raise HTTP::H1::InvalidResponse,
                 "the application returned #{answer.class} in place of [status, headers, body]"
@@ -63,8 +63,14 @@ module Heddle
           raise HTTP::H1::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
         end
 
-        Responder.new(exchange, input, wait: !finished.empty?).respond(status, headers, body)
+        responder(exchange, input, !finished.empty?).respond(status, headers, body)
       end
+
+      def check_open(exchange)
+        raise ClientGone, "the connection was closed before the client had the answer" if exchange.closed?
+      end
+
+      def responder(exchange, input, wait) = Responder.new(exchange, input, wait:)
 
       def fail_with(exchange, error)
         case error

@@ -4,6 +4,34 @@ module Heddle
   module Rack
     # Sends what an application returned, by the kind of its body (the Rack specification, "The Body").
     class Responder
+      class << self
+        # @param body [#each, #call]
+        # @param headers [Hash{String => Object}]
+        # @return [File, nil] what the body is, if that can be sent as a file
+        def file_of(body, headers)
+          return unless body.respond_to?(:to_path) && (path = body.to_path)
+
+          file = File.open(path, "rb")
+          stat = file.stat
+          return file if stat.file? && fits?(headers, stat.size)
+
+          file.close
+        rescue Errno::ENOENT, Errno::EACCES
+          # Then the body itself knows what it wants to say.
+          nil
+        end
+
+        private
+
+        # A body may be a part of its file only in its own words.
+        def fits?(headers, size)
+          headers.none? do |name, value|
+            name = name.downcase
+            name == "transfer-encoding" || (name == "content-length" && value.to_s != size.to_s)
+          end
+        end
+      end
+
       # @param exchange [HTTP::H1::Exchange]
       # @param input [Input, NoInput] the request's body, our own: what stands in the env may be somebody else's
       # @param wait [Boolean] whether somebody wants to know how the sending of the answer ends
@@ -29,7 +57,18 @@ module Heddle
         file(body, status, headers) || other(body, status, headers)
       end
 
+      # @param file [File] the content
+      # @return [void]
+      def send_file(file, status, headers)
+        size = file.size
+        @response.start(status, headers, length: size)
+        @response.write_file(file, size) unless @response.bodiless?
+        finish
+      end
+
       private
+
+      def open_stream(**) = Stream.new(input, @exchange, **)
 
       def finish
         @exchange.drain if @wait
@@ -67,30 +106,13 @@ module Heddle
 
       # @return [true, nil] nil when it can't be sent as a file
       def file(body, status, headers)
-        return unless body.respond_to?(:to_path) && (path = body.to_path)
-
-        File.open(path, "rb") { |file| send_file(file, status, headers) }
-      rescue Errno::ENOENT, Errno::EACCES
-        # Then the body itself knows what it wants to say.
-        nil
-      end
-
-      def send_file(file, status, headers)
-        stat = file.stat
-        return unless stat.file? && fits?(headers, stat.size)
-
-        @response.start(status, headers, length: stat.size)
-        @response.write_file(file, stat.size) unless @response.bodiless?
-        finish
-        true
-      end
-
-      # A body may be a part of its file only in its own words.
-      def fits?(headers, size)
-        headers.none? do |name, value|
-          name = name.downcase
-          name == "transfer-encoding" || (name == "content-length" && value.to_s != size.to_s)
+        file = Responder.file_of(body, headers) or return
+        begin
+          send_file(file, status, headers)
+        ensure
+          file.close
         end
+        true
       end
 
       def stream(body, status, headers, protocol)
@@ -102,7 +124,7 @@ module Heddle
         return finish if @response.bodiless?
 
         @response.flush
-        stream = Stream.new(input, @exchange)
+        stream = open_stream
         body.call(stream)
         stream.close
       end
@@ -123,7 +145,7 @@ module Heddle
       def hijack_in_place(hijack)
         @response.flush
         closed = Thread::Queue.new
-        stream = Stream.new(input, @exchange, on_close: -> { closed.close })
+        stream = open_stream(on_close: -> { closed.close })
         hijack.call(stream)
         closed.pop
       end

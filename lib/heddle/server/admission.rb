@@ -14,24 +14,29 @@ module Heddle
       # Seconds between two lines of the log about the same.
       SILENCE = 60
       REASONS = {
-        lag: "the loop is late", memory: "memory is short", pool: "most wait for something from a pool"
+        lag: "the loop is late", memory: "memory is short", pool: "most wait for something from a pool",
+        max_requests: "max_requests", threads: "one a thread"
       }.freeze
       private_constant :BUSY, :QUIET, :MEMORY, :SILENCE, :REASONS
 
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
       # @param log [#notice]
-      def initialize(sockets, configuration, log)
+      # @param limit [Integer, nil] how many requests run at once, whatever the loop and the memory bear
+      # @param reason [Symbol] where that limit is from: :max_requests or :threads
+      def initialize(sockets, configuration, log, limit: nil, reason: :max_requests)
         @sockets = sockets
         @log = log
-        @fixed = configuration.max_requests unless configuration.max_requests == 0
+        @fixed = limit
+        @fixed_reason = reason
         limit = configuration.memory_limit
         @policy = AdmissionPolicy.new(lag_target: configuration.lag_target,
                                       memory_limit: limit == 0 ? Memory.limit : limit)
         @memory = nil
         @refused = 0
         @said = {}
-        sockets.queue(configuration.queue_limit, configuration.queue_timeout)
+        # In single mode somebody may sit at a debugger, and no request is to be lost by that.
+        sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
         sockets.limit = @fixed
       end
 
@@ -47,12 +52,12 @@ module Heddle
       def stop = @task&.cancel
 
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
-      #   why (`limited_by`: :max_requests, :lag, :memory, :pool or nil), how many are `waiting` for their turn, by how
-      #   many seconds the loop was late lately (`lag`), bytes of `memory` (nil: not known), tasks that wait for
-      #   something from a pool (`pool_waiting`), and how many requests were answered with 503 because the queue was
-      #   full (`refused_full`) or because they had waited for too long (`refused_late`)
+      #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
+      #   turn, by how many seconds the loop was late lately (`lag`), bytes of `memory` (nil: not known), tasks that
+      #   wait for something from a pool (`pool_waiting`), and how many requests were answered with 503 because the
+      #   queue was full (`refused_full`) or because they had waited for too long (`refused_late`)
       def statistics
-        { limit: @sockets.limit, limited_by: @fixed ? :max_requests : @policy.reason, waiting: @sockets.waiting,
+        { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
           lag: @policy.lag, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
           refused_full: @sockets.refused_full, refused_late: @sockets.refused_late }
       end
@@ -92,7 +97,7 @@ module Heddle
       def tell(time)
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
-          why = @fixed ? "max_requests" : REASONS.fetch(@policy.reason)
+          why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
           say(:limit, time) { "busy: #{limit} requests run at once (#{why}), and #{@sockets.waiting} wait" }
         end
         refused = @sockets.refused_full + @sockets.refused_late

@@ -12,7 +12,7 @@ module Heddle
       autoload :Syntax, "heddle/server/configuration/syntax"
 
       # What can't be chosen yet: each option with the values that it can have.
-      NOT_YET = { mode: [:fiber], threads: [1], worker_count: [1], protect: [[]] }.freeze
+      NOT_YET = { worker_count: [1], protect: [[]] }.freeze
       # An address that needs no port from elsewhere.
       OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
       private_constant :NOT_YET, :OWN_PORT
@@ -48,6 +48,7 @@ module Heddle
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         refuse_what_is_not_yet
+        check_threads
         freeze
       end
 
@@ -131,6 +132,12 @@ module Heddle
           raise ConfigurationError,
                 "#{option.flag} can only be #{option.show(values.first)} for now, but is #{option.show(value)}"
         end
+      end
+
+      def check_threads
+        return if mode != :single || threads == 1
+
+        raise ConfigurationError, "--threads can only be 1 with mode single, but is #{threads}"
       end
 
       def http_configuration(values)

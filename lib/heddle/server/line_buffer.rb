@@ -66,8 +66,9 @@ module Heddle
         end
       end
 
+      # From any thread.
       def wake
-        fiber = @waiting
+        fiber = @waiting or return
         @waiting = nil
         @scheduler.unpark(fiber)
       end

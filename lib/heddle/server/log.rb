@@ -7,7 +7,7 @@ module Heddle
       # Lines of an application's backtrace.
       LINES = 30
       # Below this line of a backtrace is only the server.
-      BOTTOM = "#{File.expand_path("../rack", __dir__)}/handler.rb:".freeze
+      BOTTOM = %w[handler thread_handler].map { |name| "#{File.expand_path("../rack", __dir__)}/#{name}.rb:" }.freeze
       private_constant :LINES, :BOTTOM
 
       # @return [Integer] clients that left before they had their answer
@@ -52,7 +52,7 @@ module Heddle
       # @param exchange [HTTP::H1::Exchange]
       # @param error [Exception]
       def failure(exchange, error)
-        lines = (error.backtrace || []).take_while { |line| !line.start_with?(BOTTOM) }
+        lines = (error.backtrace || []).take_while { |line| !line.start_with?(*BOTTOM) }
         lines = lines.take(LINES).map { |line| "    from #{line}\n" }
         cause = error.cause
         lines << "    caused by #{cause.class}: #{cause.message} (#{cause.backtrace&.first})\n" if cause

@@ -10,11 +10,15 @@ module Heddle
       # @param app [#call]
       # @param configuration [Configuration]
       # @param log [Log]
-      def initialize(app, configuration, log)
+      # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
+      def initialize(app, configuration, log, runners: nil)
         @log = log
         @access = log.access?
         @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused))
-        @handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: log.errors), log)
+        env_builder = Rack::EnvBuilder.new(errors: log.errors)
+        @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners)
+                   else Rack::Handler.new(app, env_builder, log)
+                   end
       end
 
       # @param exchange [HTTP::H1::Exchange]

@@ -152,6 +152,8 @@ module Heddle
       # In no fiber of its own, which would keep a socket open that the client closes.
       def turn
         Thread.pass # what is offloaded needs the lock, too
+        return unless Fiber.scheduler # a thread that serves: the loop reads
+
         Fiber.scheduler.yield
         return if @ended || @patient
 
@@ -161,7 +163,7 @@ module Heddle
           @output << bytes
         when nil then @ended = true
         end
-      rescue SystemCallError
+      rescue SystemCallError, IOError # a thread that serves may have closed it
         @ended = true
       end
 

@@ -1,0 +1,210 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # What a thread sees of an exchange. The exchange itself stays with a fiber of the loop that owns its connection:
+    # that fiber does what the thread asks for, until the thread gives it back.
+    class LentExchange
+      # The request is over, for whoever still asks for something.
+      class Over < IOError
+        def initialize(message = "this request is over")
+          super
+        end
+      end
+
+      # Bytes of content by which a thread may be ahead of the loop.
+      AHEAD = 65_536
+      # Something to be done in the loop, and where somebody waits for what comes of it; nil: nobody does.
+      Call = Data.define(:work, :answers)
+      private_constant :AHEAD, :Call
+
+      # @return [HTTP::H1::Exchange]
+      attr_reader :exchange
+
+      # @param exchange [HTTP::H1::Exchange]
+      # @yieldparam lent [LentExchange] in the thread: serves the request
+      def initialize(exchange, &service)
+        @exchange = exchange
+        @service = service
+        @calls = Thread::Queue.new
+        @ahead = 0
+        @cancelled = false
+        @thread = @failure = @response = @body = @last = nil
+      end
+
+      # -- in the loop's fiber --
+
+      # Does what the thread asks for until it gives the exchange back.
+      # @return what the thread's last wish returns
+      # @raise what that raises
+      def follow
+        while (call = @calls.pop)
+          perform(call)
+        end
+        raise @failure if @failure
+
+        @last&.call
+      ensure
+        end_calls
+      end
+
+      # The thread is not to go on with this request.
+      # @param reason [Cancelled]
+      # @return [void]
+      def cancel(reason)
+        @cancelled = true
+        @thread&.raise(reason)
+      end
+
+      # @return [LentBody, nil]
+      def body
+        @body ||= LentBody.new(self, @exchange.body, complete: @exchange.received?) if @exchange.body?
+      end
+
+      # -- in the thread --
+
+      # Serves the request.
+      # @return [void]
+      def run
+        return if @cancelled
+
+        @thread = Thread.current
+        Thread.handle_interrupt(Cancelled => :immediate) { @service.call(self) }
+      rescue Cancelled, Over
+        # Nobody waits for it any more.
+      ensure
+        @thread = nil
+        give_back
+      end
+
+      # Has the loop do this and waits for it.
+      # @param aside [Boolean] whether it may take its time while the loop does what it is asked for meanwhile
+      # @return what the block returns
+      # @raise what the block raises
+      # @raise [Over]
+      def ask(aside: false, &work)
+        answers = Thread::Queue.new
+        add(aside ? Call.new(-> { Fiber.schedule { answer(work, answers) } }, nil) : Call.new(work, answers))
+        value, error = answers.pop
+        raise error if error
+
+        value
+      end
+
+      # Has the loop do this and goes on; what it raises is raised by the next call.
+      # @param size [Integer] bytes that are kept until it is done
+      # @return [void]
+      # @raise [Over]
+      def tell(size = 0, &work)
+        @ahead += size
+        if @ahead > AHEAD
+          @ahead = 0
+          ask(&work)
+        else
+          raise_failure
+          add(Call.new(work, nil))
+        end
+      end
+
+      # The thread is done with it. Idempotent.
+      # @yield in the loop's fiber, once everything else is done
+      # @return [void]
+      def give_back(&last)
+        return if @calls.closed?
+
+        @last = last
+        @calls.close
+      end
+
+      # -- as an exchange --
+
+      # @see HTTP::H1::Exchange
+      def method = asked { @exchange.method }
+
+      def target = asked { @exchange.target }
+
+      def minor = @exchange.minor
+
+      def engine = @exchange.engine
+
+      def head? = @exchange.head?
+
+      def closed? = @exchange.closed?
+
+      def hijacked? = @exchange.hijacked?
+
+      # @return [LentResponse]
+      def response = @response ||= LentResponse.new(self, @exchange.response)
+
+      def started? = ask { @exchange.started? }
+
+      def received? = ask { @exchange.received? }
+
+      def read_partial(size) = ask(aside: true) { @exchange.read_partial(size) }
+
+      def drain = ask { @exchange.drain }
+
+      def refuse(status, reason) = ask { @exchange.refuse(status, reason) }
+
+      def detach = ask { @exchange.detach }
+
+      # It has this name because it is Rack's `rack.hijack`.
+      def call = ask { @exchange.call }
+
+      def close
+        ask { @exchange.close }
+      rescue Over
+        nil
+      end
+
+      private
+
+      def add(call)
+        @calls << call
+      rescue ClosedQueueError
+        raise Over
+      end
+
+      def raise_failure
+        failure = @failure or return
+        @failure = nil
+        raise failure
+      end
+
+      # For the log, which may have something to say when all is over.
+      def asked
+        yield
+      rescue IOError
+        "?"
+      end
+
+      def perform(call)
+        if @failure
+          # What was to follow what has failed makes no sense without it.
+          return unless call.answers
+
+          failure = @failure
+          @failure = nil
+          return call.answers << [nil, failure]
+        end
+        call.answers ? answer(call.work, call.answers) : call.work.call
+      rescue StandardError, ScriptError => e
+        @failure = e
+      end
+
+      def answer(work, answers)
+        answers << [work.call, nil]
+      rescue Exception => e
+        answers << [nil, e]
+        raise unless e.is_a?(StandardError) || e.is_a?(ScriptError)
+      end
+
+      def end_calls
+        @calls.close
+        while (call = @calls.pop)
+          call.answers&.push([nil, Over.new])
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # Answers requests with what an application returns that runs in a thread: the thread sees a {LentExchange}.
+    class ThreadHandler < Handler
+      NONE = [].freeze
+      private_constant :NONE
+
+      # @param runners [Server::RunnerThreads]
+      # @see Handler#initialize
+      def initialize(app, env_builder, log, runners)
+        super(app, env_builder, log)
+        @runners = runners
+      end
+
+      # In a fiber of the loop.
+      # @param exchange [HTTP::H1::Exchange]
+      # @return [void]
+      def call(exchange)
+        env = Rack.env(@env_builder, exchange)
+        lent = LentExchange.new(exchange) { |one| serve(one, env) }
+        env["rack.hijack"] = lent
+        env["rack.input"] = exchange.body? ? Input.new(lent.body) : NoInput::INSTANCE
+        env["rack.early_hints"] = EarlyHints.new(lent) if exchange.minor == 1
+        @runners << lent
+        lent.follow
+      rescue Exception => e
+        lent&.cancel(e) if e.is_a?(Cancelled)
+        fail_with(exchange, e)
+      ensure
+        complain(exchange) if exchange.response?
+      end
+
+      private
+
+      # In the thread. What has become of it there is told in the loop at the end.
+      def serve(lent, env)
+        input = env["rack.input"]
+        finished = env["rack.response_finished"]
+        answer = failure = last = nil
+        begin
+          answer = @app.call(env)
+          last = last_for(lent, answer) if finished.empty?
+          respond(lent, input, answer, finished) unless last
+        rescue Exception => e
+          failure = e
+        end
+        fail_with(lent, failure) if failure
+      rescue Exception => e
+        # It is not the request's own.
+        last = -> { raise e }
+      ensure
+        close_body(lent, answer) if answer
+        notify(lent, finished, env, answer, failure) unless finished.nil? || finished.empty?
+        lent.give_back(&last)
+      end
+
+      # What is complete is sent by the loop alone, and the thread is free for another request.
+      # @return [Proc, nil]
+      def last_for(lent, answer)
+        return if lent.hijacked? || !answer.is_a?(Array) || answer.size != 3
+
+        status, headers, body = answer
+        return if !headers.is_a?(Hash) || headers.key?("rack.hijack") || headers.key?("rack.protocol")
+        return array_last(lent.exchange, status, headers, body.to_ary) if body.respond_to?(:to_ary)
+
+        file = Responder.file_of(body, headers)
+        file_last(lent.exchange, status, headers, file) if file
+      end
+
+      # The application may go on with what it has returned: another request's answer, say, in the same strings.
+      def array_last(exchange, status, headers, chunks)
+        answer = [status, headers.dup, chunks.map { |chunk| chunk.frozen? ? chunk : chunk.dup }]
+        -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE) }
+      end
+
+      def file_last(exchange, status, headers, file)
+        lambda do
+          check_open(exchange)
+          @runners.freed { Responder.new(exchange, NoInput::INSTANCE).send_file(file, status, headers) }
+        ensure
+          file.close
+        end
+      end
+
+      def responder(exchange, input, wait)
+        exchange.is_a?(LentExchange) ? ThreadResponder.new(exchange, input, wait:) : super
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # The open sockets of a process that accept connections; its loops share them.
+    class Listeners
+      include Enumerable
+
+      def initialize
+        @all = []
+      end
+
+      # @param listeners [Array<Listener>]
+      # @return [self]
+      def concat(listeners)
+        @all.concat(listeners)
+        self
+      end
+
+      # @yieldparam listener [Listener]
+      def each(&) = @all.each(&)
+
+      # @return [Boolean]
+      def empty? = @all.empty?
+
+      # Idempotent, and from any thread.
+      # @return [void]
+      def close
+        all = @all
+        @all = []
+        all.each(&:close)
+      end
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Modes
+      # One request at a time, on the thread that runs the server, which is the main one: a debugger has the terminal,
+      # and may keep a request for as long as it likes. The loop, which has the sockets, is in a thread beside.
+      class Single < Threads
+        # @see Fibers#run
+        def run(app, listeners, around, &ready)
+          thread = Thread.new { serve(app, listeners, around, &ready) }
+          thread.report_on_exception = false # Thread#value raises it
+          @runners.work
+          thread.value
+        ensure
+          stop(now: true)
+          thread&.join
+        end
+
+        private
+
+        def size = 1
+
+        def serve(app, listeners, around, &ready)
+          Thread.current.name = "loop"
+          looping { around.call { @servings.first.serve(app, listeners, &ready) } }
+        ensure
+          @runners.close
+        end
+      end
+    end
+  end
+end

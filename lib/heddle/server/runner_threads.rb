@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # The threads that run the application, each one request at a time. The requests come from a loop, which gives no
+    # more of them than there are threads: the others wait in the queue of its sockets.
+    class RunnerThreads
+      # Seconds that a thread may take to end when it is told to.
+      GRACE = 5
+      private_constant :GRACE
+
+      # @return [Integer]
+      attr_reader :size
+
+      # @param size [Integer] threads
+      def initialize(size)
+        @size = size
+        @requests = Thread::Queue.new
+        @threads = []
+        @freed = 0
+        @sockets = nil
+      end
+
+      # @param sockets [Net::Sockets] whose requests they are; in its loop
+      # @return [void]
+      def serve(sockets) = @sockets = sockets
+
+      # Starts the threads.
+      # @return [void]
+      def start
+        size.times { |index| @threads << start_thread("runner #{index + 1}") }
+      end
+
+      # Has a thread run this, when one is free.
+      # @param request [#run, #cancel]
+      # @return [void]
+      def <<(request)
+        @requests << request
+      end
+
+      # In the loop: what the block does for a request needs no thread any more, so another one may have it.
+      # @return what the block returns
+      def freed
+        change_freed(1)
+        yield
+      ensure
+        change_freed(-1)
+      end
+
+      # Runs requests, on the calling thread, until {#close}.
+      # @return [void]
+      def work
+        # What ends a request must strike there and not between two.
+        Thread.handle_interrupt(Cancelled => :never) do
+          while (request = @requests.pop)
+            request.run
+            forget
+          end
+        end
+      rescue Cancelled
+        # It came too late for its request.
+      end
+
+      # No more requests come: the threads end with those that they have.
+      # @return [void]
+      def close = @requests.close
+
+      # The same, and waits for the threads.
+      # @return [void]
+      def stop
+        close
+        deadline = now + GRACE
+        @threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
+        @threads.clear
+      end
+
+      private
+
+      def start_thread(name)
+        Thread.new do
+          Thread.current.name = name
+          forget
+          work
+        ensure
+          replace(name) unless @requests.closed?
+        end
+      end
+
+      # The application has ended its thread.
+      def replace(name)
+        @threads << start_thread(name)
+      rescue ThreadError
+        # It is the whole program that ends.
+      end
+
+      # A thread's locals are its own, as in any program with threads; its fiber's storage is a copy of whoever's that
+      # has started it, and then the last request's.
+      def forget = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
+
+      def change_freed(by)
+        @freed += by
+        @sockets.limit = size + @freed if @sockets && !@sockets.closed?
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # One loop of a server: its sockets, who is served and how many at once, and an end in order.
+    class Serving
+      # Seconds after which the loop looks whether it was told to stop: a word from another thread may come just before
+      # it begins to wait.
+      LOOK = 1.0
+      private_constant :LOOK
+
+      # @return [HTTP::H1::Engine, nil] what counts requests and how long they took, while the loop serves
+      attr_reader :engine
+
+      # @param configuration [Configuration]
+      # @param log [Log]
+      # @param loops [Integer] how many loops share the process's limits
+      # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
+      def initialize(configuration, log, loops: 1, runners: nil)
+        @configuration = configuration
+        @log = log
+        @loops = loops
+        @runners = runners
+        @stopping = false
+        @main = @scheduler = @sockets = @engine = @admission = nil
+      end
+
+      # Serves until {#stop}, and until the requests that run then are answered. In a loop.
+      #
+      # @param app [#call]
+      # @param listeners [Listeners] closed when the first loop has stopped accepting
+      # @yield once, when requests are accepted
+      # @return [Boolean] whether every request was answered
+      def serve(app, listeners)
+        @scheduler = Fiber.scheduler
+        @main = Fiber.current
+        service = Service.new(app, @configuration, @log, runners: @runners)
+        @engine = service.engine
+        sockets = open_sockets(service, listeners)
+        admission = @admission = admission_of(sockets)
+        @sockets = sockets
+        @runners&.serve(sockets)
+        admission.start
+        yield if block_given?
+        @scheduler.park(LOOK) until @stopping
+        drain(sockets, listeners)
+      ensure
+        @main = @sockets = @engine = nil
+        admission&.stop
+        sockets&.close
+      end
+
+      # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
+      # @param now [Boolean] whether to cancel running requests at once
+      # @return [void]
+      def stop(now: false)
+        @stopping = now || @stopping == :now ? :now : :drain
+        main = @main
+        @scheduler.unpark(main) if main
+      end
+
+      # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it serves not
+      def statistics
+        sockets = @sockets or return
+        { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
+          accepting: sockets.accepting?, fibers: @scheduler.fiber_count, **@admission.statistics }
+      end
+
+      private
+
+      def admission_of(sockets)
+        return Admission.new(sockets, @configuration, @log, limit: @runners.size, reason: :threads) if @runners
+
+        Admission.new(sockets, @configuration, @log, limit: share_of(@configuration.max_requests))
+      end
+
+      # This loop's part of a limit of the process; nil for one that there is not.
+      def share_of(limit)
+        [limit.fdiv(@loops).ceil, 1].max if limit > 0
+      end
+
+      def open_sockets(service, listeners)
+        limit = @configuration.max_connections
+        limit = [Process.getrlimit(Process::RLIMIT_NOFILE).first - 64, 16].max if limit == 0
+        sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
+                                               max_connections: share_of(limit),
+                                               protocol: service.engine) { |exchange| service.call(exchange) }
+        listeners.each { |listener| sockets.listen(listener.io) }
+        sockets
+      end
+
+      def drain(sockets, listeners)
+        @engine.drain
+        sockets.stop_listening
+        listeners.close
+        sockets.shutdown_idle
+        sockets.wake_at_end(@main)
+        deadline = now + @configuration.stop_timeout
+        until sockets.ended? || @stopping == :now || (left = deadline - now) <= 0
+          @scheduler.park([left, LOOK].min)
+        end
+        return true if sockets.ended?
+
+        cancel_running(sockets)
+        false
+      end
+
+      def cancel_running(sockets)
+        running = sockets.serving
+        unanswered = running.size + sockets.waiting
+        sockets.end_queue
+        @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \
+                    "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
+        running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

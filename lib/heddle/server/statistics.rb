@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # What several loops of a process have counted, as if they were one.
+    module Statistics
+      # What is the same for the whole process, or as bad as the worst of its loops.
+      GREATEST = %i[lag memory].freeze
+      private_constant :GREATEST
+
+      # @param all [Array<Hash>] {Serving#statistics}, one at least
+      # @return [Hash]
+      def self.sum(all)
+        all.first.to_h do |name, value|
+          values = all.map { |one| one[name] }
+          [name, case value
+                 when true, false then values.any?
+                 else combined(name, values)
+                 end]
+        end
+      end
+
+      def self.combined(name, values)
+        return values.compact.first if name == :limited_by
+        # One loop without a limit: there is none.
+        return (values.sum unless values.include?(nil)) if name == :limit
+
+        GREATEST.include?(name) ? values.compact.max : values.sum
+      end
+      private_class_method :combined
+    end
+  end
+end
