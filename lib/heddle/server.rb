@@ -20,6 +20,7 @@ module Heddle
     autoload :ConfigurationError, "heddle/server/configuration_error"
     autoload :Cores, "heddle/server/cores"
     autoload :Hooks, "heddle/server/hooks"
+    autoload :Isolation, "heddle/server/isolation"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
     autoload :Listeners, "heddle/server/listeners"
@@ -76,6 +77,7 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
+      Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::Rails)
       load_everything
       @mode = mode = Modes.of(@configuration, @log)

@@ -34,6 +34,27 @@ class RailsIsolationLevelTest < Minitest::Test
     assert_equal "fiber", output
   end
 
+  def test_sentry_is_told_that_requests_are_fibers_unless_the_application_says_otherwise
+    skip "needs the gem sentry-ruby: bin/setup" if Gem::Specification.find_all_by_name("sentry-ruby").empty?
+    %w[fiber thread].each do |level|
+      said = "config.hub_isolation_level = :thread" if level == "thread"
+      program = <<~RUBY
+        %w[rails sentry-ruby heddle].each { |name| require name }
+        class Told < Rails::Application
+          config.eager_load = false
+          config.logger = Logger.new(nil)
+          initializer("sentry") { Sentry.init { |config| #{said} } }
+        end
+        Told.initialize!
+        print Sentry.configuration.hub_isolation_level
+      RUBY
+      output, status = Open3.capture2e(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program)
+
+      assert_predicate status, :success?, output
+      assert_equal level, output
+    end
+  end
+
   def test_without_rails_nothing_of_it_is_loaded
     program = 'require "heddle"; print defined?(Rails).inspect, $LOADED_FEATURES.grep(/railtie/).size'
     output, status = ruby(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program)

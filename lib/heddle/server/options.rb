@@ -5,6 +5,7 @@ require "heddle/server/options/listening"
 require "heddle/server/options/admission"
 require "heddle/server/options/logging"
 require "heddle/server/options/protection"
+require "heddle/server/options/isolation"
 
 module Heddle
   class Server
@@ -15,7 +16,7 @@ module Heddle
 
       SUBJECTS = {
         "Processes" => PROCESSES, "Where to listen" => LISTENING, "Logs" => LOGGING, "Protection" => PROTECTION,
-        "Admission" => ADMISSION, "Limits" => LIMITS
+        "Isolation" => ISOLATION, "Admission" => ADMISSION, "Limits" => LIMITS
       }.freeze
 
       ALL = SUBJECTS.values.flatten.freeze

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Gives each request its own copy of chosen thread variables. Gems that keep what belongs to a request by
+    # `Thread#thread_variable_set` count on one request a thread; here many requests run in fibers of one thread. What
+    # a request sets is kept in the storage of its fiber, is seen by the fibers that it starts and by no other thread,
+    # and is gone when it is answered.
+    #
+    # Variables that are not chosen, of other threads, and outside of a loop stay what they are.
+    module Isolation
+      # Those of well-known gems: I18n before 1.15, and Sentry.
+      KNOWN = %w[i18n_config sentry_hub].freeze
+      # Where a request's copies are kept, in the storage of its fiber.
+      STORE = :heddle_thread_variables
+      private_constant :STORE
+
+      # The copies of one request, and the thread that they belong to: storage is inherited by threads too.
+      Copies = Struct.new(:thread, :values)
+      private_constant :Copies
+
+      @names = {}.freeze
+
+      class << self
+        # @return [Hash{Symbol, String => Symbol}] the chosen variables
+        attr_reader :names
+
+        # From now on, in the whole process.
+        #
+        # @param names [Array<String, Symbol>] the chosen variables
+        # @param watch [Boolean] whether to warn about others ({Watch})
+        # @return [void]
+        def start(names, watch: false)
+          added = names.map(&:to_sym).flat_map { |name| [[name, name], [name.name, name]] }.to_h
+          @names = Ractor.make_shareable(@names.merge(added)) # Ractors read it too
+          Thread.prepend(Variables) unless @names.empty?
+          Thread.prepend(Watch) if watch
+        end
+
+        # @param thread [Thread]
+        # @return [Hash{Symbol => Object}, nil] what the current request has set; nil where the thread's own count
+        def values(thread)
+          return unless thread.equal?(Thread.current)
+
+          copies = Fiber[STORE]
+          return copies.values if copies && copies.thread.equal?(thread)
+          return unless Fiber.current_scheduler
+
+          (Fiber[STORE] = Copies.new(thread, {})).values
+        end
+      end
+
+      # What is put before the methods of Thread.
+      module Variables
+        # @see Thread#thread_variable_get
+        def thread_variable_get(key)
+          name = Isolation.names[key] or return super
+          values = Isolation.values(self) or return super
+          values[name]
+        end
+
+        # @see Thread#thread_variable_set
+        def thread_variable_set(key, value)
+          name = Isolation.names[key] or return super
+          values = Isolation.values(self) or return super
+          value.nil? ? values.delete(name) : values[name] = value
+          value
+        end
+
+        # @see Thread#thread_variable?
+        def thread_variable?(key)
+          name = Isolation.names[key] or return super
+          values = Isolation.values(self) or return super
+          values.key?(name)
+        end
+      end
+
+      autoload :Watch, "heddle/server/isolation_watch"
+    end
+  end
+end

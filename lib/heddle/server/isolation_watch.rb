@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Isolation
+      # Warns, in development, when a request reads from a thread variable what another request has written, with both
+      # places. Put before the methods of Thread; each pair of places is told once.
+      module Watch
+        # Where a request's mark is kept, in the storage of its fiber.
+        MARK = :heddle_request
+        # Where a thread keeps what is known about its variables.
+        NOTES = :heddle_isolation_watch
+        # Variables that are used by more than one request on purpose: what a thread has of Concurrent::ThreadLocalVar.
+        SHARED = %i[concurrent_thread_locals].freeze
+        # Who wrote a variable last, and where.
+        Writer = Struct.new(:mark, :place)
+        private_constant :MARK, :NOTES, :SHARED, :Writer
+
+        # @see Thread#thread_variable_get
+        def thread_variable_get(key)
+          value = super
+          Watch.read(self, key) unless value.nil? || key == NOTES
+          value
+        end
+
+        # @see Thread#thread_variable_set
+        def thread_variable_set(key, value)
+          Watch.wrote(self, key) unless key == NOTES
+          super
+        end
+
+        class << self
+          # @return [void]
+          def wrote(thread, key)
+            return unless watched?(thread, key)
+
+            notes(thread)[key.to_sym] = Writer.new(mark, place)
+          end
+
+          # @return [void]
+          def read(thread, key)
+            return unless watched?(thread, key)
+
+            writer = notes(thread)[key.to_sym]
+            return if writer.nil? || writer.mark.equal?(mark)
+
+            warn_once(thread, key, writer.place, place)
+          end
+
+          private
+
+          def watched?(thread, key)
+            thread.equal?(Thread.current) && Fiber.current_scheduler && !Isolation.names[key] &&
+              !SHARED.include?(key.to_sym)
+          end
+
+          # Gone with the request's storage, so that the next one has another.
+          def mark = Fiber[MARK] ||= Object.new
+
+          def notes(thread) = thread.thread_variable_get(NOTES) || thread.thread_variable_set(NOTES, {})
+
+          def place
+            caller_locations(2, 20).find { |location| !location.path.start_with?(__dir__) }.to_s
+          end
+
+          def warn_once(thread, key, written, read)
+            pair = [key, written, read]
+            return if notes(thread)[pair]
+
+            notes(thread)[pair] = true
+            warn("heddle: the thread variable #{key} was written by one request, at #{written}\n  " \
+                 "and is read by another, at #{read}.\n  Requests share it, since they run in one thread. If it " \
+                 "belongs to a request, add it to the option isolate: --isolate #{key}")
+          end
+        end
+      end
+    end
+  end
+end
