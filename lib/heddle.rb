@@ -169,6 +169,31 @@ module Heddle
       Concurrency::Every.new(interval).each(&block)
     end
 
+    # Runs the block on another thread, while only the calling fiber waits: for native code that holds Ruby's lock for
+    # parts of its work only, or that offloading can't reach. Outside of a loop the block is just run.
+    #
+    # The block must not use what belongs to the calling thread or fiber: Thread.current and Fiber.current are others.
+    # What is raised in the fiber meanwhile is raised in the block, too, where it waits in a system call.
+    #
+    # @return what the block returns
+    def offload(&block)
+      raise ArgumentError, "Heddle.offload needs a block: what to run on another thread" unless block
+
+      scheduler = Fiber.current_scheduler
+      scheduler.is_a?(Scheduler) ? scheduler.offload_threads.run(&block) : yield
+    end
+
+    # Runs the block with native calls as Ruby makes them: on this very thread, blocking it and so the loop. For native
+    # code that must not leave its thread, and for calls that are known to be quick.
+    #
+    # @return what the block returns
+    def without_offload(&block)
+      raise ArgumentError, "Heddle.without_offload needs a block: what must stay on this thread" unless block
+
+      require "heddle/offload"
+      Offload.inline(&block)
+    end
+
     # The tasks of this thread's loop: names, states, and where each waits. Print it: `puts Heddle.task_tree`.
     #
     # @param lines [Integer, nil] lines of backtrace a task at most; nil: all

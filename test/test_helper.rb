@@ -36,4 +36,10 @@ module Heddle
 end
 
 Minitest::Test.include(Heddle::TestHelpers)
+
+# Every test can be run with native calls offloaded: HEDDLE_TEST_OFFLOAD=1.
+if ENV["HEDDLE_TEST_OFFLOAD"] == "1"
+  require "heddle"
+  Heddle.enable :offload
+end
 require_relative "support/result_reporter" if ENV["HEDDLE_TEST_RESULT"]

@@ -70,6 +70,7 @@ end
   rb_ext_ractor_safe rb_fiber_transfer rb_fiber_raise rb_fiber_kill rb_fiber_current rb_io_closed_p rb_io_descriptor
   rb_io_timeout rb_io_mode rb_fiber_scheduler_blocking_operation_wait rb_fiber_scheduler_fiber_interrupt
   rb_fiber_scheduler_yield rb_thread_call_with_gvl rb_nogvl rb_process_status_wait
+  ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_thread_io_blocking_region
 ].each { |function| have_func(function) }
 
 # The flags come after the checks: a check must not fail over a warning.

@@ -3,6 +3,7 @@
 #include "concurrency/concurrency.h"
 #include "http/http.h"
 #include "net/net.h"
+#include "offload/offload.h"
 #include "rack/rack.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
@@ -17,6 +18,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     VALUE heddle = rb_define_module("Heddle");
     Init_heddle_selector(heddle);
     Init_heddle_scheduler(heddle);
+    Init_heddle_offload(heddle);
     Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
     Init_heddle_http(heddle);

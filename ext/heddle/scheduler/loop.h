@@ -47,6 +47,7 @@ struct heddle_fiber {
     VALUE fiber;
     VALUE job;
     VALUE interrupt;          /* an exception for its wait or else its next one, or Qundef */
+    unsigned calls_inline;    /* in so many blocks whose native calls are not offloaded */
     bool alarm;               /* something has to be raised: an interrupt, or a timeout that fired */
     heddle_timeout *timeouts; /* the blocks of timeout_after it is in, innermost first */
     heddle_park *park;        /* where it waits, or NULL */
@@ -124,6 +125,7 @@ struct heddle_loop {
     bool stranded; /* a child forked by a scheduled fiber before anything ran the loop: what would run it is the copy
                       of the parent's program, which must not go on here */
     bool closed;
+    int ractor; /* 1: the main one; 2: another; 0: nobody has asked yet */
 
     size_t armed;                    /* waits that something outside this process's Ruby can end */
     struct heddle_io_wait **io_waits; /* by descriptor: waits on IO that we don't own */
@@ -216,6 +218,10 @@ void heddle_park_until(heddle_park *park, int64_t deadline);
 void heddle_park_rest(heddle_park *park);
 /* Switches to the loop until woken. Raises interrupts and timeouts. Between enter and leave, under rb_ensure. */
 void heddle_park_wait(heddle_park *park);
+/* The same, but what is to be raised waits for the next wait. */
+void heddle_park_wait_deaf(heddle_park *park);
+/* Raises what a wait of this fiber would raise before it begins. The calling fiber's own. */
+void heddle_fiber_check(heddle_loop *loop, VALUE fiber);
 /* Waits for a submitted operation. What is raised meanwhile cancels it, but leaves only after its last event: until
  * then the kernel owns the operation's memory. */
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
@@ -240,6 +246,8 @@ static inline void heddle_loop_disarmed(heddle_loop *loop)
 
 /* The loop of a Heddle::Scheduler. */
 heddle_loop *heddle_loop_of(VALUE scheduler);
+/* The same, or NULL for an object of another class. */
+heddle_loop *heddle_loop_if(VALUE scheduler);
 /* The same for the thread it belongs to: open, and on the right side of a fork. */
 heddle_loop *heddle_loop_get(VALUE scheduler);
 

@@ -294,6 +294,20 @@ void heddle_park_wait(heddle_park *park)
         raise_alarm(park);
 }
 
+void heddle_park_wait_deaf(heddle_park *park)
+{
+    wait_uninterrupted(park);
+}
+
+void heddle_fiber_check(heddle_loop *loop, VALUE fiber)
+{
+    heddle_park here = {.owner = heddle_fiber_current(loop), .fiber = fiber};
+    if (here.owner->timeouts)
+        notice_passed_timeouts(here.owner);
+    if (here.owner->alarm)
+        raise_alarm(&here);
+}
+
 static VALUE wait_interruptibly(VALUE park)
 {
     heddle_park_wait((heddle_park *)park);

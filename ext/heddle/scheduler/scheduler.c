@@ -57,6 +57,14 @@ heddle_loop *heddle_loop_of(VALUE scheduler)
     return loop;
 }
 
+heddle_loop *heddle_loop_if(VALUE scheduler)
+{
+    if (!rb_typeddata_is_kind_of(scheduler, &scheduler_type))
+        return NULL;
+    heddle_loop *loop = RTYPEDDATA_GET_DATA(scheduler);
+    return loop->operations ? loop : NULL;
+}
+
 heddle_loop *heddle_loop_get(VALUE scheduler)
 {
     heddle_loop *loop = heddle_loop_of(scheduler);

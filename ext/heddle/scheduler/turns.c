@@ -1,5 +1,6 @@
 /* What a loop does in its turns: runs who is ready, asks the selector, sleeps. */
 
+#include "offload/threads.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
@@ -15,11 +16,12 @@ static const int64_t BLIND_INTERVAL = 20 * 1000;
 /* Only other threads can wake the loop now, and they may end without a word: it looks again this often. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
-static ID id_on_deadlock;
+static ID id_on_deadlock, id_list;
 
 void heddle_turns_setup(void)
 {
     id_on_deadlock = rb_intern("on_deadlock");
+    id_list = rb_intern("list");
 }
 
 /* -- who is ready ------------------------------------------------------------------------------------------------- */
@@ -195,6 +197,18 @@ static bool worth_a_poll(heddle_loop *loop)
     return true;
 }
 
+/* Can no other thread wake a fiber? Offload threads that have nothing to do wake nobody. */
+static bool nobody_else(void)
+{
+    if (rb_thread_alone())
+        return true;
+    heddle_threads_counts offload = heddle_threads_count();
+    if (!offload.threads || offload.idle != offload.threads)
+        return false;
+    VALUE list = rb_funcall(rb_cThread, id_list, 0);
+    return RARRAY_LEN(list) == 1 + (long)offload.threads;
+}
+
 static bool timer_due(heddle_loop *loop)
 {
     return loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_now();
@@ -215,7 +229,7 @@ static void turn(heddle_loop *loop)
             check(loop->operations->poll(loop->selector), loop->operations->name);
     } else {
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
-            if (rb_thread_alone()) {
+            if (nobody_else()) {
                 rb_funcall(loop->scheduler, id_on_deadlock, 0);
                 if (anybody_ready(loop))
                     return;

@@ -29,7 +29,7 @@ module Heddle
         def run(scheduler, work)
           # 0: this method; 1: the hook; 2: the method that asked.
           label = caller_locations(2, 1)&.first&.label.to_s
-          return Fiber.blocking { work.call } if inline?(label)
+          return Fiber.blocking { work.call } if inline?(label) || Offload.refused?
 
           scheduler.offload_threads.run(&work)
         end

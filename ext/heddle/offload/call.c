@@ -1,0 +1,349 @@
+#include "offload/call.h"
+
+#include "offload/threads.h"
+#include "scheduler/drop_error.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <ruby/fiber/scheduler.h>
+
+/* A call that is queued for so long gets a thread of its own; see threads.h. */
+static const int64_t OVERDUE = 20 * 1000 * 1000;
+
+/* How often a call is told to end: the signal may come just before the system call that it is to interrupt. */
+static const int64_t INSISTING = 10 * 1000 * 1000;
+
+/*
+ * The rules by which nobody ever touches a stack that is gone:
+ * - the call lies on its fiber's stack, and its thread has it until it posts the letter, under the threads' lock
+ * - the letter is opened on the loop's thread, which only then knows it to be nowhere else; the fiber leaves only then,
+ *   whatever is raised in it meanwhile, and after taking the threads' lock once
+ * - who is woken in another way leaves its park, which voids its token: a late wake-up finds nothing
+ */
+typedef struct call call;
+struct call {
+    heddle_job job; /* first: a job of this file is a call */
+    heddle_letter letter;
+    heddle_loop *loop;
+    heddle_park park;
+    bool parked;
+    bool news;  /* the letter was opened: its thread waits, or has ended */
+    bool ended;
+    bool deaf;  /* what is raised has to wait */
+    int64_t limit;
+    VALUE fiber, scheduler;
+    heddle_attachment attachment;
+    call *next, *previous;
+};
+
+/*
+ * The calls under way. A loop that was given up (a second Ctrl-C) leaves fibers behind that nobody resumes: their
+ * stacks, and the loop, must last as long as a thread writes to them.
+ */
+static call *calls;
+static VALUE main_ractor, probe;
+
+static void remove_call(call *self)
+{
+    heddle_loop_detach(self->loop, &self->attachment);
+    if (self->previous)
+        self->previous->next = self->next;
+    else
+        calls = self->next;
+    if (self->next)
+        self->next->previous = self->previous;
+}
+
+/* The loop closes: from here on the job's thread leaves it alone, and nobody waits for the job. */
+static void abandon(heddle_attachment *attachment)
+{
+    call *self = (call *)((char *)attachment - offsetof(call, attachment));
+    heddle_loop_detach(self->loop, attachment);
+    heddle_threads_abandon(&self->job);
+}
+
+static void add_call(call *self)
+{
+    self->attachment = (heddle_attachment){.object = self->fiber, .closing = abandon};
+    heddle_loop_attach(self->loop, &self->attachment);
+    self->next = calls;
+    if (calls)
+        calls->previous = self;
+    calls = self;
+}
+
+static void mark_calls(void *data)
+{
+    for (call *each = calls, *next; each; each = next) {
+        next = each->next;
+        if (each->job.abandoned && atomic_load(&each->job.state) == HEDDLE_JOB_ENDED) {
+            remove_call(each);
+            continue;
+        }
+        rb_gc_mark(each->fiber);
+        rb_gc_mark(each->scheduler);
+    }
+}
+
+static const rb_data_type_t root_type = {
+    .wrap_struct_name = "Heddle::Offload calls",
+    .function = {.dmark = mark_calls},
+};
+
+/* In a child after fork: those of the parent have no end here. */
+static void forget_calls(void)
+{
+    for (call *each = calls; each; each = each->next)
+        heddle_loop_detach(each->loop, &each->attachment);
+    calls = NULL;
+}
+
+/* -- may it wait here? --------------------------------------------------------------------------------------------- */
+
+heddle_loop *heddle_offload_loop(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    if (NIL_P(scheduler))
+        return NULL;
+    heddle_loop *loop = heddle_loop_if(scheduler);
+    if (!loop || loop->closed || heddle_loop_forked(loop) || heddle_fiber_current(loop)->calls_inline)
+        return NULL;
+    return loop;
+}
+
+bool heddle_offload_refused(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
+    return loop && heddle_fiber_current(loop)->calls_inline;
+}
+
+static bool in_main_ractor(heddle_loop *loop)
+{
+    static ID id_current;
+    if (!id_current)
+        id_current = rb_intern("current");
+    if (!loop->ractor)
+        loop->ractor = rb_funcall(rb_path2class("Ractor"), id_current, 0) == main_ractor ? 1 : 2;
+    return loop->ractor == 1;
+}
+
+/* Ruby lets nobody lock a mutex in a trap's handler, and that is all it tells of being in one. */
+static bool in_trap(void)
+{
+    int state = 0;
+    VALUE before = rb_errinfo();
+    rb_protect(rb_mutex_lock, probe, &state);
+    if (state) {
+        rb_set_errinfo(before);
+        return true;
+    }
+    rb_mutex_unlock(probe);
+    return false;
+}
+
+static bool may_wait(heddle_loop *loop)
+{
+    return !rb_during_gc() && !(loop->running && loop->fiber == rb_fiber_current()) && in_main_ractor(loop) &&
+           !in_trap();
+}
+
+/* -- waiting ------------------------------------------------------------------------------------------------------- */
+
+static void opened(heddle_letter *letter)
+{
+    call *self = (call *)((char *)letter - offsetof(call, letter));
+    self->news = true;
+    self->ended = atomic_load(&self->job.state) == HEDDLE_JOB_ENDED;
+    if (self->parked)
+        heddle_park_wake(&self->park);
+}
+
+/* On the job's thread, under the threads' lock. */
+static void post(heddle_job *job)
+{
+    call *self = (call *)job;
+    heddle_loop *loop = self->loop;
+    heddle_inbox_post(&loop->inbox, &self->letter);
+    heddle_loop_wake(loop);
+}
+
+static VALUE wait_once(VALUE data)
+{
+    call *self = (call *)data;
+    heddle_park_enter(self->loop, &self->park);
+    self->parked = true;
+    if (self->limit)
+        heddle_park_until(&self->park, heddle_deadline(self->limit));
+    if (self->deaf)
+        heddle_park_wait_deaf(&self->park);
+    else
+        heddle_park_wait(&self->park);
+    return Qnil;
+}
+
+static void leave_park(call *self)
+{
+    if (self->parked)
+        heddle_park_leave(&self->park);
+    self->parked = false;
+}
+
+static VALUE run_callback(VALUE data)
+{
+    heddle_job *job = &((call *)data)->job;
+    job->callback_result = job->callback(job->callback_data);
+    return Qnil;
+}
+
+/* Here, on the fiber's own stack, with its locals and its name: it may wait, too. */
+static int answer_callback(call *self, bool skip)
+{
+    int state = 0;
+    void *result = NULL;
+    self->news = false;
+    if (!skip) {
+        rb_protect(run_callback, (VALUE)self, &state);
+        result = state ? NULL : self->job.callback_result;
+    }
+    heddle_threads_answer(&self->job, result);
+    return state;
+}
+
+static VALUE start_thread(VALUE data)
+{
+    rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("start_thread"), 0);
+    return Qnil;
+}
+
+/* True where the queued job is sure to be run. */
+static bool recruit(void)
+{
+    int state = 0;
+    VALUE before = rb_errinfo();
+    rb_protect(start_thread, Qnil, &state);
+    if (!state)
+        return true;
+    heddle_threads_not_started();
+    heddle_drop_error();
+    if (!NIL_P(before))
+        rb_set_errinfo(before);
+    return false;
+}
+
+static bool queued(const call *self)
+{
+    return atomic_load(&self->job.state) == HEDDLE_JOB_QUEUED;
+}
+
+typedef struct {
+    int state;      /* what has to be raised when the call has ended, as rb_protect tells */
+    bool cancelled; /* … and the call was told to end for it */
+    bool withdrawn;
+} outcome;
+
+/* Until nobody else holds the job. */
+static outcome wait_for_end(call *self, heddle_call_kind kind)
+{
+    outcome out = {0};
+    unsigned generation = heddle_threads_generation();
+    bool failed_callback = false;
+    while (!self->ended) {
+        if (self->news) {
+            int state = answer_callback(self, failed_callback);
+            failed_callback |= state != 0;
+            out.state = state ? state : out.state;
+        }
+        if (self->job.abandoned) {
+            /* Switched to by somebody who kept the fiber of a loop that is closed. */
+            while (atomic_load(&self->job.state) != HEDDLE_JOB_ENDED)
+                rb_thread_schedule();
+            break;
+        }
+        if (generation != heddle_threads_generation())
+            rb_raise(rb_eThreadError, "this process was forked in the middle of a native call: its end is the parent's");
+        if (out.cancelled && heddle_threads_withdraw(&self->job)) {
+            out.withdrawn = true;
+            break;
+        }
+        if (out.cancelled)
+            heddle_threads_interrupt(&self->job);
+
+        int state = 0;
+        self->limit = out.cancelled ? INSISTING : queued(self) ? OVERDUE : 0;
+        rb_protect(wait_once, (VALUE)self, &state);
+        leave_park(self);
+        if (state) {
+            out.state = state;
+            self->deaf = true;
+            out.cancelled = kind != HEDDLE_CALL_GOES_ON;
+        } else if (!self->ended && !out.cancelled && queued(self) && heddle_threads_overdue(&self->job)) {
+            recruit();
+        }
+    }
+    if (!out.withdrawn)
+        heddle_threads_settle();
+    return out;
+}
+
+static bool is_exception(VALUE error)
+{
+    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
+}
+
+/* The caller expects its call to return: a kill alone can't be put off. */
+static void put_off(heddle_loop *loop, int state)
+{
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    if (!is_exception(rb_errinfo()))
+        rb_jump_tag(state);
+    VALUE error = heddle_drop_error();
+    if (owner->interrupt == Qundef)
+        heddle_fiber_interrupt(owner, error);
+}
+
+bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)
+{
+    if (!may_wait(loop))
+        return false;
+    heddle_loop_open(loop);
+    VALUE fiber = rb_fiber_current();
+    if (kind != HEDDLE_CALL_GOES_ON)
+        heddle_fiber_check(loop, fiber);
+
+    call self = {.job = *job, .loop = loop, .fiber = fiber, .scheduler = loop->scheduler};
+    self.letter.open = opened;
+    self.job.notify = post;
+    self.job.computes = heddle_function_computes(function);
+    self.deaf = kind == HEDDLE_CALL_GOES_ON;
+
+    if (heddle_threads_submit(&self.job) && !recruit() && heddle_threads_withdraw(&self.job))
+        return false;
+    loop->armed++;
+    add_call(&self);
+    outcome out = wait_for_end(&self, kind);
+    remove_call(&self);
+    loop->armed--;
+
+    *job = self.job;
+    if (!out.withdrawn)
+        heddle_function_ran(function, job->wall, job->cpu);
+    if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
+        put_off(loop, out.state);
+    else if (out.state)
+        rb_jump_tag(out.state);
+    errno = job->error;
+    RB_GC_GUARD(fiber);
+    return true;
+}
+
+void heddle_calls_setup(VALUE ractor)
+{
+    rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &root_type, (void *)1));
+    main_ractor = ractor;
+    rb_gc_register_mark_object(main_ractor);
+    probe = rb_mutex_new();
+    rb_gc_register_mark_object(probe);
+    pthread_atfork(NULL, NULL, forget_calls);
+    heddle_threads_setup();
+}

@@ -1,0 +1,35 @@
+#ifndef HEDDLE_OFFLOAD_CALL_H
+#define HEDDLE_OFFLOAD_CALL_H
+
+/*
+ * A native call of a fiber that waits: an offload thread runs it, and the loop goes on with others meanwhile.
+ */
+
+#include "offload/job.h"
+#include "offload/policy.h"
+#include "scheduler/loop.h"
+
+#include <ruby.h>
+
+/* Where the calling fiber's native calls may be offloaded from; NULL: they run as they would without Heddle. */
+heddle_loop *heddle_offload_loop(void);
+
+/* Is the calling fiber in a block whose calls are not to be offloaded? */
+bool heddle_offload_refused(void);
+
+typedef enum {
+    HEDDLE_CALL_ENDS_EARLY, /* what is raised meanwhile ends the call, and is raised when that has ended */
+    HEDDLE_CALL_RETURNS,    /* … and is raised at the fiber's next wait: the caller expects its call to return */
+    HEDDLE_CALL_GOES_ON,    /* what is raised meanwhile waits for the call's own end, and then for the next wait */
+} heddle_call_kind;
+
+/*
+ * Runs the job's function on an offload thread. True: job->result and errno are what the call has left. False: it was
+ * not run, because it has to run here, or there is no thread for it. What was to be raised before it began is raised.
+ */
+bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
+
+/* Once. `main_ractor`: offloading is for its loops only. */
+void heddle_calls_setup(VALUE main_ractor);
+
+#endif

@@ -1,0 +1,358 @@
+#include "offload/imports.h"
+
+#include "offload/call.h"
+#include "offload/import_table.h"
+#include "offload/libc_hooks.h"
+#include "offload/policy.h"
+#include "offload/threads.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/thread.h>
+#include <ruby/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef RB_NOGVL_OFFLOAD_SAFE
+#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 nobody says so */
+#endif
+
+/* Exported by Ruby, but in no header. Its signature changed in 4.0. */
+#if defined(HAVE_RB_THREAD_IO_BLOCKING_CALL) && RUBY_API_VERSION_MAJOR < 4
+#define BLOCKING_REGIONS 1
+VALUE rb_thread_io_blocking_call(rb_blocking_function_t *function, void *data, int fd, int events);
+VALUE rb_thread_io_blocking_region(rb_blocking_function_t *function, void *data, int fd);
+#endif
+
+static bool on;
+static const void *ruby_base; /* where libruby, or the program that contains it, was loaded */
+
+bool heddle_offload_on(void)
+{
+    return on;
+}
+
+void heddle_offload_switch(bool to)
+{
+    on = to;
+}
+
+/* -- methods ------------------------------------------------------------------------------------------------------- */
+
+enum { METHOD_SLOTS = 512 };
+
+static struct {
+    ID method;
+    heddle_method_kind kind;
+} methods[METHOD_SLOTS];
+static size_t method_count;
+
+static size_t method_slot(ID method)
+{
+    size_t slot = (size_t)((uint64_t)method * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (METHOD_SLOTS - 1);
+    while (methods[slot].method && methods[slot].method != method)
+        slot = (slot + 1) & (METHOD_SLOTS - 1);
+    return slot;
+}
+
+void heddle_offload_method(ID method, heddle_method_kind kind)
+{
+    size_t slot = method_slot(method);
+    if (!methods[slot].method && ++method_count > METHOD_SLOTS / 2)
+        rb_raise(rb_eArgError, "more than %d methods", METHOD_SLOTS / 2);
+    methods[slot].method = method;
+    methods[slot].kind = kind;
+}
+
+/* -- one call ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    void *(*function)(void *data);
+    void *data;
+    int64_t began, ended;
+} timed_call;
+
+/* Measured inside: waiting for the GVL afterwards is no part of it. */
+static void *run_timed(void *data)
+{
+    timed_call *call = data;
+    call->began = heddle_now();
+    void *result = call->function(call->data);
+    call->ended = heddle_now();
+    return result;
+}
+
+static void note(heddle_function *known, const timed_call *call)
+{
+    int saved = errno;
+    if (call->ended)
+        heddle_function_ran(known, call->ended - call->began, -1);
+    errno = saved;
+}
+
+static heddle_function *look_up(void *function)
+{
+    heddle_function *known = heddle_function_find(function);
+    if (!known->method)
+        known->method = rb_frame_this_func();
+    return known;
+}
+
+static bool of_ruby(const heddle_function *known)
+{
+    return known->base == ruby_base;
+}
+
+/* Only what is listed as quick runs inline, and only while it is quick. */
+static bool inline_in_ruby(const heddle_function *known)
+{
+    ID method = rb_frame_this_func();
+    heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_OTHER;
+    return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
+}
+
+static bool inline_in_extension(const heddle_function *known)
+{
+    return known->denied || (known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS);
+}
+
+static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                              void *unblock_data, int flags, bool by_ruby)
+{
+    heddle_loop *loop = on ? heddle_offload_loop() : NULL;
+    if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
+        /* Not by the scheduler's hook either. */
+        if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_refused())
+            flags &= ~RB_NOGVL_OFFLOAD_SAFE;
+        return rb_nogvl(function, data, unblock, unblock_data, flags);
+    }
+    heddle_function *known = look_up((void *)function);
+    if (!(by_ruby ? inline_in_ruby(known) : inline_in_extension(known))) {
+        heddle_job job = {
+            .function = function,
+            .data = data,
+            .unblock = (heddle_unblock *)unblock,
+            .unblock_data = unblock_data,
+            .core = of_ruby(known),
+        };
+        heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_RETURNS : HEDDLE_CALL_ENDS_EARLY;
+        if (heddle_offload_run(loop, &job, known, kind))
+            return job.result;
+    }
+    timed_call call = {.function = function, .data = data};
+    void *result = rb_nogvl(run_timed, &call, unblock, unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
+    note(known, &call);
+    return result;
+}
+
+/* -- what libraries call instead ------------------------------------------------------------------------------------ */
+
+static void *extension_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
+                             int flags)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, flags, false);
+}
+
+static void *extension_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                                   void *unblock_data)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, 0, false);
+}
+
+static void *extension_without_gvl2(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                                    void *unblock_data)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, RB_NOGVL_INTR_FAIL, false);
+}
+
+static void *extension_with_gvl(void *(*function)(void *), void *data)
+{
+    heddle_job *job = heddle_threads_current();
+    return job ? heddle_threads_call_back(job, function, data) : rb_thread_call_with_gvl(function, data);
+}
+
+static void *ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
+                        int flags)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, flags, true);
+}
+
+/* The garbage collection that an extension's allocation begins stays on its thread. */
+static void *ruby_with_gvl(void *(*function)(void *), void *data)
+{
+    heddle_job *job = heddle_threads_current();
+    return job && job->core ? heddle_threads_call_back(job, function, data) : rb_thread_call_with_gvl(function, data);
+}
+
+#ifdef BLOCKING_REGIONS
+
+typedef struct {
+    rb_blocking_function_t *function;
+    void *data;
+} region_call;
+
+static void *run_region(void *data)
+{
+    region_call *call = data;
+    return (void *)call->function(call->data);
+}
+
+static VALUE run_timed_region(void *data)
+{
+    return (VALUE)run_timed(data);
+}
+
+/* A call on a descriptor. With events Ruby itself waits for them first, by the scheduler's hooks. */
+static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, int events)
+{
+    heddle_loop *loop = on && events == 0 ? heddle_offload_loop() : NULL;
+    if (!loop)
+        return rb_thread_io_blocking_call(function, data, fd, events);
+    heddle_function *known = look_up((void *)function);
+    /* The socket library tries, and waits only then: what doesn't block needs no thread. */
+    bool quick = of_ruby(known) ? inline_in_ruby(known) : known->denied || (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    region_call region = {.function = function, .data = data};
+    if (!quick) {
+        heddle_job job = {
+            .function = run_region,
+            .data = &region,
+            .unblock = HEDDLE_UNBLOCK_BY_SIGNAL,
+            .core = of_ruby(known),
+        };
+        if (heddle_offload_run(loop, &job, known, HEDDLE_CALL_ENDS_EARLY))
+            return (VALUE)job.result;
+    }
+    timed_call call = {.function = run_region, .data = &region};
+    VALUE result = rb_thread_io_blocking_call(run_timed_region, &call, fd, events);
+    note(known, &call);
+    return result;
+}
+
+static VALUE ruby_io_region(rb_blocking_function_t *function, void *data, int fd)
+{
+    return ruby_io_call(function, data, fd, 0);
+}
+
+#endif
+
+static void *ruby_dlopen(const char *path, int mode)
+{
+    void *library = dlopen(path, mode);
+    int saved = errno;
+    if (library)
+        heddle_offload_lead();
+    errno = saved;
+    return library;
+}
+
+/* -- leading -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uintptr_t base;
+    char *path;
+    bool led;
+} library;
+
+static pthread_mutex_t leading = PTHREAD_MUTEX_INITIALIZER;
+static library *libraries;
+static size_t library_count;
+static const char *core = "not tried yet";
+
+static bool seen(const heddle_object *object)
+{
+    for (size_t i = 0; i < library_count; i++) {
+        if (libraries[i].base == heddle_object_base(object) &&
+            strcmp(libraries[i].path, heddle_object_path(object)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void remember(const heddle_object *object, bool led)
+{
+    library *more = realloc(libraries, (library_count + 1) * sizeof(*more));
+    char *path = strdup(heddle_object_path(object));
+    if (more)
+        libraries = more;
+    if (more && path)
+        libraries[library_count++] = (library){.base = heddle_object_base(object), .path = path, .led = led};
+    else
+        free(path); /* it will be looked at again */
+}
+
+static void lead_object(const heddle_object *object, void *data)
+{
+    const heddle_import extension[] = {
+        {"rb_nogvl", (void *)rb_nogvl, (void *)extension_nogvl},
+        {"rb_thread_call_without_gvl", (void *)rb_thread_call_without_gvl, (void *)extension_without_gvl},
+        {"rb_thread_call_without_gvl2", (void *)rb_thread_call_without_gvl2, (void *)extension_without_gvl2},
+        {"rb_thread_call_with_gvl", (void *)rb_thread_call_with_gvl, (void *)extension_with_gvl},
+#ifdef BLOCKING_REGIONS
+        {"rb_thread_io_blocking_call", (void *)rb_thread_io_blocking_call, (void *)ruby_io_call},
+        {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
+#endif
+    };
+    const heddle_import ruby[] = {
+        {"rb_nogvl", (void *)rb_nogvl, (void *)ruby_nogvl},
+        {"rb_thread_call_with_gvl", (void *)rb_thread_call_with_gvl, (void *)ruby_with_gvl},
+#ifdef BLOCKING_REGIONS
+        {"rb_thread_io_blocking_call", (void *)rb_thread_io_blocking_call, (void *)ruby_io_call},
+        {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
+#endif
+        {"dlopen", NULL, (void *)ruby_dlopen},
+    };
+    /* Never our own: what the loop itself does without the GVL must not wait for the loop. */
+    if (heddle_object_contains(object, (void *)lead_object) || seen(object))
+        return;
+    if (heddle_object_contains(object, (void *)rb_nogvl)) {
+        int led = heddle_object_lead(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
+        core = led > 0   ? NULL
+               : led < 0 ? "the system refuses to change Ruby's table of functions"
+                         : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";
+        remember(object, false);
+        return;
+    }
+    int led = heddle_object_lead(object, extension, sizeof(extension) / sizeof(extension[0]));
+    remember(object, led > 0);
+}
+
+void heddle_offload_lead(void)
+{
+    const char *unsupported = heddle_imports_unsupported();
+    if (unsupported) {
+        core = unsupported;
+        return;
+    }
+    Dl_info info = {0};
+    if (!ruby_base && dladdr((void *)rb_nogvl, &info))
+        ruby_base = info.dli_fbase;
+    pthread_mutex_lock(&leading);
+    heddle_objects_each(lead_object, NULL);
+    pthread_mutex_unlock(&leading);
+    heddle_libc_lead();
+}
+
+const char *heddle_offload_core(void)
+{
+    return core;
+}
+
+size_t heddle_offload_library_count(void)
+{
+    size_t led = 0;
+    for (size_t i = 0; i < library_count; i++)
+        led += libraries[i].led;
+    return led;
+}
+
+const char *heddle_offload_library(size_t index)
+{
+    for (size_t i = 0; i < library_count; i++) {
+        if (libraries[i].led && index-- == 0)
+            return libraries[i].path;
+    }
+    return NULL;
+}

@@ -1,0 +1,32 @@
+#ifndef HEDDLE_OFFLOAD_IMPORTS_H
+#define HEDDLE_OFFLOAD_IMPORTS_H
+
+/*
+ * Which of Ruby's functions are led to ours, in which libraries. Once led they stay led: a switch decides for each call.
+ */
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Leads what is loaded, and with libruby's own call of dlopen what will be, before its Init function runs. */
+void heddle_offload_lead(void);
+void heddle_offload_switch(bool on);
+bool heddle_offload_on(void);
+
+/* NULL when the calls of Ruby's own functions are led to ours, else why not. */
+const char *heddle_offload_core(void);
+/* Libraries other than Ruby's own whose calls are led to ours: how many, and the file of each. */
+size_t heddle_offload_library_count(void);
+const char *heddle_offload_library(size_t index);
+
+/* Ruby methods by how the native calls are run that Ruby itself makes in them; IDs are added, never taken away. */
+typedef enum {
+    HEDDLE_METHOD_OTHER,
+    HEDDLE_METHOD_QUICK,   /* one quick system call, which waits for no other fiber */
+    HEDDLE_METHOD_LOADING, /* holds a lock of the whole thread: never offloaded */
+} heddle_method_kind;
+
+void heddle_offload_method(ID method, heddle_method_kind kind);
+
+#endif

@@ -1,0 +1,251 @@
+#include "offload/libc_hooks.h"
+
+#include "offload/call.h"
+#include "offload/import_table.h"
+#include "offload/imports.h"
+#include "offload/policy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef HAVE_RUBY_THREAD_HAS_GVL_P
+int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, in no header */
+#endif
+
+/* -- one call ------------------------------------------------------------------------------------------------------ */
+
+/* Without the GVL, and on threads that Ruby doesn't know, the library waits as ever. */
+static heddle_loop *loop_here(void)
+{
+#ifdef HAVE_RUBY_THREAD_HAS_GVL_P
+    return heddle_offload_on() && ruby_thread_has_gvl_p() ? heddle_offload_loop() : NULL;
+#else
+    return NULL;
+#endif
+}
+
+typedef struct {
+    intptr_t arguments[5];
+    intptr_t result;
+} libc_call;
+
+/* Like the library's own call it is not cut short: the library would not know what to make of being left in it. */
+static intptr_t offload(heddle_loop *loop, void *(*function)(void *), libc_call *call)
+{
+    int saved = errno;
+    heddle_job job = {.function = function, .data = call};
+    heddle_function *known = heddle_function_find((void *)function);
+    if (!heddle_offload_run(loop, &job, known, HEDDLE_CALL_GOES_ON)) {
+        errno = saved;
+        function(call);
+    } else if (call->result != -1) {
+        errno = saved;
+    }
+    return call->result;
+}
+
+#define ARGUMENTS(...) {.arguments = {__VA_ARGS__}}
+
+static void *run_poll(void *data)
+{
+    libc_call *call = data;
+    call->result = poll((struct pollfd *)call->arguments[0], (nfds_t)call->arguments[1], (int)call->arguments[2]);
+    return NULL;
+}
+
+static int hooked_poll(struct pollfd *descriptors, nfds_t count, int timeout)
+{
+    heddle_loop *loop = timeout == 0 ? NULL : loop_here();
+    if (!loop)
+        return poll(descriptors, count, timeout);
+    int now = poll(descriptors, count, 0);
+    if (now != 0)
+        return now;
+    libc_call call = ARGUMENTS((intptr_t)descriptors, (intptr_t)count, timeout);
+    return (int)offload(loop, run_poll, &call);
+}
+
+/* What gcc's fortified headers make of poll. */
+static int hooked_poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t size)
+{
+    if (size / sizeof(*descriptors) < count)
+        abort();
+    return hooked_poll(descriptors, count, timeout);
+}
+
+static void *run_select(void *data)
+{
+    libc_call *call = data;
+    call->result = select((int)call->arguments[0], (fd_set *)call->arguments[1], (fd_set *)call->arguments[2],
+                          (fd_set *)call->arguments[3], (struct timeval *)call->arguments[4]);
+    return NULL;
+}
+
+static int hooked_select(int count, fd_set *readable, fd_set *writable, fd_set *failing, struct timeval *timeout)
+{
+    heddle_loop *loop = timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0 ? NULL : loop_here();
+    if (!loop)
+        return select(count, readable, writable, failing, timeout);
+    libc_call call = ARGUMENTS(count, (intptr_t)readable, (intptr_t)writable, (intptr_t)failing, (intptr_t)timeout);
+    return (int)offload(loop, run_select, &call);
+}
+
+static void *run_nanosleep(void *data)
+{
+    libc_call *call = data;
+    call->result = nanosleep((const struct timespec *)call->arguments[0], (struct timespec *)call->arguments[1]);
+    return NULL;
+}
+
+static int hooked_nanosleep(const struct timespec *duration, struct timespec *rest)
+{
+    heddle_loop *loop = loop_here();
+    if (!loop)
+        return nanosleep(duration, rest);
+    libc_call call = ARGUMENTS((intptr_t)duration, (intptr_t)rest);
+    return (int)offload(loop, run_nanosleep, &call);
+}
+
+static int hooked_usleep(useconds_t duration)
+{
+    struct timespec time = {.tv_sec = duration / 1000000, .tv_nsec = (long)(duration % 1000000) * 1000};
+    return hooked_nanosleep(&time, NULL);
+}
+
+static unsigned hooked_sleep(unsigned seconds)
+{
+    struct timespec time = {.tv_sec = (time_t)seconds}, rest = {0};
+    if (hooked_nanosleep(&time, &rest) == 0)
+        return 0;
+    return (unsigned)rest.tv_sec + (rest.tv_nsec >= 500000000);
+}
+
+static void *run_connect(void *data)
+{
+    libc_call *call = data;
+    call->result = connect((int)call->arguments[0], (const struct sockaddr *)call->arguments[1],
+                           (socklen_t)call->arguments[2]);
+    return NULL;
+}
+
+static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    heddle_loop *loop = loop_here();
+    if (!loop)
+        return connect(fd, address, length);
+    libc_call call = ARGUMENTS(fd, (intptr_t)address, (intptr_t)length);
+    return (int)offload(loop, run_connect, &call);
+}
+
+static void *run_recv(void *data)
+{
+    libc_call *call = data;
+    call->result = recv((int)call->arguments[0], (void *)call->arguments[1], (size_t)call->arguments[2],
+                        (int)call->arguments[3]);
+    return NULL;
+}
+
+/* Tried first: only what would wait is worth a thread. */
+static ssize_t hooked_recv(int fd, void *buffer, size_t length, int flags)
+{
+    heddle_loop *loop = flags & MSG_DONTWAIT ? NULL : loop_here();
+    if (!loop)
+        return recv(fd, buffer, length, flags);
+    if (!(flags & MSG_WAITALL)) {
+        ssize_t now = recv(fd, buffer, length, flags | MSG_DONTWAIT);
+        if (now >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+            return now;
+    }
+    libc_call call = ARGUMENTS(fd, (intptr_t)buffer, (intptr_t)length, flags);
+    return (ssize_t)offload(loop, run_recv, &call);
+}
+
+static ssize_t hooked_recv_chk(int fd, void *buffer, size_t length, size_t size, int flags)
+{
+    if (size < length)
+        abort();
+    return hooked_recv(fd, buffer, length, flags);
+}
+
+/* -- which libraries ------------------------------------------------------------------------------------------------- */
+
+static const heddle_import hooks[] = {
+    {"poll", NULL, (void *)hooked_poll},
+    {"__poll_chk", NULL, (void *)hooked_poll_chk},
+    {"select", NULL, (void *)hooked_select},
+    {"nanosleep", NULL, (void *)hooked_nanosleep},
+    {"usleep", NULL, (void *)hooked_usleep},
+    {"sleep", NULL, (void *)hooked_sleep},
+    {"connect", NULL, (void *)hooked_connect},
+    {"recv", NULL, (void *)hooked_recv},
+    {"__recv_chk", NULL, (void *)hooked_recv_chk},
+};
+
+static pthread_mutex_t leading = PTHREAD_MUTEX_INITIALIZER;
+static char **names, **led;
+static size_t name_count, led_count;
+
+int heddle_libc_libraries(const char *const *given, size_t count)
+{
+    int result = 0;
+    pthread_mutex_lock(&leading);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        char **more = realloc(names, (name_count + 1) * sizeof(*more)), *name = strdup(given[i]);
+        if (more)
+            names = more;
+        if (more && name) {
+            names[name_count++] = name;
+        } else {
+            free(name);
+            result = -ENOMEM;
+        }
+    }
+    pthread_mutex_unlock(&leading);
+    return result;
+}
+
+static void lead_object(const heddle_object *object, void *data)
+{
+    const char *path = heddle_object_path(object);
+    if (heddle_object_contains(object, (void *)lead_object) ||
+        !heddle_library_listed(path, (const char *const *)names, name_count))
+        return;
+    for (size_t i = 0; i < led_count; i++) {
+        if (strcmp(led[i], path) == 0)
+            return;
+    }
+    if (heddle_object_lead(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
+        return;
+    char **more = realloc(led, (led_count + 1) * sizeof(*more)), *copy = strdup(path);
+    if (more)
+        led = more;
+    if (more && copy)
+        led[led_count++] = copy;
+    else
+        free(copy);
+}
+
+void heddle_libc_lead(void)
+{
+    pthread_mutex_lock(&leading);
+    if (name_count)
+        heddle_objects_each(lead_object, NULL);
+    pthread_mutex_unlock(&leading);
+}
+
+size_t heddle_libc_count(void)
+{
+    return led_count;
+}
+
+const char *heddle_libc_library(size_t index)
+{
+    return index < led_count ? led[index] : NULL;
+}

@@ -1,0 +1,228 @@
+#include "offload/offload.h"
+
+#include "offload/call.h"
+#include "offload/imports.h"
+#include "offload/libc_hooks.h"
+#include "offload/policy.h"
+#include "offload/threads.h"
+
+#include <ruby/thread.h>
+
+/* -- the threads --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_offload_thread *thread;
+    bool spare;
+} serving;
+
+static void *serve_without_gvl(void *data)
+{
+    serving *self = data;
+    self->spare = heddle_threads_serve(self->thread);
+    return NULL;
+}
+
+static void leave(void *data)
+{
+    heddle_threads_leave(((serving *)data)->thread);
+}
+
+static VALUE serve(VALUE data)
+{
+    serving *self = (serving *)data;
+    while (!self->spare) {
+        rb_nogvl(serve_without_gvl, self, leave, self, RB_NOGVL_INTR_FAIL);
+        rb_thread_check_ints();
+    }
+    return Qnil;
+}
+
+static VALUE part(VALUE data)
+{
+    heddle_threads_part(((serving *)data)->thread);
+    return Qnil;
+}
+
+/* The calling thread runs jobs until it has had nothing to do for a while. */
+static VALUE offload_serve(VALUE self)
+{
+    serving thread = {.thread = heddle_threads_join()};
+    if (!thread.thread)
+        rb_memerror();
+    return rb_ensure(serve, (VALUE)&thread, part, (VALUE)&thread);
+}
+
+/* -- switches ------------------------------------------------------------------------------------------------------ */
+
+static VALUE offload_lead(VALUE self)
+{
+    heddle_offload_lead();
+    return Qnil;
+}
+
+static VALUE offload_switch(VALUE self, VALUE to)
+{
+    heddle_offload_switch(RTEST(to));
+    return to;
+}
+
+/*
+ * call-seq: enabled? -> true or false
+ */
+static VALUE offload_enabled_p(VALUE self)
+{
+    return heddle_offload_on() ? Qtrue : Qfalse;
+}
+
+static VALUE give_list(VALUE list, int (*take)(const char *const *names, size_t count))
+{
+    VALUE buffer;
+    Check_Type(list, T_ARRAY);
+    const char **names = ALLOCV_N(const char *, buffer, RARRAY_LEN(list) + 1);
+    for (long i = 0; i < RARRAY_LEN(list); i++) {
+        VALUE name = rb_ary_entry(list, i);
+        names[i] = StringValueCStr(name);
+    }
+    int result = take(names, (size_t)RARRAY_LEN(list));
+    ALLOCV_END(buffer);
+    RB_GC_GUARD(list);
+    if (result < 0)
+        rb_memerror();
+    return Qnil;
+}
+
+static VALUE offload_deny(VALUE self, VALUE list)
+{
+    return give_list(list, heddle_policy_deny);
+}
+
+static VALUE offload_quick(VALUE self, VALUE list)
+{
+    return give_list(list, heddle_policy_quick);
+}
+
+static VALUE offload_hook_libc(VALUE self, VALUE list)
+{
+    give_list(list, heddle_libc_libraries);
+    heddle_libc_lead();
+    return Qnil;
+}
+
+static VALUE offload_methods(VALUE self, VALUE quick, VALUE loading)
+{
+    for (long i = 0; i < RARRAY_LEN(quick); i++)
+        heddle_offload_method(rb_to_id(rb_ary_entry(quick, i)), HEDDLE_METHOD_QUICK);
+    for (long i = 0; i < RARRAY_LEN(loading); i++)
+        heddle_offload_method(rb_to_id(rb_ary_entry(loading, i)), HEDDLE_METHOD_LOADING);
+    return Qnil;
+}
+
+/* In a fiber of a loop: the depth of its blocks whose calls stay inline changes by so much. */
+static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
+{
+    heddle_fiber *fiber = heddle_fiber_current(heddle_loop_of(scheduler));
+    fiber->calls_inline += (unsigned)NUM2INT(change);
+    return Qnil;
+}
+
+/* Is the calling fiber in such a block? */
+static VALUE offload_refused_p(VALUE self)
+{
+    return heddle_offload_refused() ? Qtrue : Qfalse;
+}
+
+/* -- what is known ------------------------------------------------------------------------------------------------- */
+
+static void set(VALUE hash, const char *key, VALUE value)
+{
+    rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
+}
+
+static VALUE text(const char *value)
+{
+    return value ? rb_utf8_str_new_cstr(value) : Qnil;
+}
+
+static VALUE offload_core(VALUE self)
+{
+    return text(heddle_offload_core());
+}
+
+static VALUE offload_libraries(VALUE self)
+{
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < heddle_offload_library_count(); i++)
+        rb_ary_push(list, text(heddle_offload_library(i)));
+    return list;
+}
+
+static VALUE offload_libc_libraries(VALUE self)
+{
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < heddle_libc_count(); i++)
+        rb_ary_push(list, text(heddle_libc_library(i)));
+    return list;
+}
+
+static VALUE offload_threads(VALUE self)
+{
+    heddle_threads_counts now = heddle_threads_count();
+    VALUE hash = rb_hash_new();
+    set(hash, "threads", UINT2NUM(now.threads));
+    set(hash, "idle", UINT2NUM(now.idle));
+    set(hash, "queued", UINT2NUM(now.queued));
+    set(hash, "running", UINT2NUM(now.running));
+    set(hash, "computing", UINT2NUM(now.computing));
+    set(hash, "calls", ULL2NUM(now.jobs));
+    set(hash, "grown", ULL2NUM(now.grown));
+    return hash;
+}
+
+static VALUE describe(const heddle_function *function)
+{
+    VALUE hash = rb_hash_new();
+    uintptr_t offset = (uintptr_t)function->address - (uintptr_t)function->base;
+    set(hash, "library", text(function->library));
+    set(hash, "function", function->symbol ? text(function->symbol) : rb_sprintf("+0x%lx", (unsigned long)offset));
+    set(hash, "method", function->method ? ID2SYM((ID)function->method) : Qnil);
+    set(hash, "calls", ULL2NUM(function->calls));
+    set(hash, "offloaded", ULL2NUM(function->offloaded));
+    set(hash, "wall", DBL2NUM((double)function->wall / 1e9));
+    set(hash, "cpu", DBL2NUM((double)function->cpu / 1000));
+    set(hash, "class", ID2SYM(rb_intern(function->denied                      ? "denied"
+                                        : heddle_function_computes(function) ? "computes"
+                                        : function->offloaded                ? "waits"
+                                                                             : "quick")));
+    return hash;
+}
+
+static VALUE offload_functions(VALUE self)
+{
+    VALUE list = rb_ary_new();
+    for (size_t i = 0; i < heddle_function_count(); i++)
+        rb_ary_push(list, describe(heddle_function_at(i)));
+    return list;
+}
+
+void Init_heddle_offload(VALUE heddle)
+{
+    VALUE offload = rb_define_module_under(heddle, "Offload");
+    VALUE ractor = rb_funcall(rb_path2class("Ractor"), rb_intern("current"), 0);
+    heddle_calls_setup(ractor);
+    VALUE class = rb_singleton_class(offload);
+    rb_define_private_method(class, "serve", offload_serve, 0);
+    rb_define_private_method(class, "lead", offload_lead, 0);
+    rb_define_private_method(class, "switch", offload_switch, 1);
+    rb_define_private_method(class, "deny_libraries", offload_deny, 1);
+    rb_define_private_method(class, "quick_libraries", offload_quick, 1);
+    rb_define_private_method(class, "hook_libc", offload_hook_libc, 1);
+    rb_define_private_method(class, "native_methods", offload_methods, 2);
+    rb_define_private_method(class, "count_inline", offload_count_inline, 2);
+    rb_define_private_method(class, "core", offload_core, 0);
+    rb_define_private_method(class, "native_functions", offload_functions, 0);
+    rb_define_method(class, "refused?", offload_refused_p, 0);
+    rb_define_method(class, "enabled?", offload_enabled_p, 0);
+    rb_define_method(class, "libraries", offload_libraries, 0);
+    rb_define_method(class, "libc_libraries", offload_libc_libraries, 0);
+    rb_define_method(class, "threads", offload_threads, 0);
+}

@@ -1,0 +1,469 @@
+#include "offload/threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Above this many threads for calls that wait, another is only started for one that was queued for a while. */
+enum { SOFT_LIMIT = 64 };
+
+/* A thread that had nothing to do for so long ends. */
+static const time_t IDLE_SECONDS = 5;
+
+/* A job that was taken for a computing one waits if it used less than a tenth of at least this time. */
+static const int64_t JUDGED_AFTER = 20 * 1000 * 1000;
+
+struct heddle_offload_thread {
+    pthread_t native;
+    pthread_cond_t answered;
+    heddle_job *job;
+    bool leave;
+    heddle_offload_thread *next, *previous;
+};
+
+typedef struct {
+    heddle_job *head, *tail;
+    unsigned count;
+} queue;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work;
+static queue waiting, computing; /* by what the jobs are known to do */
+static heddle_offload_thread *threads;
+static heddle_threads_counts counts;
+static unsigned starting;
+static _Atomic unsigned generation;
+
+static _Thread_local heddle_job *current;
+
+/* -- time ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t nanoseconds(clockid_t clock)
+{
+    struct timespec now = {0};
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void monotonic_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+#ifndef __APPLE__
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+#endif
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static struct timespec seconds_from_now(time_t seconds)
+{
+    struct timespec time;
+#ifdef __APPLE__
+    clock_gettime(CLOCK_REALTIME, &time);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+    time.tv_sec += seconds;
+    return time;
+}
+
+/* -- life ---------------------------------------------------------------------------------------------------------- */
+
+static void reset(void)
+{
+    monotonic_condition(&work);
+    waiting = computing = (queue){0};
+    threads = NULL;
+    starting = 0;
+    unsigned cores = counts.cores;
+    counts = (heddle_threads_counts){.cores = cores, .soft_limit = SOFT_LIMIT};
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* Only the forking thread goes on: the others, and what they ran, exist no more. */
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    reset();
+    current = NULL;
+    atomic_fetch_add(&generation, 1);
+}
+
+static unsigned available_cores(void)
+{
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+#endif
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+void heddle_threads_setup(void)
+{
+    counts.cores = available_cores();
+    reset();
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+unsigned heddle_threads_generation(void)
+{
+    return atomic_load(&generation);
+}
+
+/* -- the queue ----------------------------------------------------------------------------------------------------- */
+
+static queue *queue_of(const heddle_job *job)
+{
+    return job->computes ? &computing : &waiting;
+}
+
+static void append(heddle_job *job)
+{
+    queue *to = queue_of(job);
+    job->next = NULL;
+    job->previous = to->tail;
+    if (to->tail)
+        to->tail->next = job;
+    else
+        to->head = job;
+    to->tail = job;
+    to->count++;
+}
+
+static void unlink_job(heddle_job *job)
+{
+    queue *from = queue_of(job);
+    if (job->previous)
+        job->previous->next = job->next;
+    else
+        from->head = job->next;
+    if (job->next)
+        job->next->previous = job->previous;
+    else
+        from->tail = job->previous;
+    from->count--;
+}
+
+static unsigned free_cores(void)
+{
+    return counts.computing < counts.cores ? counts.cores - counts.computing : 0;
+}
+
+/* How many of the queued jobs a thread could take now. */
+static unsigned runnable(void)
+{
+    unsigned cores = free_cores();
+    return waiting.count + (computing.count < cores ? computing.count : cores);
+}
+
+/* The oldest one that may run. */
+static heddle_job *take(void)
+{
+    heddle_job *job = waiting.head, *other = free_cores() ? computing.head : NULL;
+    if (other && (!job || other->queued < job->queued))
+        job = other;
+    if (job)
+        unlink_job(job);
+    return job;
+}
+
+/* Takes care of who is queued. True: by one more thread. */
+static bool recruit(bool limited)
+{
+    pthread_cond_signal(&work);
+    if (runnable() <= counts.idle + starting)
+        return false;
+    if (limited && counts.threads + starting >= counts.soft_limit + counts.cores)
+        return false;
+    starting++;
+    return true;
+}
+
+bool heddle_threads_submit(heddle_job *job)
+{
+    job->queued = nanoseconds(CLOCK_MONOTONIC);
+    atomic_store(&job->state, HEDDLE_JOB_QUEUED);
+    pthread_mutex_lock(&lock);
+    append(job);
+    bool more = recruit(true);
+    pthread_mutex_unlock(&lock);
+    return more;
+}
+
+void heddle_threads_not_started(void)
+{
+    pthread_mutex_lock(&lock);
+    if (starting)
+        starting--;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Those that turn out to wait give their core back. */
+static void judge_computing(void)
+{
+    int64_t now = nanoseconds(CLOCK_MONOTONIC);
+    for (heddle_offload_thread *thread = threads; thread; thread = thread->next) {
+        heddle_job *job = thread->job;
+        clockid_t clock;
+        if (!job || !job->computes || now - job->began < JUDGED_AFTER)
+            continue;
+#ifndef __APPLE__
+        if (pthread_getcpuclockid(thread->native, &clock) != 0 ||
+            (nanoseconds(clock) - job->cpu_before) * 10 > now - job->began)
+            continue;
+#else
+        (void)clock;
+#endif
+        job->computes = false;
+        counts.computing--;
+    }
+}
+
+bool heddle_threads_overdue(heddle_job *job)
+{
+    bool more = false;
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && queue_of(job)->head == job) {
+        if (job->computes)
+            judge_computing();
+        more = recruit(false);
+        if (more)
+            counts.grown++;
+    }
+    pthread_mutex_unlock(&lock);
+    return more;
+}
+
+bool heddle_threads_withdraw(heddle_job *job)
+{
+    pthread_mutex_lock(&lock);
+    bool queued = atomic_load(&job->state) == HEDDLE_JOB_QUEUED;
+    if (queued) {
+        unlink_job(job);
+        atomic_store(&job->state, HEDDLE_JOB_ENDED);
+    }
+    pthread_mutex_unlock(&lock);
+    return queued;
+}
+
+static void interrupt(heddle_job *job)
+{
+    if (atomic_load(&job->state) != HEDDLE_JOB_RUNNING || !job->unblock)
+        return;
+    if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL)
+        pthread_kill(job->thread->native, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
+    else
+        job->unblock(job->unblock_data);
+}
+
+void heddle_threads_interrupt(heddle_job *job)
+{
+    pthread_mutex_lock(&lock);
+    interrupt(job);
+    pthread_mutex_unlock(&lock);
+}
+
+void heddle_threads_answer(heddle_job *job, void *result)
+{
+    pthread_mutex_lock(&lock);
+    job->callback_result = result;
+    job->answered = true;
+    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
+    pthread_cond_signal(&job->thread->answered);
+    pthread_mutex_unlock(&lock);
+}
+
+void heddle_threads_abandon(heddle_job *job)
+{
+    pthread_mutex_lock(&lock);
+    job->abandoned = true;
+    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED) {
+        unlink_job(job);
+        atomic_store(&job->state, HEDDLE_JOB_ENDED);
+    } else if (job->thread && atomic_load(&job->state) == HEDDLE_JOB_CALLING_BACK) {
+        pthread_cond_signal(&job->thread->answered);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void heddle_threads_settle(void)
+{
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* -- the threads' side --------------------------------------------------------------------------------------------- */
+
+heddle_offload_thread *heddle_threads_join(void)
+{
+    heddle_offload_thread *thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        return NULL;
+    thread->native = pthread_self();
+    monotonic_condition(&thread->answered);
+    pthread_mutex_lock(&lock);
+    if (starting)
+        starting--;
+    counts.threads++;
+    thread->next = threads;
+    if (threads)
+        threads->previous = thread;
+    threads = thread;
+    pthread_mutex_unlock(&lock);
+    return thread;
+}
+
+void heddle_threads_part(heddle_offload_thread *thread)
+{
+    pthread_mutex_lock(&lock);
+    counts.threads--;
+    if (thread->previous)
+        thread->previous->next = thread->next;
+    else
+        threads = thread->next;
+    if (thread->next)
+        thread->next->previous = thread->previous;
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&thread->answered);
+    free(thread);
+}
+
+/* How often the calling thread has waited for something, as opposed to having been made to wait for a core. */
+static long waits(void)
+{
+#ifdef RUSAGE_THREAD
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0)
+        return usage.ru_nvcsw;
+#endif
+    return -1;
+}
+
+/* Under the lock before and after, without it meanwhile. */
+static void run(heddle_offload_thread *thread, heddle_job *job)
+{
+    job->thread = thread;
+    thread->job = job;
+    counts.running++;
+    if (job->computes)
+        counts.computing++;
+    job->began = nanoseconds(CLOCK_MONOTONIC);
+    job->cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
+    pthread_mutex_unlock(&lock);
+
+    long waits_before = waits();
+    current = job;
+    errno = 0;
+    void *result = job->function(job->data);
+    int error = errno;
+    current = NULL;
+    int64_t cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID), ended = nanoseconds(CLOCK_MONOTONIC);
+    long waited = waits_before < 0 ? LONG_MAX : waits() - waits_before;
+
+    pthread_mutex_lock(&lock);
+    job->result = result;
+    job->error = error;
+    job->wall = ended - job->began;
+    job->cpu = cpu - job->cpu_before;
+    /* On a busy machine it did not get all of the time, but would have used it: it seldom waited by itself. */
+    if (waited == 0 || (job->cpu * 3 > job->wall && waited <= 1 + job->cpu / 1000000))
+        job->cpu = job->wall;
+    thread->job = NULL;
+    counts.running--;
+    counts.jobs++;
+    if (job->computes)
+        counts.computing--;
+    bool abandoned = job->abandoned;
+    atomic_store(&job->state, HEDDLE_JOB_ENDED);
+    if (!abandoned)
+        job->notify(job); /* its fiber goes on only after it took the lock: from here on nobody touches the job */
+}
+
+bool heddle_threads_serve(heddle_offload_thread *thread)
+{
+    bool spare = false;
+    pthread_mutex_lock(&lock);
+    thread->native = pthread_self();
+    while (!thread->leave && !spare) {
+        heddle_job *job = take();
+        if (job) {
+            run(thread, job);
+            continue;
+        }
+        struct timespec limit = seconds_from_now(IDLE_SECONDS);
+        counts.idle++;
+        spare = pthread_cond_timedwait(&work, &lock, &limit) == ETIMEDOUT && !runnable();
+        counts.idle--;
+    }
+    thread->leave = false;
+    if (!spare)
+        pthread_cond_signal(&work); /* it may have been woken for a job that another has to take now */
+    pthread_mutex_unlock(&lock);
+    return spare;
+}
+
+void heddle_threads_leave(heddle_offload_thread *thread)
+{
+    pthread_mutex_lock(&lock);
+    thread->leave = true;
+    if (thread->job)
+        interrupt(thread->job);
+    pthread_cond_broadcast(&work);
+    pthread_mutex_unlock(&lock);
+}
+
+heddle_job *heddle_threads_current(void)
+{
+    return current;
+}
+
+void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data)
+{
+    int saved = errno;
+    pthread_mutex_lock(&lock);
+    heddle_offload_thread *thread = job->thread;
+    job->callback = function;
+    job->callback_data = data;
+    job->callback_result = NULL;
+    job->answered = false;
+    if (!job->abandoned) {
+        atomic_store(&job->state, HEDDLE_JOB_CALLING_BACK);
+        job->notify(job);
+    }
+    while (!job->answered && !job->abandoned)
+        pthread_cond_wait(&thread->answered, &lock);
+    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
+    void *result = job->callback_result;
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+    return result;
+}
+
+heddle_threads_counts heddle_threads_count(void)
+{
+    pthread_mutex_lock(&lock);
+    heddle_threads_counts now = counts;
+    now.queued = waiting.count + computing.count;
+    pthread_mutex_unlock(&lock);
+    return now;
+}

@@ -1,0 +1,62 @@
+#ifndef HEDDLE_OFFLOAD_THREADS_H
+#define HEDDLE_OFFLOAD_THREADS_H
+
+/*
+ * The offload threads: a queue, and who serves it. They are threads of Ruby's, each of which stays in one call without
+ * the GVL, so that what it runs may allocate by xmalloc (which may collect garbage) and call back into Ruby. Making
+ * them is the caller's part; nothing here needs Ruby, and all functions are safe from any thread unless they say
+ * otherwise.
+ *
+ * A queued job may be what ends those under way, so the number of threads has no bound that could not be passed: it is
+ * only passed slowly.
+ */
+
+#include "offload/job.h"
+
+#include <stddef.h>
+
+/* Once, before anything else. */
+void heddle_threads_setup(void);
+
+/* Queues the job. True: the caller must start one more thread, and say so if it can't. */
+bool heddle_threads_submit(heddle_job *job);
+void heddle_threads_not_started(void);
+
+/* A queued job has waited for a while. True: the caller must start one more thread for it. */
+bool heddle_threads_overdue(heddle_job *job);
+
+/* Takes back a job that has not begun. False: it has. */
+bool heddle_threads_withdraw(heddle_job *job);
+/* Asks a running job to end. To be repeated: it may have been about to make the call that has to be interrupted. */
+void heddle_threads_interrupt(heddle_job *job);
+/* Its callback was run. */
+void heddle_threads_answer(heddle_job *job, void *result);
+/* Nobody is told of the job any more. It, and what it uses, must stay until its state says that it has ended. */
+void heddle_threads_abandon(heddle_job *job);
+/* After this no other thread touches a job that has ended. */
+void heddle_threads_settle(void);
+
+/* The thread's life; NULL when there is not the memory for one. */
+heddle_offload_thread *heddle_threads_join(void);
+/* Runs jobs until told to leave (false) or not needed for a while (true). Without the GVL. */
+bool heddle_threads_serve(heddle_offload_thread *thread);
+/* Makes `serve` return, and what it runs end early. */
+void heddle_threads_leave(heddle_offload_thread *thread);
+void heddle_threads_part(heddle_offload_thread *thread);
+
+/* The job that the calling thread runs, or NULL. */
+heddle_job *heddle_threads_current(void);
+/* Has the job's fiber run the function, and waits for that. On the job's thread. */
+void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data);
+
+/* Counts forks: in a child no job of before is ever answered. */
+unsigned heddle_threads_generation(void);
+
+typedef struct {
+    unsigned threads, idle, queued, running, computing, cores, soft_limit;
+    uint64_t jobs, grown; /* jobs that ended; threads started above the limit, or beside computing ones that waited */
+} heddle_threads_counts;
+
+heddle_threads_counts heddle_threads_count(void);
+
+#endif

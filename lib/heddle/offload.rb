@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "heddle/enable"
+require "heddle/scheduler"
+require "heddle/scheduler/blocking_operations"
+
+module Heddle
+  # Native calls that release Ruby's lock hold up their own fiber only: the protection `:offload`.
+  #
+  # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
+  # goes on, whatever library makes it: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import
+  # tables of the libraries that are loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned.
+  module Offload
+    # Libraries (the beginnings of their files' names) whose functions must stay on the thread that called them first,
+    # or that run loops of their own.
+    DENIED = %w[
+      cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml
+    ].freeze
+
+    # Libraries that only compute and wait for no other fiber: inline while their functions are quick.
+    QUICK = %w[zlib.].freeze
+
+    # Libraries whose waits in libc are offloaded, too, though they hold Ruby's lock.
+    LIBC = %w[libpq].freeze
+
+    # Never: it holds locks of its threads while it waits.
+    NEVER_LIBC = %w[sqlite3 libsqlite3].freeze
+
+    # Ruby's own methods that hold a lock of the whole thread: another fiber that loads the same file meanwhile would
+    # take it for a circle.
+    LOADING = %w[require require_relative load autoload].freeze
+
+    class << self
+      # Switches it on: see {Heddle.enable}.
+      #
+      # @param deny [Array<String>] further libraries to leave alone, for good, each the beginning of a file's name;
+      #   more come from the environment variable HEDDLE_OFFLOAD_DENY, separated by commas
+      # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
+      #   offloaded though they hold Ruby's lock: see docs/offload.md for what such a library must not do
+      # @raise [ArgumentError] for a library that must not be hooked
+      def enable(deny: [], libc: [])
+        refuse(libc)
+        @deny |= environment + deny.map(&:to_s)
+        deny_libraries(@deny)
+        quick_libraries(QUICK)
+        native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
+        hook_libc((LIBC + libc.map(&:to_s)) - @libc)
+        @libc |= LIBC + libc.map(&:to_s)
+        lead
+        switch(true)
+      end
+
+      # Calls that come from now on are as Ruby made them; those under way end as they began.
+      def disable = switch(false)
+
+      # @return [Hash] what it does now: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+,
+      #   how many libraries' are; +:libc+, how many libraries' waits in libc are; and what {threads} says
+      def status
+        { on: enabled?, core: core || true, extensions: libraries.size, libc: libc_libraries.size, **threads }
+      end
+
+      # What is known of each native function that fibers have called: +:library+, +:function+ (its symbol or its place
+      # in the file), +:method+ (the Ruby method that called it first), +:calls+, how many were +:offloaded+, +:wall+
+      # (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing) and +:class+
+      # (+:waits+, +:computes+, +:quick+ or +:denied+).
+      #
+      # @return [Array<Hash>] the ones that take most time first
+      def functions = native_functions.sort_by { |function| -function[:wall] }
+
+      # @api private
+      # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
+      # of the fiber: neither its storage nor what it masks.
+      def start_thread
+        Fiber.new(blocking: true, storage: nil) do
+          Thread.new do
+            Thread.current.name = "heddle offload"
+            Thread.current.report_on_exception = false
+            Thread.handle_interrupt(Object => :immediate) { serve }
+          end
+        end.resume
+        nil
+      end
+
+      # @api private
+      def inline
+        scheduler = Fiber.current_scheduler
+        return yield unless scheduler.is_a?(Scheduler)
+
+        count_inline(scheduler, 1)
+        begin
+          yield
+        ensure
+          count_inline(scheduler, -1)
+        end
+      end
+
+      private
+
+      def refuse(libraries)
+        bad = libraries.map(&:to_s).find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
+        return unless bad
+
+        raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of its thread meanwhile"
+      end
+
+      def environment = ENV.fetch("HEDDLE_OFFLOAD_DENY", "").split(",").map(&:strip).reject(&:empty?)
+    end
+
+    @deny = DENIED
+    @libc = []
+    Protection.register(:offload, self)
+  end
+end

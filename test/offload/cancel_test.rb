@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+# test: each selector
+
+require_relative "support/offloaded"
+require "timeout"
+
+# What is raised in a fiber ends its native call early, and leaves when the call has ended: it uses the fiber's stack.
+class OffloadCancelTest < Minitest::Test
+  include Offloaded
+
+  LONG = 60
+
+  def test_cancelling_a_task_ends_its_call
+    in_loop do
+      task = Heddle.async { NativeCalls.meet(2) }
+      until_inside 1
+      task.cancel
+      task.wait
+
+      assert_predicate task, :cancelled?
+      assert_equal 0, NativeCalls.inside
+    end
+  end
+
+  def test_a_system_call_is_cut_short_by_a_signal
+    took = seconds do
+      in_loop { assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.02) { NativeCalls.sleep_for(LONG) } } }
+    end
+
+    assert_operator took, :<, LONG / 2
+  end
+
+  def test_the_timeout_of_the_standard_library_ends_a_call
+    in_loop do
+      assert_raises(Timeout::Error) { Timeout.timeout(0.02) { NativeCalls.sleep_for(LONG) } }
+      assert_raises(Timeout::Error) { Timeout.timeout(0.02) { Timeout.timeout(LONG) { NativeCalls.sleep_for(LONG) } } }
+    end
+  end
+
+  def test_an_exception_from_another_fiber_ends_a_call
+    raised = nil
+    in_loop do
+      fiber = Fiber.schedule do
+        NativeCalls.meet(2)
+      rescue IndexError => e
+        raised = e.message
+      end
+      until_inside 1
+      fiber.raise(IndexError, "from outside")
+      until_true { raised }
+    end
+
+    assert_equal "from outside", raised
+    assert_equal 0, NativeCalls.inside
+  end
+
+  def test_a_killed_fiber_ends_its_call
+    ended = false
+    in_loop do
+      fiber = Fiber.schedule do
+        NativeCalls.meet(2)
+      ensure
+        ended = true
+      end
+      until_inside 1
+      fiber.kill
+      until_true { ended }
+    end
+
+    assert_equal 0, NativeCalls.inside
+  end
+
+  def test_a_killed_thread_ends_the_calls_of_its_loop
+    thread = Thread.new { in_loop { Heddle.map(1..3) { NativeCalls.meet(5) } } }
+    until_true { NativeCalls.inside == 3 }
+    thread.kill
+
+    assert thread.join(LIMIT)
+    assert_equal 0, NativeCalls.inside
+  end
+
+  # It can't be told to end, so what was raised waits for it.
+  def test_a_call_that_cant_be_cut_short_is_waited_for
+    in_loop do
+      ended = nil
+      task = Heddle.async do
+        NativeCalls.stubborn(0.1)
+      ensure
+        ended = now
+      end
+      until_true { Heddle::Offload.threads[:running] == 1 }
+      started = now
+      task.cancel
+      task.wait
+
+      assert_predicate task, :cancelled?
+      assert_operator ended - started, :>, 0.02
+    end
+  end
+
+  # rb_thread_call_without_gvl2 promises to return.
+  def test_a_call_that_promises_to_return_does_and_the_exception_comes_at_the_next_wait
+    events = []
+    in_loop do
+      task = Heddle.async do
+        events << NativeCalls.meet2(2)
+        events << :returned
+        sleep 0
+        events << :not_reached
+      end
+      until_inside 1
+      task.cancel
+      task.wait
+    end
+
+    assert_equal %i[cancelled returned], events
+  end
+
+  # Ruby would skip the function, and the caller ask again and again.
+  def test_a_call_that_promises_to_return_does_not_begin_where_something_is_to_be_raised
+    events = []
+    in_loop do
+      task = Heddle.async do
+        events << NativeCalls.meet2(2)
+        events << NativeCalls.meet2(2)
+      end
+      until_inside 1
+      task.cancel
+      task.wait
+    end
+
+    assert_equal %i[cancelled], events
+  end
+
+  def test_the_fiber_goes_on_after_an_error
+    in_loop do
+      50.times do |i|
+        assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.0005 * (i % 4)) { NativeCalls.meet(2) } }
+        assert_equal [5, true], NativeCalls.set_errno(5)
+      end
+    end
+
+    assert_equal 0, NativeCalls.inside
+  end
+
+  def test_errors_at_any_moment_strike_only_their_own_call
+    results = in_loop do
+      Array.new(300) do |i|
+        Heddle.async do
+          Heddle.timeout((i % 3).zero? ? 0.00001 * i : LONG) { NativeCalls.set_errno(i % 100) }
+        rescue Heddle::TimeoutError
+          nil
+        end
+      end.map(&:value)
+    end
+
+    results.each_with_index do |result, i|
+      assert_equal [i % 100, true], result if result
+      assert result, "call #{i}" unless (i % 3).zero?
+    end
+  end
+
+  # A callback runs while its call is told to end, too: the function relies on it.
+  def test_a_call_is_cancelled_in_its_callback
+    events = []
+    in_loop do
+      task = Heddle.async do
+        NativeCalls.call_back(2) do
+          events << :callback
+          sleep
+        ensure
+          events << :left
+        end
+        events << :not_reached
+      end
+      until_true { events == %i[callback] }
+      task.cancel
+      task.wait
+    end
+
+    assert_equal %i[callback left], events
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require_relative "support/offloaded"
+require "fileutils"
+require "tmpdir"
+
+# Only fibers of Heddle's loops are concerned, and not where a call must stay on its thread.
+class OffloadPassThroughTest < Minitest::Test
+  include Offloaded
+
+  # A scheduler of another kind, of which nothing is asked but a non-blocking fiber.
+  class Other
+    def block(*) = raise
+    alias kernel_sleep block
+    alias io_wait block
+    def unblock(*) = nil
+    def fiber(&) = Fiber.new(blocking: false, &).tap(&:resume)
+  end
+
+  def test_threads_without_a_loop_call_as_ever
+    assert_predicate NativeCalls, :same_thread?
+    assert(Thread.new { NativeCalls.same_thread? }.value)
+  end
+
+  def test_fibers_of_another_scheduler_call_as_ever
+    same = nil
+    in_thread do
+      Fiber.set_scheduler(Other.new)
+      Fiber.schedule { same = NativeCalls.same_thread? }
+    end
+
+    assert same
+  end
+
+  def test_a_blocking_fiber_calls_on_its_own_thread
+    assert(in_loop { Fiber.blocking { NativeCalls.same_thread? } })
+  end
+
+  def test_without_offload_calls_stay_on_their_thread
+    inside, after, nested = in_loop do
+      inside = Heddle.without_offload do
+        [Heddle.without_offload { NativeCalls.same_thread? }, NativeCalls.same_thread?]
+      end
+      nested = Heddle.without_offload { Heddle.async { NativeCalls.same_thread? } }.value
+      [inside, NativeCalls.same_thread?, nested]
+    end
+
+    assert_equal [true, true], inside
+    refute after
+    refute nested, "another task is not concerned"
+    assert(Heddle.without_offload { NativeCalls.same_thread? })
+  end
+
+  def test_without_offload_ends_when_the_block_fails
+    in_loop do
+      assert_raises(IndexError) { Heddle.without_offload { raise IndexError } }
+      refute_predicate NativeCalls, :same_thread?
+    end
+  end
+
+  def test_switched_off_it_leaves_calls_alone
+    Heddle.disable(:offload)
+
+    assert(in_loop { NativeCalls.same_thread? })
+    Heddle.enable(:offload)
+
+    refute(in_loop { NativeCalls.same_thread? })
+  end
+
+  def test_a_block_is_offloaded_where_there_is_a_loop
+    assert_same(Thread.current, Heddle.offload { Thread.current })
+    in_loop { refute_same(Thread.current, Heddle.offload { Thread.current }) }
+    assert_match(/needs a block/, assert_raises(ArgumentError) { Heddle.offload }.message)
+    assert_match(/needs a block/, assert_raises(ArgumentError) { Heddle.without_offload }.message)
+  end
+
+  def test_the_handler_of_a_signal_calls_on_its_own_thread
+    offloading <<~RUBY
+      in_trap = nil
+      trap(:USR1) { in_trap = NativeCalls.same_thread? }
+      Heddle.run do
+        10.times do
+          Process.kill(:USR1, Process.pid)
+          100.times { } # in Ruby code of this fiber, not in the loop
+          sleep 0
+        end
+        sleep 0.001 while in_trap.nil?
+        abort "offloaded in a trap" unless in_trap
+        abort "not offloaded after it" if NativeCalls.same_thread?
+      end
+    RUBY
+  end
+
+  def test_another_ractor_calls_as_ever
+    offloading <<~RUBY
+      ractor = Ractor.new do
+        Fiber.set_scheduler(Heddle::Scheduler.new(selector: :epoll))
+        Fiber.schedule { File.stat("/"); $stdout.write("in a ractor") }
+        Fiber.set_scheduler(nil)
+        1
+      end
+      abort unless (ractor.respond_to?(:value) ? ractor.value : ractor.take) == 1
+    RUBY
+  end
+
+  def test_libraries_that_are_denied_call_as_ever
+    output = offloading(<<~RUBY, options: ", deny: ['native_calls']")
+      Heddle.run { p NativeCalls.same_thread? }
+      Heddle.enable(:offload)
+      Heddle.run { p NativeCalls.same_thread? }
+    RUBY
+
+    assert_equal "true\ntrue\n", output
+    program = "Heddle.run { p NativeCalls.same_thread? }; p Heddle::Offload.functions.first[:class]"
+
+    assert_equal "true\n:denied\n", offloading(program, env: { "HEDDLE_OFFLOAD_DENY" => "other, native_calls" })
+  end
+
+  # Another fiber that asks for the same file meanwhile would be told of a circle, and go on without it.
+  def test_loading_a_file_does_not_let_others_run
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/loaded_once.rb", "LOADED_ONCE = true\n")
+      offloading(<<~RUBY, folder)
+        $LOAD_PATH.unshift(ARGV[0])
+        Heddle.run do
+          10.times { Heddle.async { require "loaded_once"; LOADED_ONCE } }
+        end
+        abort "a thread loaded" if Heddle::Offload.functions.any? { |f| f[:method] == :require && f[:offloaded] > 0 }
+      RUBY
+    end
+  end
+
+  def test_the_loops_own_library_is_never_led
+    assert_empty(Heddle::Offload.libraries.grep(/heddle/))
+    assert_includes(Heddle::Offload.libraries.map { |path| File.basename(path)[/\A\w+/] }, "native_calls")
+  end
+
+  def test_a_library_is_led_before_its_init_runs
+    output = offloading("Heddle.run { p NativeCalls.same_thread? }")
+
+    assert_equal "false\n", output
+    Dir.mktmpdir do |folder|
+      copy = "#{folder}/native_calls.so"
+      FileUtils.cp(NativeCallsLibrary.path, copy)
+      output, status = ruby("require 'heddle'; Heddle.enable(:offload); " \
+                            "Heddle.run { Heddle::Native; require ARGV[0] }; p NativeCalls::INIT_ON_SAME_THREAD", copy)
+
+      assert_predicate status, :success?, output
+      assert_equal "false\n", output
+    end
+  end
+
+  def test_a_library_that_was_loaded_before_is_led
+    output, = ruby("require 'heddle'; require ARGV[0]; Heddle.enable(:offload); " \
+                   "Heddle.run { p NativeCalls.same_thread? }", NativeCallsLibrary.path)
+
+    assert_equal "false\n", output
+  end
+end

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require_relative "support/offloaded"
+require "etc"
+require "fcntl"
+require "socket"
+require "tempfile"
+require "tmpdir"
+
+# Which calls are offloaded, and how many at once.
+class OffloadPolicyTest < Minitest::Test
+  include Offloaded
+
+  # -- the pool never starves -----------------------------------------------------------------------------------------
+
+  # What is queued may be what ends the calls under way: no number of threads is enough.
+  def test_more_calls_than_threads_are_meant_for_wait_for_each_other
+    limit = 64 + Etc.nprocessors
+    number = limit + 8
+    values = in_loop { Array.new(number) { Heddle.async { NativeCalls.meet(number) } }.map(&:value) }
+
+    assert_equal [:met], values.uniq
+    assert_operator Heddle::Offload.threads[:grown], :>=, 1
+  end
+
+  def test_calls_that_were_taken_for_computing_ones_but_wait_give_their_cores_back
+    number = Etc.nprocessors + 2
+    values = in_loop do
+      3.times { NativeCalls.burn_or_meet(0.002, 0) }
+      assert_equal :computes, known(:burn_or_meet)[:class]
+      Array.new(number) { Heddle.async { NativeCalls.burn_or_meet(0, number) } }.map(&:value)
+    end
+
+    assert_equal [:met], values.uniq
+  end
+
+  def test_no_more_computing_calls_run_than_there_are_cores
+    in_loop do
+      3.times { NativeCalls.burn(0.002) }
+      NativeCalls.reset_burning
+      Heddle.map(1..8) { NativeCalls.burn(0.005) }
+    end
+
+    assert_equal :computes, known(:burn)[:class]
+    assert_operator NativeCalls.most_burning, :<=, Etc.nprocessors
+  end
+
+  # -- what waits for another fiber -----------------------------------------------------------------------------------
+
+  def test_two_fibers_of_a_loop_lock_the_same_file
+    Tempfile.create("lock") do |file|
+      order = []
+      in_loop do
+        3.times do |i|
+          Heddle.async do
+            File.open(file.path) do |own|
+              own.flock(File::LOCK_EX)
+              order << i
+              sleep 0.001
+              order << i
+            end
+          end
+        end
+      end
+
+      assert_equal order.each_slice(2).map(&:first), order.each_slice(2).map(&:last)
+      assert_equal [0, 1, 2], order.uniq.sort
+    end
+  end
+
+  def test_a_lock_of_fcntl_is_waited_for_by_its_own_fiber
+    Tempfile.create("lock") do |file|
+      lock = [Fcntl::F_WRLCK, IO::SEEK_SET, 0, 0, 0].pack("ssx4qqlx4") # struct flock
+      child = IO.popen([RbConfig.ruby, "-rfcntl", "-e", <<~RUBY, file.path], "r+")
+        file = File.open(ARGV[0], "r+")
+        file.fcntl(Fcntl::F_SETLKW, #{lock.inspect})
+        puts "locked"
+        $stdout.flush
+        $stdin.gets
+      RUBY
+      child.gets
+      in_loop do
+        waiting = Heddle.async { File.open(file.path, "r+") { |own| own.fcntl(Fcntl::F_SETLKW, lock) } }
+        until_true { Heddle::Offload.threads[:running] == 1 }
+        child.puts # by another fiber of the same loop
+        waiting.wait
+      end
+
+      assert_nil child.close
+    end
+  end
+
+  if RUBY_VERSION >= "3.4"
+    def test_a_fifo_is_opened_from_both_ends
+      Dir.mktmpdir do |folder|
+        File.mkfifo("#{folder}/fifo")
+        heard = in_loop do
+          reader = Heddle.async { File.read("#{folder}/fifo") }
+          File.write("#{folder}/fifo", "through")
+          reader.value
+        end
+
+        assert_equal "through", heard
+      end
+    end
+
+    # Rubies before 3.4 don't say which of their own calls may run elsewhere.
+    def test_rubys_quick_calls_stay_inline
+      in_loop do
+        before = Heddle::Offload.threads[:calls]
+        20.times { File.stat(__FILE__) && File.exist?("/none") && Dir.children("/") }
+        File.stat(__FILE__)
+
+        assert_equal before, Heddle::Offload.threads[:calls]
+      end
+    end
+  end
+
+  def test_a_socket_that_would_not_block_is_not_offloaded
+    in_loop do
+      server = TCPServer.new("127.0.0.1", 0)
+      port = server.addr[1]
+      before = Heddle::Offload.threads[:calls]
+      5.times do
+        accepted = Heddle.async { server.accept }
+        client = TCPSocket.new("127.0.0.1", port)
+        accepted.value.close
+        client.close
+      end
+
+      assert_equal before, Heddle::Offload.threads[:calls]
+    end
+  end
+
+  # -- what is told ---------------------------------------------------------------------------------------------------
+
+  def test_functions_are_known_with_library_method_calls_and_time
+    in_loop { 3.times { NativeCalls.sleep_for(0.002) } }
+    sleeping = known(:sleep_for)
+
+    assert_match(/native_calls/, sleeping[:library])
+    assert_match(/\A\+0x\h+\z/, sleeping[:function])
+    assert_operator sleeping[:calls], :>=, 3
+    assert_equal sleeping[:calls], sleeping[:offloaded]
+    assert_operator sleeping[:wall], :>=, 0.001
+    assert_equal :waits, sleeping[:class]
+  end
+
+  def test_the_status_tells_what_is_on_and_where
+    status = Heddle::Offload.status
+
+    assert status[:on]
+    assert_same true, status[:core]
+    assert_operator status[:extensions], :>=, 1
+    refute Heddle.disable(:offload) && Heddle::Offload.status[:on]
+  end
+end

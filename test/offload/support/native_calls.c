@@ -1,0 +1,367 @@
+/* An extension as gems are, for the tests of offloading: each function makes one native call of a certain kind. */
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <ruby.h>
+#include <ruby/thread.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef RB_NOGVL_OFFLOAD_SAFE
+#define RB_NOGVL_OFFLOAD_SAFE 0
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int inside, most, passed, cancelled;
+
+/* -- calls that meet: they return when so many are under way at once ---------------------------------------------- */
+
+typedef struct {
+    int number;
+    int met;
+    int cancelled;
+} meeting;
+
+static void *meet_without_gvl(void *data)
+{
+    meeting *self = data;
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 8;
+    pthread_mutex_lock(&lock);
+    if (++inside > most)
+        most = inside;
+    if (inside >= self->number) {
+        passed++;
+        pthread_cond_broadcast(&changed);
+    }
+    int before = passed - (inside >= self->number);
+    while (passed == before && !self->cancelled && pthread_cond_timedwait(&changed, &lock, &limit) == 0)
+        ;
+    self->met = passed != before;
+    inside--;
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void cancel_meeting(void *data)
+{
+    pthread_mutex_lock(&lock);
+    ((meeting *)data)->cancelled = 1;
+    cancelled++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static VALUE outcome_of(const meeting *self)
+{
+    return self->met ? ID2SYM(rb_intern("met")) : self->cancelled ? ID2SYM(rb_intern("cancelled")) : Qfalse;
+}
+
+static VALUE meet(VALUE self, VALUE number)
+{
+    meeting data = {.number = NUM2INT(number)};
+    rb_thread_call_without_gvl(meet_without_gvl, &data, cancel_meeting, &data);
+    return outcome_of(&data);
+}
+
+static VALUE meet2(VALUE self, VALUE number)
+{
+    meeting data = {.number = NUM2INT(number)};
+    rb_thread_call_without_gvl2(meet_without_gvl, &data, cancel_meeting, &data);
+    return outcome_of(&data);
+}
+
+static VALUE meet_nogvl(VALUE self, VALUE number, VALUE flags)
+{
+    meeting data = {.number = NUM2INT(number)};
+    rb_nogvl(meet_without_gvl, &data, cancel_meeting, &data, NUM2INT(flags));
+    return outcome_of(&data);
+}
+
+/* Called by way of a table in the data of the library. */
+static void *(*const volatile table[])(void *(*)(void *), void *, rb_unblock_function_t *, void *) = {
+    rb_thread_call_without_gvl,
+};
+
+static VALUE meet_by_table(VALUE self, VALUE number)
+{
+    meeting data = {.number = NUM2INT(number)};
+    table[0](meet_without_gvl, &data, cancel_meeting, &data);
+    return outcome_of(&data);
+}
+
+static VALUE most_inside(VALUE self)
+{
+    return INT2NUM(most);
+}
+
+static VALUE reset(VALUE self)
+{
+    pthread_mutex_lock(&lock);
+    most = cancelled = 0;
+    pthread_mutex_unlock(&lock);
+    return Qnil;
+}
+
+static VALUE now_inside(VALUE self)
+{
+    return INT2NUM(inside);
+}
+
+/* -- other kinds ----------------------------------------------------------------------------------------------------- */
+
+static struct timespec duration(VALUE seconds)
+{
+    double value = NUM2DBL(seconds);
+    struct timespec time = {.tv_sec = (time_t)value};
+    time.tv_nsec = (long)((value - (double)time.tv_sec) * 1e9);
+    return time;
+}
+
+static void *sleep_without_gvl(void *data)
+{
+    return (void *)(intptr_t)nanosleep(data, NULL);
+}
+
+/* 0, or errno: EINTR when it was cut short by a signal. */
+static VALUE sleep_for(VALUE self, VALUE seconds)
+{
+    struct timespec time = duration(seconds);
+    void *result = rb_thread_call_without_gvl(sleep_without_gvl, &time, RUBY_UBF_IO, NULL);
+    return INT2NUM(result ? errno : 0);
+}
+
+/* Can't be cut short. */
+static VALUE stubborn(VALUE self, VALUE seconds)
+{
+    struct timespec time = duration(seconds);
+    rb_thread_call_without_gvl(sleep_without_gvl, &time, NULL, NULL);
+    return Qtrue;
+}
+
+static VALUE hold(VALUE self, VALUE seconds)
+{
+    struct timespec time = duration(seconds);
+    return INT2NUM(nanosleep(&time, NULL));
+}
+
+static VALUE hold_poll(VALUE self, VALUE fd, VALUE milliseconds)
+{
+    struct pollfd descriptor = {.fd = NUM2INT(fd), .events = POLLIN};
+    return INT2NUM(poll(&descriptor, 1, NUM2INT(milliseconds)));
+}
+
+static void *set_errno_without_gvl(void *data)
+{
+    errno = *(int *)data;
+    return data;
+}
+
+static VALUE set_errno(VALUE self, VALUE number)
+{
+    int value = NUM2INT(number);
+    errno = 0;
+    void *result = rb_thread_call_without_gvl(set_errno_without_gvl, &value, RUBY_UBF_IO, NULL);
+    int error = errno;
+    return rb_ary_new_from_args(2, INT2NUM(error), result == &value ? Qtrue : Qfalse);
+}
+
+static void *burn_without_gvl(void *data)
+{
+    struct timespec now;
+    int64_t end = *(int64_t *)data;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec < end);
+    return NULL;
+}
+
+typedef struct {
+    int64_t length;
+    int computing;
+} burning;
+
+static int burning_now, most_burning;
+
+static void *burn_counted(void *data)
+{
+    burning *self = data;
+    struct timespec now;
+    pthread_mutex_lock(&lock);
+    if (++burning_now > most_burning)
+        most_burning = burning_now;
+    pthread_mutex_unlock(&lock);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    int64_t end = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + self->length;
+    burn_without_gvl(&end);
+    pthread_mutex_lock(&lock);
+    burning_now--;
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static VALUE burn(VALUE self, VALUE seconds)
+{
+    burning data = {.length = (int64_t)(NUM2DBL(seconds) * 1e9)};
+    rb_thread_call_without_gvl(burn_counted, &data, RUBY_UBF_IO, NULL);
+    return Qnil;
+}
+
+static VALUE most_burning_at_once(VALUE self)
+{
+    return INT2NUM(most_burning);
+}
+
+static VALUE reset_burning(VALUE self)
+{
+    most_burning = 0;
+    return Qnil;
+}
+
+typedef struct {
+    int64_t burn;
+    meeting meeting;
+} burning_or_meeting;
+
+static void *burn_or_meet_without_gvl(void *data)
+{
+    burning_or_meeting *self = data;
+    if (self->burn) {
+        burning burn = {.length = self->burn};
+        return burn_counted(&burn);
+    }
+    return meet_without_gvl(&self->meeting);
+}
+
+/* One function that computes for a while, or (so many) waits for others: what it did before says nothing. */
+static VALUE burn_or_meet(VALUE self, VALUE seconds, VALUE number)
+{
+    burning_or_meeting data = {.burn = (int64_t)(NUM2DBL(seconds) * 1e9), .meeting.number = NUM2INT(number)};
+    rb_thread_call_without_gvl(burn_or_meet_without_gvl, &data, cancel_meeting, &data.meeting);
+    return outcome_of(&data.meeting);
+}
+
+static void *thread_without_gvl(void *data)
+{
+    return (void *)pthread_self();
+}
+
+/* Does the function run on the thread that called it? */
+static VALUE same_thread(VALUE self)
+{
+    return rb_thread_call_without_gvl(thread_without_gvl, NULL, RUBY_UBF_IO, NULL) == (void *)pthread_self() ? Qtrue
+                                                                                                             : Qfalse;
+}
+
+/* -- callbacks --------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    VALUE proc, result;
+    int times, done, after;
+} callback;
+
+static void *call_proc(void *data)
+{
+    callback *self = data;
+    self->result = rb_funcall(self->proc, rb_intern("call"), 1, INT2NUM(self->done));
+    self->done++;
+    return (void *)1;
+}
+
+static void *call_back_without_gvl(void *data)
+{
+    callback *self = data;
+    for (int i = 0; i < self->times; i++)
+        rb_thread_call_with_gvl(call_proc, self);
+    self->after = 1;
+    return NULL;
+}
+
+/* [value of the last call, calls that returned, the native function went to its end] */
+static VALUE call_back(VALUE self, VALUE times)
+{
+    callback data = {.proc = rb_block_proc(), .result = Qnil, .times = NUM2INT(times)};
+    rb_thread_call_without_gvl(call_back_without_gvl, &data, RUBY_UBF_IO, NULL);
+    return rb_ary_new_from_args(3, data.result, INT2NUM(data.done), data.after ? Qtrue : Qfalse);
+}
+
+/* -- the caller's stack ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    meeting meeting;
+    const char *text;
+    long length;
+    unsigned long sum;
+} reading;
+
+static void *read_without_gvl(void *data)
+{
+    reading *self = data;
+    meet_without_gvl(&self->meeting);
+    for (long i = 0; i < self->length; i++)
+        self->sum += (unsigned char)self->text[i];
+    return NULL;
+}
+
+/* The sum of a String's bytes that only this function holds, read when `number` calls are under way. */
+static VALUE sum_later(VALUE self, VALUE number, VALUE letter, VALUE length)
+{
+    volatile VALUE text = rb_str_times(rb_str_dup(letter), length);
+    reading data = {.meeting.number = NUM2INT(number), .text = RSTRING_PTR(text), .length = RSTRING_LEN(text)};
+    rb_thread_call_without_gvl(read_without_gvl, &data, cancel_meeting, &data.meeting);
+    RB_GC_GUARD(text);
+    return ULONG2NUM(data.sum);
+}
+
+/* Allocates by Ruby's allocator, so much that it collects garbage meanwhile. */
+static void *allocate_without_gvl(void *data)
+{
+    int count = *(int *)data;
+    void **blocks = ruby_xmalloc((size_t)count * sizeof(*blocks));
+    for (int i = 0; i < count; i++)
+        blocks[i] = ruby_xmalloc(1024 * 1024);
+    for (int i = 0; i < count; i++)
+        ruby_xfree(blocks[i]);
+    ruby_xfree(blocks);
+    return NULL;
+}
+
+static VALUE allocate(VALUE self, VALUE times)
+{
+    int number = NUM2INT(times);
+    rb_thread_call_without_gvl(allocate_without_gvl, &number, RUBY_UBF_IO, NULL);
+    return Qtrue;
+}
+
+void Init_native_calls(void)
+{
+    VALUE module = rb_define_module("NativeCalls");
+    rb_define_const(module, "INTR_FAIL", INT2NUM(RB_NOGVL_INTR_FAIL));
+    rb_define_const(module, "UBF_ASYNC_SAFE", INT2NUM(RB_NOGVL_UBF_ASYNC_SAFE));
+    rb_define_const(module, "OFFLOAD_SAFE", INT2NUM(RB_NOGVL_OFFLOAD_SAFE));
+    rb_define_singleton_method(module, "meet", meet, 1);
+    rb_define_singleton_method(module, "meet2", meet2, 1);
+    rb_define_singleton_method(module, "meet_nogvl", meet_nogvl, 2);
+    rb_define_singleton_method(module, "meet_by_table", meet_by_table, 1);
+    rb_define_singleton_method(module, "most_inside", most_inside, 0);
+    rb_define_singleton_method(module, "inside", now_inside, 0);
+    rb_define_singleton_method(module, "reset", reset, 0);
+    rb_define_singleton_method(module, "sleep_for", sleep_for, 1);
+    rb_define_singleton_method(module, "stubborn", stubborn, 1);
+    rb_define_singleton_method(module, "hold", hold, 1);
+    rb_define_singleton_method(module, "hold_poll", hold_poll, 2);
+    rb_define_singleton_method(module, "set_errno", set_errno, 1);
+    rb_define_singleton_method(module, "burn", burn, 1);
+    rb_define_singleton_method(module, "burn_or_meet", burn_or_meet, 2);
+    rb_define_singleton_method(module, "most_burning", most_burning_at_once, 0);
+    rb_define_singleton_method(module, "reset_burning", reset_burning, 0);
+    rb_define_singleton_method(module, "same_thread?", same_thread, 0);
+    rb_define_singleton_method(module, "call_back", call_back, 1);
+    rb_define_singleton_method(module, "sum_later", sum_later, 3);
+    rb_define_singleton_method(module, "allocate", allocate, 1);
+    /* Called before Init returns: calls are led before. */
+    rb_define_const(module, "INIT_ON_SAME_THREAD", same_thread(Qnil));
+}

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "concurrency/support/loop_helpers"
+require "support/scheduled"
+require_relative "native_calls"
+
+# Tests of a process whose native calls are offloaded.
+module Offloaded
+  include Heddle::LoopHelpers
+  include Scheduled
+
+  def setup
+    super
+    @was_on = Heddle.enabled.include?(:offload)
+    Heddle.enable :offload
+    require NativeCallsLibrary.path
+    NativeCalls.reset
+  end
+
+  def teardown
+    Heddle.disable(:offload) unless @was_on
+    super
+  end
+
+  # Lets the others run until so many native calls are under way.
+  def until_inside(number)
+    until_true { NativeCalls.inside == number }
+  end
+
+  # What is known of the function that a method of NativeCalls calls.
+  def known(method)
+    Heddle::Offload.functions.find { |function| function[:method] == method && function[:library] =~ /native_calls/ }
+  end
+
+  # Runs a Ruby program with offloading on in a process of its own.
+  # @return [String] what it printed
+  def offloading(program, *arguments, env: {}, options: "", status: true)
+    head = "require 'heddle'; Heddle.enable(:offload#{options}); require #{NativeCallsLibrary.path.dump}; "
+    output, ended = ruby(head + program, *arguments, env: env)
+
+    assert_equal status, ended.success?, output
+    output
+  end
+end
