@@ -109,6 +109,15 @@ class CheckTest < Minitest::Test
                  [status, output.include?("config.ru, which can be loaded"), output.include?("hello")], output
   end
 
+  def test_a_file_is_utf_8_whatever_the_locale
+    write("config/heddle.rb", "# für alle\nbind 'ä'\nport 'ö'\n")
+    status, output = check(LC_ALL: "C", LANG: "C")
+
+    assert_equal 1, status
+    assert_includes output, "config/heddle.rb:3: port must be a whole number, but is"
+    refute_includes output, "syntax error"
+  end
+
   def test_a_port_that_no_address_takes_is_told
     write("config/heddle.rb", "bind '127.0.0.1:3000', 'localhost:3001'")
     told = "port 4000 (PORT) counts for no address: each of bind (config/heddle.rb:1) names its own"

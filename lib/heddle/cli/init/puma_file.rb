@@ -35,7 +35,7 @@ module Heddle
           raise UsageError, "there is no file #{path}" unless File.file?(path)
 
           require "prism"
-          @source = File.read(path)
+          @source = File.read(path, encoding: Encoding::UTF_8)
           @tree = Prism.parse(@source)
           error = @tree.errors.first
           raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error

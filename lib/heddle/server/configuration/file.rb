@@ -46,7 +46,7 @@ module Heddle
         # Evaluates the file.
         # @return [self]
         def read
-          evaluate(::File.read(@path))
+          evaluate(::File.read(@path, encoding: Encoding::UTF_8)) # as all Ruby, whatever the locale
           self
         rescue SystemCallError => e
           problem("#{@name} can't be read: #{e.message.sub(/ @ .*/, "")}")
