@@ -20,6 +20,7 @@ module Heddle
     autoload :ConfigurationError, "heddle/server/configuration_error"
     autoload :Cores, "heddle/server/cores"
     autoload :Hooks, "heddle/server/hooks"
+    autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
@@ -36,7 +37,9 @@ module Heddle
     autoload :Serving, "heddle/server/serving"
     autoload :Signals, "heddle/server/signals"
     autoload :Statistics, "heddle/server/statistics"
+    autoload :SystemdBind, "heddle/server/systemd_bind"
     autoload :TCPBind, "heddle/server/tcp_bind"
+    autoload :TLSSettings, "heddle/server/tls_settings"
     autoload :Units, "heddle/server/units"
     autoload :UnixBind, "heddle/server/unix_bind"
 
@@ -58,7 +61,9 @@ module Heddle
     # @raise [BootError]
     def open
       check_selector
-      @configuration.binds.each { |bind| @listeners.concat(bind.open(@configuration.backlog)) }
+      @configuration.binds.each do |bind|
+        @listeners.concat(bind.open(@configuration.backlog, notice: @log.method(:notice)))
+      end
       urls
     rescue BootError
       @listeners.close

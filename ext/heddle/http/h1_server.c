@@ -268,6 +268,13 @@ static void overloaded(heddle_connection *connection, heddle_overload why)
     heddle_h1_refuse(connection, &refusal, "retry-after: 1\r\n");
 }
 
+static void misplaced(heddle_connection *connection, const char *reason)
+{
+    heddle_refusal refusal;
+    heddle_refuse(&refusal, 400, "%s", reason);
+    heddle_h1_refuse(connection, &refusal, NULL);
+}
+
 static void next_request(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -363,6 +370,7 @@ const heddle_protocol_operations heddle_h1_operations = {
     .event = event,
     .expired = expired,
     .overloaded = overloaded,
+    .misplaced = misplaced,
     .rest = rest,
     .at_rest = at_rest,
     .release = release,

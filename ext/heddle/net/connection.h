@@ -7,23 +7,15 @@
  * exists only as long.
  */
 
+#include "net/address.h"
 #include "net/idle_wheel.h"
 #include "net/output_queue.h"
 #include "net/transport.h"
 #include "scheduler/loop.h"
 
-#include <sys/socket.h>
-
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_handle heddle_handle;
 typedef struct heddle_sockets heddle_sockets;
-
-/* An address as the env of a request wants it; family 0: not known. */
-typedef struct {
-    uint8_t bytes[16];
-    uint16_t port;
-    uint8_t family; /* AF_INET, AF_INET6, AF_UNIX */
-} heddle_address;
 
 struct heddle_connection {
     heddle_transport transport;
@@ -32,6 +24,8 @@ struct heddle_connection {
     bool put_off;  /* its output goes out at the beginning of the next turn */
     bool shared;   /* somebody else has its descriptor, too */
     bool untold;   /* what the set has to say of it comes in the next turn */
+    bool secure;   /* its client speaks TLS, to us or to the proxy that says so */
+    uint8_t prelude; /* heddle_prelude_stage: what comes before its protocol does */
     heddle_sockets *sockets;
     heddle_connection *next, *previous; /* on the ready list */
     heddle_idle_entry timed; /* its place in the wheel */
@@ -69,11 +63,6 @@ struct heddle_handle {
 /* Of Heddle::Net::Connection; a protocol's own kind of handle begins with this one. */
 extern const rb_data_type_t heddle_handle_type;
 
-/* Family and bytes of a socket's address. */
-heddle_address heddle_address_of(const struct sockaddr *address);
-enum { HEDDLE_ADDRESS_ROOM = 46 };
-/* "192.0.2.1", "::1", "unix"; NULL: not known. */
-const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
 /* The one that the client has connected to. */
 const heddle_address *heddle_connection_local(heddle_connection *connection);
 

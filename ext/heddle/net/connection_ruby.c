@@ -223,6 +223,8 @@ static VALUE connection_close(VALUE self)
     if (!connection)
         return Qnil;
     check_thread(connection);
+    if (connection->transport.tls && !connection->output.size)
+        heddle_tls_goodbye(&connection->transport);
     heddle_sockets_close_connection(connection);
     return Qnil;
 }
@@ -238,7 +240,7 @@ static VALUE connection_closed_p(VALUE self)
 }
 
 /*
- * call-seq: detach -> TCPSocket, UNIXSocket or Socket
+ * call-seq: detach -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
  *
  * Takes the connection over as an ordinary socket; what was read and not used is read from it first. Fibers that
  * wait for the connection get IOError.
@@ -254,6 +256,11 @@ static VALUE connection_detach(VALUE self)
     VALUE unread = Qnil;
     if (heddle_connection_buffered(connection))
         unread = take_buffered(connection, SIZE_MAX);
+    if (connection->transport.tls) {
+        VALUE arguments[] = {connection->transport.tls->socket, unread};
+        heddle_sockets_detach(connection);
+        return rb_funcallv(rb_path2class("Heddle::Net::TLS"), rb_intern("take_over"), 2, arguments);
+    }
     VALUE socket_class = rb_path2class(name);
     int fd = heddle_sockets_detach(connection);
     VALUE socket = rb_funcall(socket_class, rb_intern("for_fd"), 1, INT2NUM(fd));
@@ -317,6 +324,16 @@ static VALUE connection_local_port(VALUE self)
     return port_of(&open_handle(self)->connection->local);
 }
 
+/*
+ * call-seq: secure? -> true or false
+ *
+ * Does the client speak TLS, to us or to the proxy that says so in its header of the PROXY protocol?
+ */
+static VALUE connection_secure_p(VALUE self)
+{
+    return open_handle(self)->connection->secure ? Qtrue : Qfalse;
+}
+
 void Init_heddle_connection(VALUE net)
 {
     heddle_connection_class = rb_define_class_under(net, "Connection", rb_cObject);
@@ -330,6 +347,7 @@ void Init_heddle_connection(VALUE net)
     rb_define_method(heddle_connection_class, "close", connection_close, 0);
     rb_define_method(heddle_connection_class, "closed?", connection_closed_p, 0);
     rb_define_method(heddle_connection_class, "detach", connection_detach, 0);
+    rb_define_method(heddle_connection_class, "secure?", connection_secure_p, 0);
     rb_define_method(heddle_connection_class, "remote_address", connection_remote_address, 0);
     rb_define_method(heddle_connection_class, "remote_port", connection_remote_port, 0);
     rb_define_method(heddle_connection_class, "local_address", connection_local_address, 0);

@@ -37,7 +37,10 @@ static int64_t look(heddle_idle_entry *entry, void *data)
         return -1; /* it gets another one when it rests */
     if (connection->deadline > *(int64_t *)data)
         return connection->deadline;
-    connection->sockets->protocol->operations->expired(connection);
+    if (connection->prelude)
+        heddle_sockets_close_idle(connection);
+    else
+        connection->sockets->protocol->operations->expired(connection);
     return -1; /* if it lives on, it may be in the wheel again */
 }
 

@@ -127,7 +127,7 @@ static bool set_nodelay(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
 }
 
-void heddle_listener_add(heddle_sockets *sockets, VALUE io)
+void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies)
 {
     io = rb_io_get_io(io);
     int fd = rb_io_descriptor(io), listening = 0;
@@ -142,7 +142,8 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io)
     heddle_listener *listener = calloc(1, sizeof(*listener));
     if (!listener)
         rb_memerror();
-    *listener = (heddle_listener){.sockets = sockets, .io = io, .fd = fd, .local = local_address(fd)};
+    *listener = (heddle_listener){.sockets = sockets, .io = io, .acceptor = acceptor, .proxies = proxies, .fd = fd,
+                                  .local = local_address(fd)};
     if (listener->local.family != AF_UNIX) {
         set_nodelay(fd);
 #ifndef __linux__
@@ -226,7 +227,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
         if (fd < 0)
             continue; /* that client is gone, or a firewall forbids it; the next one may be fine */
         heddle_address remote = heddle_address_of(&address.any), local = listener->local;
-        int result = heddle_sockets_add(sockets, fd, &remote, &local, false);
+        int result = heddle_sockets_add(sockets, fd, &remote, &local, listener);
         if (result < 0) {
             close(fd);
             return result;

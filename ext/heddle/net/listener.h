@@ -3,6 +3,7 @@
 
 /* Listening sockets, which belong to Ruby's TCPServer and UNIXServer objects, and when to accept from them. */
 
+#include "net/networks.h"
 #include "net/socket_set.h"
 
 enum {
@@ -24,6 +25,8 @@ struct heddle_listener {
     heddle_listener *next;
     heddle_sockets *sockets;
     VALUE io;
+    VALUE acceptor;   /* Heddle::Net::TLS, or Qnil */
+    VALUE proxies;    /* Heddle::Net::Networks whose connections begin with the header of the PROXY protocol, or Qnil */
     int fd;
     bool nodelay; /* to be set at each accepted socket: this system does not inherit it */
     bool armed;
@@ -31,8 +34,8 @@ struct heddle_listener {
     heddle_waiter waiter; /* a set without epoll */
 };
 
-/* Raises what is wrong with the socket. */
-void heddle_listener_add(heddle_sockets *sockets, VALUE io);
+/* Raises what is wrong with the socket. `acceptor` and `proxies` as above. */
+void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies);
 void heddle_listeners_remove_all(heddle_sockets *sockets);
 /* Accepts from all, this turn's share; from any that may have something. True: there may be more. */
 bool heddle_listeners_accept(heddle_sockets *sockets);

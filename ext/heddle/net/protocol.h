@@ -13,7 +13,8 @@ typedef struct {
     const char *name;
     size_t state_size; /* of what each connection carries for it, all zero at first */
 
-    /* All of these run in the loop, with the GVL, and never raise. The connection may be gone after the first four. */
+    /* All of these run in the loop, with the GVL, and never raise. The connection may be gone after the first four, and
+     * after `misplaced`. */
 
     /* Nobody serves the connection, and it may have input, room for output, or have come to its end. */
     void (*event)(heddle_connection *connection);
@@ -25,6 +26,8 @@ typedef struct {
     void (*rest)(heddle_connection *connection);
     /* The sockets stop: may it be closed as it is? */
     bool (*at_rest)(heddle_connection *connection);
+    /* What came is not what its listener expects before anything else: says so, and closes it. */
+    void (*misplaced)(heddle_connection *connection, const char *reason);
     /* It is closed or detached: frees what its state holds. */
     void (*release)(heddle_connection *connection);
 

@@ -15,10 +15,15 @@ typedef enum {
 static prospect look(heddle_connection *connection)
 {
     char byte;
-    ssize_t result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (result > 0)
-        return SOMETHING;
-    return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? NOTHING_YET : THE_END;
+    ssize_t result;
+    if (connection->transport.operations == &heddle_tls_transport) {
+        result = heddle_tls_look(&connection->transport);
+    } else {
+        result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (result < 0)
+            result = errno == EWOULDBLOCK || errno == EINTR ? -EAGAIN : -errno;
+    }
+    return result > 0 ? SOMETHING : result == -EAGAIN ? NOTHING_YET : THE_END;
 }
 
 static void want_input(heddle_connection *connection)
@@ -89,6 +94,12 @@ static void rest(heddle_connection *connection)
         want_input(connection);
 }
 
+/* Nor can this one. */
+static void misplaced(heddle_connection *connection, const char *reason)
+{
+    heddle_sockets_close_idle(connection);
+}
+
 static bool at_rest(heddle_connection *connection)
 {
     return true;
@@ -107,6 +118,7 @@ static const heddle_protocol_operations operations = {
     .event = event,
     .expired = expired,
     .overloaded = overloaded,
+    .misplaced = misplaced,
     .rest = rest,
     .at_rest = at_rest,
     .release = release,

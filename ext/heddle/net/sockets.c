@@ -70,7 +70,7 @@ static size_t connection_size(const heddle_sockets *sockets)
 }
 
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                       bool shared)
+                       const heddle_listener *listener)
 {
     heddle_connection *connection = calloc(1, connection_size(sockets));
     if (!connection)
@@ -79,7 +79,7 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     connection->deadline = -1;
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = fd;
-    connection->shared = shared;
+    connection->shared = !listener;
     connection->sockets = sockets;
     connection->remote = *remote;
     connection->local = *local;
@@ -95,7 +95,8 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
         return result;
     }
     sockets->connections++;
-    heddle_sockets_rest(connection);
+    if (!listener || !heddle_prelude_begin(connection, listener))
+        heddle_sockets_rest(connection);
     return 0;
 }
 
@@ -106,7 +107,10 @@ static int forget(heddle_connection *connection, bool closing)
     if (connection->put_off && closing && !sockets->abandoned)
         heddle_connection_flush(connection); /* it was to leave in the next turn, which this connection does not see */
     uint8_t owner = atomic_exchange(&connection->transport.owner, HEDDLE_OWNER_CLOSED);
-    heddle_ready_list_remove(&sockets->ready, connection);
+    if (connection->transport.tls && closing && owner != HEDDLE_OWNER_RUNNING && !connection->output.size &&
+        !sockets->abandoned)
+        heddle_tls_goodbye(&connection->transport); /* its peer has everything; who is cut off must see that */
+    heddle_ready_list_remove(connection->prelude ? &sockets->preludes.due : &sockets->ready, connection);
     heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
     if (!sockets->abandoned)
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
@@ -116,6 +120,8 @@ static int forget(heddle_connection *connection, bool closing)
     heddle_connection_drop_output(connection);
     free_place(sockets, connection);
     int fd = connection->transport.operations->detach(&connection->transport);
+    if (connection->transport.tls)
+        heddle_tls_free(connection->transport.tls); /* its hands were not shaken */
     free(connection);
     sockets->connections--;
     if (owner == HEDDLE_OWNER_RUNNING)
@@ -169,6 +175,8 @@ void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *conn
 
 void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
+    if (connection->transport.tls)
+        ready = heddle_tls_news(connection->transport.tls, ready);
     heddle_transport_note(&connection->transport, ready);
     if (connection->queued || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE) {
         if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
@@ -178,6 +186,8 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
     }
     if (ready & HEDDLE_BROKEN)
         heddle_sockets_close_idle(connection);
+    else if (connection->prelude)
+        heddle_prelude_event(connection);
     else
         sockets->protocol->operations->event(connection);
 }
@@ -199,6 +209,7 @@ static void come_back(heddle_letter *letter)
     opened->posted = false;
     if (opened->sockets) {
         heddle_sockets_flush(opened->sockets);
+        heddle_prelude_go_on(opened->sockets);
         opened->sockets->set.operations->resume(&opened->sockets->set);
     } else {
         free(opened);
@@ -265,6 +276,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->set.sockets = sockets;
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_ready_list_start(&sockets->ready);
+    heddle_prelude_start(&sockets->preludes);
     heddle_deadlines_start(sockets);
     heddle_runners_start(sockets, pooled);
 }
@@ -296,7 +308,9 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets)
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
         /* One on the ready list has a request that deserves its answer. */
-        if (connection && !connection->queued && sockets->protocol->operations->at_rest(connection))
+        if (connection && !connection->queued &&
+            (connection->prelude ? heddle_prelude_at_rest(connection)
+                                 : sockets->protocol->operations->at_rest(connection)))
             heddle_sockets_close_idle(connection);
     }
 }
@@ -349,6 +363,8 @@ void heddle_sockets_free(heddle_sockets *sockets)
         sockets->protocol->operations->release(connection);
         heddle_connection_drop_input(connection);
         heddle_output_clear(&connection->output);
+        if (connection->transport.tls)
+            heddle_tls_free(connection->transport.tls);
         free(connection);
     }
     heddle_protocol_let_go(sockets->protocol);
@@ -360,6 +376,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
         sockets->set.operations->abandon(&sockets->set);
     free(sockets->letter);
     pthread_mutex_destroy(&sockets->ready.lock);
+    pthread_mutex_destroy(&sockets->preludes.due.lock);
     free(sockets->places);
     free(sockets->scratch);
     free(sockets);

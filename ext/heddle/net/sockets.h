@@ -7,10 +7,12 @@
 #include "net/connection.h"
 #include "net/fork_guard.h"
 #include "net/listener.h"
+#include "net/prelude.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
 #include "net/runner.h"
 #include "net/socket_set.h"
+#include "net/tls.h"
 
 /* Epoll events name a place and its generation, never an address: a descriptor that a child process still holds
  * may bring events of a connection that is gone. */
@@ -51,6 +53,8 @@ struct heddle_sockets {
     size_t put_off;            /* of them: those whose output goes out in the next turn */
 
     heddle_listener *listeners;
+    heddle_prelude_queue preludes;
+    heddle_tls *private; /* the connections over TLS */
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
 
@@ -62,7 +66,7 @@ struct heddle_sockets {
     char *scratch; /* what recv fills before it becomes a String */
 
     size_t connections, running, max_connections;
-    uint64_t accepted, closed_idle, accept_failures;
+    uint64_t accepted, closed_idle, accept_failures, handshakes, failed_handshakes;
 };
 
 enum {
@@ -72,10 +76,10 @@ enum {
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled);
 /* Raises when it is closed, or used on another thread or in a child process. */
 void heddle_sockets_check(heddle_sockets *sockets);
-/* An accepted socket, which is ours from now on; `shared`: others may have copies of its descriptor. 0 or -errno (then
- * it is still the caller's). */
+/* An accepted socket, which is ours from now on; `listener`: where it came from, NULL: from somebody else, who may have a
+ * copy of its descriptor. 0 or -errno (then it is still the caller's). */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                       bool shared);
+                       const heddle_listener *listener);
 /* What is at this place, NULL when that one is gone. */
 heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);

@@ -24,8 +24,12 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->runners.awaiting);
     for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
         heddle_output_mark(&connection->output);
-    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
+    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
         rb_gc_mark(listener->io);
+        rb_gc_mark(listener->acceptor);
+        rb_gc_mark(listener->proxies);
+    }
+    heddle_tls_mark(sockets->private);
 }
 
 static void sockets_free(void *data)
@@ -91,13 +95,13 @@ static const heddle_socket_set_operations *set_named(const char *name)
 
 /* Called by Sockets.new with checked values. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE pooled,
-                            VALUE set, VALUE protocol_object)
+                            VALUE set, VALUE protocol_object, VALUE handshake_timeout)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
     heddle_protocol *protocol = NIL_P(protocol_object) ? &heddle_raw_protocol
                                                        : rb_check_typeddata(protocol_object, &heddle_protocol_type);
     const heddle_socket_set_operations *operations = set_named(StringValueCStr(set));
-    int64_t timeout = heddle_duration(idle_timeout);
+    int64_t timeout = heddle_duration(idle_timeout), prelude_timeout = heddle_duration(handshake_timeout);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
     if (DATA_PTR(self))
         rb_raise(rb_eArgError, "initialized already");
@@ -111,6 +115,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->protocol = protocol;
     heddle_protocol_hold(protocol);
     sockets->idle_timeout = timeout;
+    sockets->preludes.timeout = prelude_timeout;
     sockets->max_connections = max_connections;
     sockets->set.operations = operations;
     heddle_sockets_start(sockets, self, RTEST(pooled));
@@ -119,14 +124,24 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
 }
 
 /*
- * call-seq: listen(io) -> self
+ * call-seq: listen(io, tls: nil, proxies: nil) -> self
  *
- * Accepts connections from a TCPServer or UNIXServer. The socket stays its owner's, who closes it.
+ * Accepts connections from a TCPServer or UNIXServer. The socket stays its owner's, who closes it. +tls+: a TLS, which
+ * shakes hands with each of them. +proxies+: the Networks from which connections begin with the header of the PROXY
+ * protocol, whose addresses then count; such a header from elsewhere is refused.
  */
-static VALUE sockets_listen(VALUE self, VALUE io)
+static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
 {
+    VALUE io, keywords, values[2] = {Qundef, Qundef};
+    ID names[] = {rb_intern("tls"), rb_intern("proxies")};
+    rb_scan_args(argc, argv, "1:", &io, &keywords);
+    if (!NIL_P(keywords))
+        rb_get_kwargs(keywords, names, 0, 2, values);
+    VALUE acceptor = values[0] == Qundef ? Qnil : values[0], proxies = values[1] == Qundef ? Qnil : values[1];
     heddle_sockets *sockets = open_sockets(self);
-    heddle_listener_add(sockets, io);
+    if (!NIL_P(proxies))
+        rb_check_typeddata(proxies, &heddle_networks_type);
+    heddle_listener_add(sockets, io, acceptor, proxies);
     sockets->draining = false;
     return self;
 }
@@ -155,7 +170,7 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
         rb_sys_fail("adopting a socket");
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     heddle_address remote = address_by(getpeername, fd), local = address_by(getsockname, fd);
-    int result = heddle_sockets_add(sockets, fd, &remote, &local, true);
+    int result = heddle_sockets_add(sockets, fd, &remote, &local, NULL);
     if (result < 0) {
         close(fd);
         rb_syserr_fail(-result, "adopting a socket");
@@ -357,6 +372,12 @@ COUNTER(accepted, sockets->accepted)
 /* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
 COUNTER(closed_idle, sockets->closed_idle)
 
+/* TLS handshakes that succeeded. */
+COUNTER(handshakes, sockets->handshakes)
+
+/* Those that did not: a client without a version or cipher of ours, a scanner. */
+COUNTER(failed_handshakes, sockets->failed_handshakes)
+
 /* How often accepting has had to rest for want of descriptors or memory. */
 COUNTER(accept_failures, sockets->accept_failures)
 
@@ -375,8 +396,8 @@ void Init_heddle_sockets(VALUE net)
 {
     VALUE sockets_class = rb_define_class_under(net, "Sockets", rb_cObject);
     rb_define_alloc_func(sockets_class, sockets_allocate);
-    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 7);
-    rb_define_method(sockets_class, "listen", sockets_listen, 1);
+    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 8);
+    rb_define_method(sockets_class, "listen", sockets_listen, -1);
     rb_define_method(sockets_class, "adopt", sockets_adopt, 1);
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);
     rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);
@@ -402,6 +423,8 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
     rb_define_method(sockets_class, "closed_idle", sockets_closed_idle, 0);
     rb_define_method(sockets_class, "accept_failures", sockets_accept_failures, 0);
+    rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
+    rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
 }
 
 void Init_heddle_net(VALUE heddle)
@@ -411,4 +434,6 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_runner(net);
     Init_heddle_connection(net);
     Init_heddle_sockets(net);
+    Init_heddle_networks(net);
+    Init_heddle_prelude(net);
 }

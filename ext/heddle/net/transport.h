@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 typedef struct heddle_transport heddle_transport;
+typedef struct heddle_tls heddle_tls;
 
 typedef struct {
     const char *name;
@@ -51,6 +52,7 @@ struct heddle_transport {
     int fd;
     _Atomic uint8_t owner;
     _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
+    heddle_tls *tls;       /* NULL where nothing is encrypted */
 };
 
 extern const heddle_transport_operations heddle_plain_transport;

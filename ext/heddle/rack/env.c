@@ -118,6 +118,7 @@ typedef struct {
     const heddle_address *remote;
     const heddle_address *local;
     heddle_connection *connection; /* asked for `local` where it is NULL */
+    bool secure;
 } env;
 
 static VALUE string_of(const env *env, heddle_slice slice)
@@ -259,6 +260,12 @@ static void add_protocols(const env *env)
         rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
 }
 
+static void add_https(VALUE hash)
+{
+    rb_hash_aset(hash, heddle_env_key.url_scheme, heddle_env_value.https);
+    rb_hash_aset(hash, heddle_env_key.https, heddle_env_value.on);
+}
+
 static VALUE build(env *env)
 {
     env->parts = builder_of(env->builder);
@@ -267,6 +274,8 @@ static VALUE build(env *env)
     add_fields(env);
     if (env->head->upgrade)
         add_protocols(env);
+    if (env->secure)
+        add_https(env->hash);
     RB_GC_GUARD(env->builder);
     return env->hash;
 }
@@ -280,6 +289,7 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
         .bytes = bytes,
         .remote = &connection->remote,
         .connection = connection,
+        .secure = connection->secure,
     };
     return build(&env);
 }

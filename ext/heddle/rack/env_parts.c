@@ -67,6 +67,8 @@ void Init_heddle_env_parts(void)
         .server_protocol = made_key("SERVER_PROTOCOL"),
         .remote_addr = made_key("REMOTE_ADDR"),
         .rack_protocol = made_key("rack.protocol"),
+        .url_scheme = made_key("rack.url_scheme"),
+        .https = made_key("HTTPS"),
     };
     for (int id = HEDDLE_FIELD_OTHER + 1; id < HEDDLE_FIELD_COUNT; id++) {
         const char *name = heddle_field_name(id);
@@ -83,6 +85,8 @@ void Init_heddle_env_parts(void)
         .protocols = {made_value("HTTP/1.0"), made_value("HTTP/1.1")},
         .empty = made_value(""),
         .root = made_value("/"),
+        .https = made_value("https"),
+        .on = made_value("on"),
         .localhost = made_value("localhost"),
         .loopback = made_value("127.0.0.1"),
     };

@@ -12,14 +12,14 @@
 /* Set once for all loops; frozen, and never moved or freed. */
 typedef struct {
     VALUE request_method, path_info, query_string, request_uri, server_name, server_port, server_protocol, remote_addr,
-        rack_protocol;
+        rack_protocol, url_scheme, https;
     VALUE fields[HEDDLE_FIELD_COUNT]; /* "HTTP_ACCEPT" …; 0 for HEDDLE_FIELD_OTHER */
 } heddle_env_keys;
 
 typedef struct {
     VALUE methods[HEDDLE_TRACE + 1]; /* 0 for HEDDLE_METHOD_OTHER */
     VALUE protocols[2];              /* by minor version */
-    VALUE empty, root;
+    VALUE empty, root, https, on;
     VALUE localhost, loopback; /* what stands for either end of a unix socket */
 } heddle_env_values;
 

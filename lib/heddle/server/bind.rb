@@ -1,30 +1,121 @@
 # frozen_string_literal: true
 
+require "uri"
+
 module Heddle
   class Server
-    # Where to listen, as a person writes it.
+    # Where to listen, as a person writes it: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, and
+    # behind a question mark what is particular about it.
     module Bind
-      HOST_AND_PORT = %r{\A(?:tcp:(?://)?)?(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z}
-      UNIX = %r{\Aunix:(?://)?([^?]+)(?:\?mode=([0-7]{3,4}))?\z}
-      private_constant :HOST_AND_PORT, :UNIX
+      SCHEME = %r{\A(tcp|tls|ssl|unix|systemd)(?::(?://)?|\z)}
+      HOST_AND_PORT = /\A(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z/
+      # What an address may say for itself, by its kind.
+      PARAMETERS = {
+        "tcp" => %w[proxy_protocol reuse_port v6only],
+        "tls" => %w[proxy_protocol reuse_port v6only cert key min],
+        "unix" => %w[proxy_protocol mode owner],
+        "systemd" => %w[proxy_protocol tls cert key min]
+      }.freeze
+      # What the configuration says for those that do not say it themselves.
+      #
+      # @!attribute port [Integer]
+      # @!attribute reuse_port [Boolean]
+      # @!attribute proxies [Net::Networks, nil] whose word is taken
+      # @!attribute tls [TLSSettings, nil] certificates; nil: such a bind is refused
+      Defaults = Data.define(:port, :reuse_port, :proxies, :tls) do
+        def initialize(port:, reuse_port: false, proxies: nil, tls: nil) = super
+      end
+      private_constant :SCHEME, :HOST_AND_PORT, :PARAMETERS
 
-      # @param address [String]
-      # @param port [Integer] for addresses that name none
-      # @return [TCPBind, UnixBind]
-      # @raise [ConfigurationError]
-      def self.parse(address, port)
-        if (unix = UNIX.match(address))
-          return UnixBind.new(unix[1], unix[2]&.to_i(8))
+      class << self
+        # @param address [String]
+        # @param defaults [Defaults, Integer] or the port alone
+        # @return [TCPBind, UnixBind, SystemdBind]
+        # @raise [ConfigurationError]
+        def parse(address, defaults)
+          defaults = Defaults.new(port: defaults) if defaults.is_a?(Integer)
+          scheme, rest, parameters = split(address)
+          shared = { proxies: proxies(address, parameters, defaults) }
+          case scheme
+          when "unix"
+            UnixBind.new(rest, mode(address, parameters), owner: parameters["owner"]&.first, **shared)
+          when "systemd"
+            tls = tls(address, parameters, defaults) if switch(address, parameters, "tls") || parameters.key?("cert")
+            SystemdBind.new(rest.empty? ? nil : rest, tls:, **shared)
+          else
+            tls = tls(address, parameters, defaults) if scheme == "tls"
+            tcp(address, rest, parameters, defaults, tls:, **shared)
+          end
         end
 
-        tcp = HOST_AND_PORT.match(address)
-        number = tcp && (tcp[2] ? tcp[2].to_i : port)
-        unless number && number <= 65_535 && !address.empty?
-          raise ConfigurationError, "--bind must be host:port, [::1]:port or unix:path, but is #{address.inspect}"
+        private
+
+        # @return [Array] the kind, what is between it and the question mark, and what is behind that
+        def split(address)
+          scheme = address[SCHEME, 1]
+          rest, query = (scheme ? address.sub(SCHEME, "") : address).split("?", 2)
+          scheme = { nil => "tcp", "ssl" => "tls" }.fetch(scheme, scheme)
+          wrong(address) if address.empty? || (rest.to_s.empty? && scheme != "systemd" && query) ||
+                            (rest.to_s.empty? && scheme == "unix")
+          parameters = URI.decode_www_form(query.to_s).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
+          unknown = parameters.keys - PARAMETERS.fetch(scheme)
+          unless unknown.empty?
+            raise ConfigurationError, "--bind #{address}: #{unknown.first} is nothing that #{scheme} knows; " \
+                                      "it knows #{PARAMETERS.fetch(scheme).join(", ")}"
+          end
+
+          [scheme, rest.to_s, parameters]
+        rescue ArgumentError
+          wrong(address)
         end
 
-        host = tcp[1].empty? ? "0.0.0.0" : tcp[1].delete("[]")
-        TCPBind.new(host, number)
+        def wrong(address)
+          raise ConfigurationError, "--bind must be host:port, [::1]:port, tls://host:port, unix:path or systemd, " \
+                                    "but is #{address.inspect}"
+        end
+
+        def tcp(address, rest, parameters, defaults, **shared)
+          match = HOST_AND_PORT.match(rest)
+          port = match && (match[2] ? match[2].to_i : defaults.port)
+          wrong(address) unless port && port <= 65_535
+
+          host = match[1].empty? ? "0.0.0.0" : match[1].delete("[]")
+          TCPBind.new(host, port, reuse_port: switch(address, parameters, "reuse_port") { defaults.reuse_port },
+                                  v6only: switch(address, parameters, "v6only") { nil }, **shared)
+        end
+
+        def proxies(address, parameters, defaults)
+          defaults.proxies if switch(address, parameters, "proxy_protocol")
+        end
+
+        def mode(address, parameters)
+          text = parameters["mode"]&.first or return
+          return text.to_i(8) if text.match?(/\A[0-7]{3,4}\z/)
+
+          raise ConfigurationError, "--bind #{address}: mode must be permissions such as 660, but is #{text.inspect}"
+        end
+
+        def switch(address, parameters, name)
+          text = parameters[name]&.first
+          return block_given? ? yield : false unless text
+
+          case text
+          when "on", "true", "yes", "1" then true
+          when "off", "false", "no", "0" then false
+          else raise ConfigurationError, "--bind #{address}: #{name} must be on or off, but is #{text.inspect}"
+          end
+        end
+
+        def tls(address, parameters, defaults)
+          settings = defaults.tls || TLSSettings.new
+          minimum = parameters["min"]&.first
+          settings = settings.with(minimum:) if minimum
+          return settings unless parameters.key?("cert") || parameters.key?("key")
+
+          settings.with_files(parameters["cert"] || [], parameters["key"] || [])
+        rescue ConfigurationError => e
+          raise ConfigurationError, "--bind #{address}: #{e.message}"
+        end
       end
     end
   end

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # An open socket that accepts connections.
+    # An open socket that accepts connections, and what it wants of them before HTTP begins.
     class Listener
       # @return [TCPServer, UNIXServer]
       attr_reader :io
@@ -10,18 +10,30 @@ module Heddle
       attr_reader :url
       # @return [Integer, nil] nil for a unix socket
       attr_reader :port
+      # @return [Net::TLS, nil] who shakes hands with its clients
+      attr_reader :tls
+      # @return [Net::Networks, nil] from where connections begin with the header of the PROXY protocol
+      attr_reader :proxies
 
       # @param io [TCPServer, UNIXServer]
       # @param url [String]
       # @param port [Integer, nil]
       # @param path [String, nil] of a unix socket's file, which goes when the listener closes
-      def initialize(io, url, port, path = nil)
+      # @param tls [Net::TLS, nil]
+      # @param proxies [Net::Networks, nil]
+      def initialize(io, url, port, path = nil, tls: nil, proxies: nil)
         @io = io
         @url = url
         @port = port
         @path = path
         @inode = path && File.stat(path).ino
+        @tls = tls
+        @proxies = proxies
       end
+
+      # @param sockets [Net::Sockets] accept from it from now on
+      # @return [void]
+      def attach(sockets) = sockets.listen(io, tls:, proxies:)
 
       # @return [void]
       def close

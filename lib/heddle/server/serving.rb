@@ -85,7 +85,7 @@ module Heddle
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: share_of(limit),
                                                protocol: service.engine) { |exchange| service.call(exchange) }
-        listeners.each { |listener| sockets.listen(listener.io) }
+        listeners.each { |listener| listener.attach(sockets) }
         sockets
       end
 

@@ -17,15 +17,55 @@ module Heddle
 
       # @param host [String] a name or an address, IPv6 without brackets
       # @param port [Integer]
-      def initialize(host, port)
+      # @param reuse_port [Boolean] whether other processes may listen there too, among which the system spreads clients
+      # @param v6only [Boolean, nil] whether an address of IPv6 is not for IPv4, too; nil: as the system is set up
+      # @param tls [TLSSettings, nil]
+      # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
+      def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxies: nil)
         @host = host
         @port = port
+        @reuse_port = reuse_port
+        @v6only = v6only
+        @tls = tls
+        @proxies = proxies
+      end
+
+      # @param address [String]
+      # @param port [Integer]
+      # @param secure [Object, nil]
+      # @return [String] an address for a browser: the one that means "every address" is none
+      def self.url(address, port, secure)
+        name = ["0.0.0.0", "::"].include?(address) ? "localhost" : address
+        name = "[#{name}]" if name.include?(":")
+        "#{secure ? "https" : "http"}://#{name}:#{port}"
       end
 
       # @param backlog [Integer]
+      # @param notice [#call, nil] told what a person should know
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(backlog)
+      def open(backlog, notice: nil)
+        acceptor = @tls&.acceptor(host, notice)
+        inherited = take_inherited
+        return inherited.map { |one| adopt(one.io, acceptor) } if inherited.any?
+
+        sockets(backlog).map { |socket| adopt(socket, acceptor) }
+      end
+
+      # @return [String, nil] what is wrong, found without listening
+      def problem = @tls&.problem
+
+      # @param io [TCPServer] one that is open already
+      # @param acceptor [Net::TLS, nil]
+      # @return [Listener]
+      def adopt(io, acceptor = nil)
+        port = io.local_address.ip_port
+        Listener.new(io, self.class.url(host, port, acceptor), port, tls: acceptor, proxies: @proxies)
+      end
+
+      private
+
+      def sockets(backlog)
         first, *others = addresses
         attempts = 0
         begin
@@ -36,12 +76,20 @@ module Heddle
           retry if port == 0 && (attempts += 1) < ATTEMPTS
           raise
         end
-        opened.map { |socket| Listener.new(socket, url(socket.local_address.ip_port), socket.local_address.ip_port) }
+        opened
       rescue SystemCallError => e
         raise BootError, reason(e)
       end
 
-      private
+      # What systemd has opened for this very address.
+      def take_inherited
+        return [] if port == 0 || Inherited.waiting.empty?
+
+        wanted = addresses
+        Inherited.take do |one|
+          one.address.ip? && one.address.ip_port == port && wanted.include?(one.address.ip_address)
+        end
+      end
 
       def addresses
         return [host] unless host == "localhost"
@@ -62,18 +110,20 @@ module Heddle
       end
 
       def listen(address, port, backlog)
-        server = TCPServer.new(address, port)
-        server.listen(backlog)
-        server
+        info = Addrinfo.getaddrinfo(address, port, nil, :STREAM).first
+        socket = Socket.new(info.afamily, :STREAM)
+        socket.setsockopt(:SOCKET, :REUSEADDR, true)
+        socket.setsockopt(:SOCKET, :REUSEPORT, true) if @reuse_port
+        socket.setsockopt(:IPV6, :V6ONLY, @v6only) if info.ipv6? && !@v6only.nil?
+        socket.bind(info)
+        socket.listen(backlog)
+        socket.autoclose = false
+        TCPServer.for_fd(socket.fileno)
       rescue SocketError
         raise BootError, "can't listen on #{host}: there is no host of that name"
-      end
-
-      # An address for a browser: the one that means "every address" is none.
-      def url(port)
-        name = ["0.0.0.0", "::"].include?(host) ? "localhost" : host
-        name = "[#{name}]" if name.include?(":")
-        "http://#{name}:#{port}"
+      rescue SystemCallError
+        socket&.close
+        raise
       end
 
       def reason(error)

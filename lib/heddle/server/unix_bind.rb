@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "socket"
 
 module Heddle
@@ -11,20 +12,29 @@ module Heddle
 
       # @param path [String]
       # @param mode [Integer, nil] the permissions of the socket's file
-      def initialize(path, mode)
+      # @param owner [String, nil] who owns that file: `user`, `user:group` or `:group`
+      # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
+      def initialize(path, mode, owner: nil, proxies: nil)
         @path = File.expand_path(path)
         @mode = mode
+        @owner = owner
+        @proxies = proxies
       end
 
       # @param backlog [Integer]
+      # @param _options [Hash] what other binds want to know
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(backlog)
+      def open(backlog, **_options)
+        inherited = Inherited.take { |one| one.address.unix? && one.address.unix_path == path }
+        return inherited.map { |one| adopt(one.io) } if inherited.any?
+
+        ids = owner_ids
         remove_stale
-        server = UNIXServer.new(path)
-        File.chmod(@mode, path) if @mode
+        server = make
+        File.chown(*ids, path) if ids
         server.listen(backlog)
-        [Listener.new(server, "unix:#{path}", nil, path)]
+        [adopt(server, path)]
       rescue ArgumentError
         raise BootError,
               "can't listen on unix:#{path}: a socket's path may have 107 bytes, this one has #{path.bytesize}"
@@ -32,7 +42,41 @@ module Heddle
         raise BootError, reason(e)
       end
 
+      # @return [String, nil] what is wrong, found without listening
+      def problem
+        owner_ids
+        nil
+      rescue BootError => e
+        e.message
+      end
+
+      # @param io [UNIXServer] one that is open already
+      # @param file [String, nil] the path, where its file goes with the listener
+      # @return [Listener]
+      def adopt(io, file = nil) = Listener.new(io, "unix:#{path}", nil, file, proxies: @proxies)
+
       private
+
+      # With its permissions from the first moment on.
+      def make
+        return UNIXServer.new(path) unless @mode
+
+        before = File.umask(0o777 & ~@mode)
+        begin
+          UNIXServer.new(path).tap { File.chmod(@mode, path) }
+        ensure
+          File.umask(before)
+        end
+      end
+
+      def owner_ids
+        return unless @owner
+
+        user, group = @owner.split(":", 2)
+        [user.to_s.empty? ? nil : Etc.getpwnam(user).uid, group.to_s.empty? ? nil : Etc.getgrnam(group).gid]
+      rescue ArgumentError
+        raise BootError, "can't listen on unix:#{path}: there is no user or group of the name in owner=#{@owner}"
+      end
 
       # A server that was killed leaves its file behind; nobody answers there.
       def remove_stale
@@ -52,6 +96,8 @@ module Heddle
         when Errno::ENOENT
           "can't listen on unix:#{path}: the folder #{File.dirname(path)} does not exist. Make it, " \
           "or choose another path."
+        when Errno::EPERM
+          "can't listen on unix:#{path}: only a privileged user may give its file to #{@owner}."
         when Errno::EACCES
           "can't listen on unix:#{path}: this user may not write to #{File.dirname(path)}."
         else

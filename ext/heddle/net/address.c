@@ -1,0 +1,31 @@
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+heddle_address heddle_address_of(const struct sockaddr *address)
+{
+    heddle_address result = {.family = (uint8_t)address->sa_family};
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *ip = (const struct sockaddr_in *)address;
+        memcpy(result.bytes, &ip->sin_addr, 4);
+        result.port = ntohs(ip->sin_port);
+    } else if (address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *ip = (const struct sockaddr_in6 *)address;
+        memcpy(result.bytes, &ip->sin6_addr, 16);
+        result.port = ntohs(ip->sin6_port);
+    }
+    return result;
+}
+
+const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM])
+{
+    _Static_assert(HEDDLE_ADDRESS_ROOM >= INET6_ADDRSTRLEN, "the longest address fits");
+    if (address->family == AF_UNIX)
+        return "unix";
+    if (address->family == 0 || !inet_ntop(address->family, address->bytes, room, HEDDLE_ADDRESS_ROOM))
+        return NULL;
+    /* An IPv4 client of a socket for both is known by its own address. */
+    return strncmp(room, "::ffff:", 7) == 0 && strchr(room, '.') ? room + 7 : room;
+}

@@ -1,0 +1,111 @@
+#include "net/networks.h"
+
+#include <string.h>
+
+static bool begins_alike(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+    unsigned whole = bits / 8, rest = bits % 8;
+    if (memcmp(a, b, whole) != 0)
+        return false;
+    return rest == 0 || ((a[whole] ^ b[whole]) & (uint8_t)(0xFF << (8 - rest))) == 0;
+}
+
+bool heddle_networks_have(const heddle_networks *networks, const heddle_address *address)
+{
+    uint8_t bytes[16] = {[10] = 0xFF, [11] = 0xFF};
+    if (address->family == AF_UNIX)
+        return networks->local;
+    if (address->family == AF_INET)
+        memcpy(bytes + 12, address->bytes, 4);
+    else if (address->family == AF_INET6)
+        memcpy(bytes, address->bytes, 16);
+    else
+        return false;
+    for (size_t i = 0; i < networks->count; i++) {
+        if (begins_alike(networks->networks[i].bytes, bytes, networks->networks[i].bits))
+            return true;
+    }
+    return false;
+}
+
+/* -- Heddle::Net::Networks --------------------------------------------------------------------------------------- */
+
+static void networks_free(void *data)
+{
+    heddle_networks *networks = data;
+    xfree(networks->networks);
+    xfree(networks);
+}
+
+static size_t networks_size(const void *data)
+{
+    const heddle_networks *networks = data;
+    return sizeof(*networks) + networks->count * sizeof(heddle_network);
+}
+
+const rb_data_type_t heddle_networks_type = {
+    .wrap_struct_name = "Heddle::Net::Networks",
+    .function = {.dfree = networks_free, .dsize = networks_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
+};
+
+static VALUE networks_allocate(VALUE class)
+{
+    heddle_networks *networks;
+    return TypedData_Make_Struct(class, heddle_networks, &heddle_networks_type, networks);
+}
+
+static heddle_networks *networks_of(VALUE self)
+{
+    heddle_networks *networks;
+    TypedData_Get_Struct(self, heddle_networks, &heddle_networks_type, networks);
+    return networks;
+}
+
+/* Called by Networks.new: pairs of 4 or 16 bytes and how many bits of them count. */
+static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
+{
+    heddle_networks *networks = networks_of(self);
+    Check_Type(pairs, T_ARRAY);
+    rb_check_frozen(self);
+    networks->local = RTEST(local);
+    networks->networks = ALLOC_N(heddle_network, RARRAY_LEN(pairs) ? RARRAY_LEN(pairs) : 1);
+    for (long i = 0; i < RARRAY_LEN(pairs); i++) {
+        VALUE pair = RARRAY_AREF(pairs, i), bytes = rb_ary_entry(pair, 0);
+        unsigned bits = NUM2UINT(rb_ary_entry(pair, 1));
+        heddle_network network = {.bytes = {[10] = 0xFF, [11] = 0xFF}};
+        Check_Type(bytes, T_STRING);
+        long size = RSTRING_LEN(bytes);
+        if ((size != 4 && size != 16) || bits > 8 * (unsigned)size)
+            rb_raise(rb_eArgError, "no such network");
+        memcpy(network.bytes + (16 - size), RSTRING_PTR(bytes), (size_t)size);
+        network.bits = (uint8_t)(bits + 128 - 8 * (unsigned)size);
+        networks->networks[networks->count++] = network;
+    }
+    return rb_obj_freeze(self);
+}
+
+bool heddle_networks_trust(VALUE networks, const heddle_address *address)
+{
+    return !NIL_P(networks) && heddle_networks_have(RTYPEDDATA_GET_DATA(networks), address);
+}
+
+/* Called by Networks#include? with 4 or 16 bytes; nil: a unix socket. */
+static VALUE networks_have(VALUE self, VALUE bytes)
+{
+    heddle_address address = {.family = AF_UNIX};
+    if (!NIL_P(bytes)) {
+        Check_Type(bytes, T_STRING);
+        address.family = RSTRING_LEN(bytes) == 4 ? AF_INET : AF_INET6;
+        memcpy(address.bytes, RSTRING_PTR(bytes), RSTRING_LEN(bytes) == 4 ? 4 : RSTRING_LEN(bytes) == 16 ? 16 : 0);
+    }
+    return heddle_networks_have(networks_of(self), &address) ? Qtrue : Qfalse;
+}
+
+void Init_heddle_networks(VALUE net)
+{
+    VALUE networks_class = rb_define_class_under(net, "Networks", rb_cObject);
+    rb_define_alloc_func(networks_class, networks_allocate);
+    rb_define_private_method(networks_class, "set_up", networks_set_up, 2);
+    rb_define_private_method(networks_class, "have?", networks_have, 1);
+}

@@ -1,0 +1,334 @@
+#include "net/tls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* -- the library ------------------------------------------------------------------------------------------------- */
+
+/* As openssl/ssl.h has them since 0.9.8, which need not be there when this is compiled. */
+enum {
+    ERROR_SSL = 1,
+    ERROR_WANT_READ = 2,
+    ERROR_WANT_WRITE = 3,
+    ERROR_SYSCALL = 5,
+    ERROR_ZERO_RETURN = 6,
+};
+
+static struct {
+    int (*read)(void *ssl, void *memory, int size);
+    int (*peek)(void *ssl, void *memory, int size);
+    int (*write)(void *ssl, const void *bytes, int size);
+    int (*pending)(const void *ssl);
+    int (*shutdown)(void *ssl);
+    int (*get_error)(const void *ssl, int result);
+    void (*set_read_ahead)(void *ssl, int on);
+    void (*clear_error)(void);
+} library;
+
+static bool loaded;
+
+const char *heddle_tls_load(const char *path)
+{
+    const struct {
+        const char *name;
+        void *place;
+    } functions[] = {
+        {"SSL_read", &library.read},
+        {"SSL_peek", &library.peek},
+        {"SSL_write", &library.write},
+        {"SSL_pending", &library.pending},
+        {"SSL_shutdown", &library.shutdown},
+        {"SSL_get_error", &library.get_error},
+        {"SSL_set_read_ahead", &library.set_read_ahead},
+        {"ERR_clear_error", &library.clear_error},
+    };
+    if (loaded)
+        return NULL;
+    /* One that is part of Ruby's own program has no path of its own. */
+    void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+        void *function = dlsym(handle ? handle : RTLD_DEFAULT, functions[i].name);
+        if (!function)
+            return functions[i].name;
+        memcpy(functions[i].place, &function, sizeof(function));
+    }
+    loaded = true; /* the handle stays: what it counts is a library that Ruby never unloads */
+    return NULL;
+}
+
+/* -- records ----------------------------------------------------------------------------------------------------- */
+
+heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
+{
+    heddle_tls *tls = calloc(1, sizeof(*tls));
+    if (!tls)
+        return NULL;
+    tls->acceptor = acceptor;
+    tls->first = list;
+    tls->next = *list;
+    if (tls->next)
+        tls->next->previous = tls;
+    *list = tls;
+    return tls;
+}
+
+void heddle_tls_free(heddle_tls *tls)
+{
+    if (tls->previous)
+        tls->previous->next = tls->next;
+    else
+        *tls->first = tls->next;
+    if (tls->next)
+        tls->next->previous = tls->previous;
+    free(tls->stuck);
+    free(tls);
+}
+
+void heddle_tls_mark(const heddle_tls *list)
+{
+    for (const heddle_tls *tls = list; tls; tls = tls->next) {
+        if (tls->acceptor)
+            rb_gc_mark(tls->acceptor);
+        if (tls->socket)
+            rb_gc_mark(tls->socket); /* and with it what it frees: the SSL */
+    }
+}
+
+void heddle_tls_begin(heddle_transport *transport)
+{
+    heddle_tls *tls = transport->tls;
+    tls->ssl = RTYPEDDATA_GET_DATA(tls->socket);
+    tls->acceptor = 0;
+    library.set_read_ahead(tls->ssl, 1); /* one call for a record in place of two */
+    transport->operations = &heddle_tls_transport;
+}
+
+/* -- reading ----------------------------------------------------------------------------------------------------- */
+
+/* Why the library did not do it: 0 at the end of input, or -errno. */
+static ssize_t why_not_read(heddle_tls *tls, int result)
+{
+    int error = errno;
+    switch (library.get_error(tls->ssl, result)) {
+    case ERROR_WANT_READ:
+        return -EAGAIN;
+    case ERROR_WANT_WRITE:
+        tls->read_wants_room = true;
+        return -EAGAIN;
+    case ERROR_ZERO_RETURN:
+        return 0;
+    case ERROR_SYSCALL:
+        tls->broken = error != 0;
+        return -error; /* 0: a peer that left without a word, as browsers do */
+    default:
+        tls->broken = true;
+        library.clear_error();
+        return -EPROTO;
+    }
+}
+
+static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
+{
+    heddle_tls *tls = transport->tls;
+    size_t used = 0;
+    if (tls->broken)
+        return -ECONNRESET;
+    tls->read_wants_room = false;
+    /* A record has 16 KiB at most. Taking less than there is room for has to mean that no more is there. */
+    while (used < size) {
+        size_t room = size - used < INT_MAX ? size - used : INT_MAX;
+        errno = 0;
+        library.clear_error();
+        int result = library.read(tls->ssl, (char *)memory + used, (int)room);
+        if (result > 0) {
+            used += (size_t)result;
+            continue;
+        }
+        ssize_t why = why_not_read(tls, result);
+        if (used == 0)
+            return why;
+        if (why != -EAGAIN)
+            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next one is told of it */
+        break;
+    }
+    return (ssize_t)used;
+}
+
+ssize_t heddle_tls_look(heddle_transport *transport)
+{
+    heddle_tls *tls = transport->tls;
+    char byte;
+    if (tls->broken)
+        return -ECONNRESET;
+    tls->read_wants_room = false;
+    errno = 0;
+    library.clear_error();
+    int result = library.peek(tls->ssl, &byte, 1);
+    return result > 0 ? result : why_not_read(tls, result);
+}
+
+static size_t tls_pending(heddle_transport *transport)
+{
+    heddle_tls *tls = transport->tls;
+    int pending = tls->broken ? 0 : library.pending(tls->ssl);
+    return pending > 0 ? (size_t)pending : 0;
+}
+
+/* -- writing ----------------------------------------------------------------------------------------------------- */
+
+enum {
+    RECORD = 16384, /* what one may hold (RFC 8446, 5.1), and what the library writes in one call */
+};
+
+/* The same bytes have to be offered again until the library has got rid of the record that it has made of them. */
+static ssize_t get_stuck(heddle_tls *tls, const char *bytes, size_t size)
+{
+    if (tls->stuck)
+        return -EAGAIN;
+    tls->stuck = malloc(size);
+    if (!tls->stuck)
+        return -ENOMEM;
+    memcpy(tls->stuck, bytes, size);
+    tls->stuck_size = (int)size;
+    return -EAGAIN;
+}
+
+static ssize_t why_not_written(heddle_tls *tls, int result, const char *bytes, size_t size)
+{
+    int error = errno;
+    switch (library.get_error(tls->ssl, result)) {
+    case ERROR_WANT_READ:
+        tls->write_wants_input = true;
+        return get_stuck(tls, bytes, size);
+    case ERROR_WANT_WRITE:
+        return get_stuck(tls, bytes, size);
+    case ERROR_SYSCALL:
+        tls->broken = true;
+        return error ? -error : -EPIPE;
+    default:
+        tls->broken = true;
+        library.clear_error();
+        return -EPROTO;
+    }
+}
+
+static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
+{
+    tls->write_wants_input = false;
+    if (tls->stuck) {
+        /* A writer that gave up half-way and goes on with something else has nothing that could be told to the peer. */
+        if (size < (size_t)tls->stuck_size || memcmp(bytes, tls->stuck, (size_t)tls->stuck_size) != 0)
+            return -EPROTO;
+        bytes = tls->stuck;
+        size = (size_t)tls->stuck_size;
+    }
+    errno = 0;
+    library.clear_error();
+    int result = library.write(tls->ssl, bytes, (int)size);
+    if (result <= 0)
+        return why_not_written(tls, result, bytes, size);
+    free(tls->stuck);
+    tls->stuck = NULL;
+    return result;
+}
+
+typedef struct {
+    const struct iovec *pieces;
+    int count;
+    size_t offset; /* into the first */
+} place;
+
+static void advance(place *at, size_t bytes)
+{
+    while (at->count) {
+        size_t left = at->pieces->iov_len - at->offset;
+        if (bytes < left) {
+            at->offset += bytes;
+            return;
+        }
+        bytes -= left;
+        at->pieces++;
+        at->count--;
+        at->offset = 0;
+    }
+}
+
+/* A record's worth, put together where pieces are short: a record each would cost the peer more than the copy costs us. */
+static struct iovec next_record(const place *at)
+{
+    static _Thread_local char gathered[RECORD];
+    place from = *at;
+    size_t left = from.pieces->iov_len - from.offset, used = 0;
+    if (left >= RECORD || from.count == 1)
+        return (struct iovec){(char *)from.pieces->iov_base + from.offset, left < RECORD ? left : RECORD};
+    while (from.count && used < RECORD) {
+        left = from.pieces->iov_len - from.offset;
+        size_t size = left < RECORD - used ? left : RECORD - used;
+        memcpy(gathered + used, (char *)from.pieces->iov_base + from.offset, size);
+        used += size;
+        advance(&from, size);
+    }
+    return (struct iovec){gathered, used};
+}
+
+static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces, int count)
+{
+    heddle_tls *tls = transport->tls;
+    place at = {.pieces = pieces, .count = count};
+    ssize_t sent = 0;
+    if (tls->broken)
+        return -EPIPE;
+    /* Taking less than is offered has to mean that the kernel takes no more: who waits for room is told of news only. */
+    for (advance(&at, 0); at.count; ) {
+        struct iovec record = next_record(&at);
+        ssize_t result = write_record(tls, record.iov_base, record.iov_len);
+        if (result == -EAGAIN)
+            return sent ? sent : result;
+        if (result < 0)
+            return result;
+        sent += result;
+        advance(&at, (size_t)result);
+    }
+    return sent;
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------ */
+
+void heddle_tls_goodbye(heddle_transport *transport)
+{
+    heddle_tls *tls = transport->tls;
+    if (!tls->ssl || tls->broken || tls->stuck || tls->said_goodbye)
+        return;
+    tls->said_goodbye = true;
+    library.clear_error();
+    if (library.shutdown(tls->ssl) < 0)
+        library.clear_error(); /* there was no room for it: a peer that reads nothing needs no word */
+}
+
+static int tls_shutdown(heddle_transport *transport)
+{
+    heddle_tls_goodbye(transport);
+    return shutdown(transport->fd, SHUT_WR) == 0 ? 0 : -errno;
+}
+
+static int tls_detach(heddle_transport *transport)
+{
+    int fd = transport->fd;
+    heddle_tls_free(transport->tls);
+    transport->tls = NULL;
+    transport->fd = -1;
+    return fd;
+}
+
+const heddle_transport_operations heddle_tls_transport = {
+    .name = "tls",
+    .recv = tls_recv,
+    .send = tls_send,
+    .pending = tls_pending,
+    .shutdown = tls_shutdown,
+    .detach = tls_detach,
+};

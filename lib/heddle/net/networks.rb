@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "heddle/native"
+require "ipaddr"
+
+module Heddle
+  module Net
+    # A set of networks, such as that of the proxies whose word is taken. Frozen; may be shared by Ractors.
+    #
+    #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
+    class Networks
+      # Words that stand for several. "unix" is whoever connects by a unix socket.
+      WORDS = {
+        "loopback" => %w[127.0.0.0/8 ::1/128],
+        # RFC 1918, RFC 4193, and link-local ones (RFC 3927, RFC 4291)
+        "private" => %w[10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 169.254.0.0/16 fe80::/10],
+        "unix" => [],
+        "all" => %w[0.0.0.0/0 ::/0],
+        "none" => []
+      }.freeze
+
+      # @param names [Array<String>] addresses, networks as address/bits, and {WORDS}
+      # @raise [ArgumentError] names the one that is nothing of these
+      def initialize(names)
+        set_up(names.flat_map { |name| parse(name) }, names.intersect?(%w[unix all]))
+      end
+
+      # @param address [String] an IP address, or "unix"
+      # @return [Boolean]
+      # @raise [ArgumentError]
+      def include?(address) = have?(address == "unix" ? nil : IPAddr.new(address).hton)
+
+      private
+
+      def parse(name)
+        WORDS.fetch(name) { [name] }.map do |network|
+          address = IPAddr.new(network)
+          [address.hton, address.prefix]
+        end
+      rescue IPAddr::Error
+        raise ArgumentError, "#{name.inspect} is no network: write 192.0.2.1, 192.0.2.0/24, 2001:db8::/32, " \
+                             "#{WORDS.keys[..-2].join(", ")} or #{WORDS.keys.last}"
+      end
+    end
+  end
+end

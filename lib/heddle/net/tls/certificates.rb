@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Heddle
+  module Net
+    class TLS
+      # The certificates of a listener: the first one for clients that name no host, or one that none is for. Their
+      # files are looked at again once a second at most, when somebody connects; where one has changed all are read
+      # anew, and where one of the new ones can't be used the old ones stay.
+      class Certificates
+        # Seconds.
+        LOOK_EVERY = 1.0
+        # For TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 are all good.
+        CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+        MINIMA = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
+        # What is spoken over it, best first (RFC 7301).
+        PROTOCOLS = %w[http/1.1 http/1.0].freeze
+        private_constant :LOOK_EVERY, :CIPHERS, :MINIMA
+
+        # @return [Array<#load, #stamp>] where they come from
+        attr_reader :sources
+
+        # @param sources [Array<KeyFiles, SelfSigned>] one at least
+        # @param minimum [String] the least version of TLS, "1.2" or "1.3"
+        # @param protocols [Array<String>] by their registered names
+        # @param on_reload [#call, nil] told, as a sentence, that they were read anew, or why not
+        # @raise [Error]
+        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, on_reload: nil)
+          @sources = sources
+          @minimum = MINIMA.fetch(minimum)
+          @protocols = protocols
+          @on_reload = on_reload
+          @stamp = stamp
+          @looked = now
+          build
+        end
+
+        # @return [OpenSSL::SSL::SSLContext] for a new connection
+        def context
+          reload if now - @looked >= LOOK_EVERY && changed?
+          @default
+        end
+
+        # @return [Array<KeyPair>] what is in use
+        attr_reader :pairs
+
+        # Reads the files anew; what is in use stays where that fails.
+        # @return [Boolean] whether it worked
+        def reload
+          @stamp = stamp
+          build
+          @on_reload&.call("the certificates were read anew: #{sources.join(", ")}")
+          true
+        rescue Error => e
+          @on_reload&.call("the certificates stay as they were: #{e.message}")
+          false
+        end
+
+        private
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+        def stamp = sources.map(&:stamp)
+
+        def changed?
+          @looked = now
+          stamp != @stamp
+        end
+
+        # Two certificates for the same names but with keys of two types share a context: the client chooses.
+        def build
+          pairs = sources.map(&:load)
+          contexts = pairs.group_by(&:names).transform_values { |group| make(group) }
+          by_name = {}
+          contexts.each { |names, context| names.each { |name| by_name[name] ||= context } }
+          @pairs = pairs
+          @by_name = by_name
+          @default = contexts.fetch(pairs.first.names)
+        end
+
+        def make(pairs)
+          context = OpenSSL::SSL::SSLContext.new
+          context.min_version = @minimum
+          context.ciphers = CIPHERS
+          context.options |= OpenSSL::SSL::OP_NO_RENEGOTIATION | OpenSSL::SSL::OP_NO_COMPRESSION
+          # A client that leaves without a word has left; what it owed is known from the request's own framing.
+          context.options |= OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF if defined?(OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF)
+          # Clients resume by tickets, which they keep themselves.
+          context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
+          context.session_id_context = "heddle"
+          context.alpn_select_cb = method(:choose_protocol)
+          context.servername_cb = method(:find)
+          pairs.each { |pair| context.add_certificate(pair.certificate, pair.key, pair.chain) }
+          context.setup
+          context
+        end
+
+        # A client that speaks none of ours is told so, and not answered in something else.
+        def choose_protocol(offered)
+          (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
+        end
+
+        def find((_, name))
+          return unless name
+
+          name = name.downcase
+          @by_name[name] || @by_name[name.sub(/\A[^.]+/, "*")]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class TLS
+      # A certificate or a key that can't be used; the message says which file, and what to do.
+      class Error < StandardError
+      end
+    end
+  end
+end

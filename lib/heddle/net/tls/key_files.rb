@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Heddle
+  module Net
+    class TLS
+      # A certificate and its key in files: PEM, as every authority gives them.
+      class KeyFiles
+        # @return [String]
+        attr_reader :certificate_path
+        # @return [String]
+        attr_reader :key_path
+
+        # @param certificate_path [String] the certificate, followed by those between it and the one that clients know
+        # @param key_path [String, nil] RSA, EC or Ed25519, without a pass phrase; nil: it is in the certificate's file
+        def initialize(certificate_path, key_path = nil)
+          @certificate_path = File.expand_path(certificate_path)
+          @key_path = File.expand_path(key_path || certificate_path)
+        end
+
+        # @return [KeyPair]
+        # @raise [Error]
+        def load
+          certificate, *chain = certificates
+          key = read_key
+          unless certificate.check_private_key(key)
+            raise Error, "the key #{key_path} does not belong to the certificate #{certificate_path}: " \
+                         "name the two files that were made together"
+          end
+
+          KeyPair.new(certificate:, chain:, key:)
+        end
+
+        # @return [Object] something else once a file has changed
+        def stamp
+          [certificate_path, key_path].map do |path|
+            stat = File.stat(path)
+            [stat.ino, stat.size, stat.mtime]
+          rescue SystemCallError
+            nil
+          end
+        end
+
+        # @return [String] for a person
+        def to_s = certificate_path
+
+        private
+
+        def certificates
+          OpenSSL::X509::Certificate.load(read("certificate", certificate_path))
+        rescue OpenSSL::X509::CertificateError
+          raise Error, "#{certificate_path} holds no certificate: it must have one in PEM, " \
+                       "from \"-----BEGIN CERTIFICATE-----\" on"
+        end
+
+        # With an empty pass phrase, so that nobody is asked for one at a terminal.
+        def read_key
+          text = read("key", key_path)
+          OpenSSL::PKey.read(text, "")
+        rescue OpenSSL::PKey::PKeyError
+          if text.include?("ENCRYPTED")
+            raise Error, "the key #{key_path} is encrypted: give one without a pass phrase " \
+                         "(openssl pkey -in #{key_path} -out plain.key)"
+          end
+
+          raise Error, "#{key_path} holds no key: it must have one in PEM, such as " \
+                       "\"-----BEGIN PRIVATE KEY-----\"#{" (name its file with key=)" if key_path == certificate_path}"
+        end
+
+        def read(what, path)
+          File.binread(path)
+        rescue Errno::ENOENT
+          raise Error, "the #{what} #{path} does not exist"
+        rescue Errno::EACCES
+          raise Error, "the #{what} #{path} may not be read by this user"
+        rescue SystemCallError => e
+          raise Error, "the #{what} #{path} can't be read: #{e.message}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Heddle
+  module Net
+    class TLS
+      # A certificate with its key.
+      #
+      # @!attribute certificate [OpenSSL::X509::Certificate]
+      # @!attribute chain [Array<OpenSSL::X509::Certificate>] those between it and the one that clients know
+      # @!attribute key [OpenSSL::PKey::PKey]
+      KeyPair = Data.define(:certificate, :chain, :key) do
+        # @return [Array<String>] the host names that it is for, in lower case; `*.example.com` stands for any one label
+        def names
+          extension = certificate.extensions.find { |one| one.oid == "subjectAltName" }
+          found = extension ? extension.value.scan(/DNS:([^,\s]+)/).flatten : common_names
+          found.map(&:downcase)
+        end
+
+        # @return [Boolean]
+        def expired? = certificate.not_after < Time.now
+
+        private
+
+        # Only where there is nothing else (RFC 9525, 2).
+        def common_names = certificate.subject.to_a.filter_map { |name, value| value if name == "CN" }
+      end
+    end
+  end
+end

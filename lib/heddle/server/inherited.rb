@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Heddle
+  class Server
+    # Listening sockets that were open when this program began, as systemd hands them over (sd_listen_fds(3)).
+    #
+    # @!attribute io [TCPServer, UNIXServer]
+    # @!attribute name [String] FileDescriptorName= of its unit; "unknown" where there is none
+    Inherited = Data.define(:io, :name) do
+      const_set(:FIRST, 3)
+
+      class << self
+        # Those that nobody has taken yet.
+        # @return [Array<Inherited>]
+        def waiting = @waiting ||= find(ENV)
+
+        # @yieldparam inherited [Inherited]
+        # @return [Array<Inherited>] those for which the block is true; they are the caller's from now on
+        def take(&)
+          taken, @waiting = waiting.partition(&)
+          taken
+        end
+
+        # Reads the three variables, and removes them: they are not for programs that this one starts.
+        # @param environment [Hash{String => String}]
+        # @return [Array<Inherited>]
+        def find(environment)
+          count = environment["LISTEN_FDS"].to_i
+          meant = environment["LISTEN_PID"] == Process.pid.to_s && count.positive?
+          names = environment["LISTEN_FDNAMES"].to_s.split(":", -1)
+          return [] unless meant
+
+          %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].each { |name| environment.delete(name) }
+          (0...count).filter_map { |index| listening(self::FIRST + index, names[index]) }
+        end
+
+        private
+
+        def listening(descriptor, name)
+          socket = BasicSocket.for_fd(descriptor)
+          socket.autoclose = false
+          return unless socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+
+          io = (socket.local_address.unix? ? UNIXServer : TCPServer).for_fd(descriptor)
+          io.close_on_exec = true
+          new(io, name.to_s.empty? ? "unknown" : name)
+        rescue SystemCallError, ArgumentError
+          nil # it is no socket, or none of ours
+        end
+      end
+
+      # @return [Addrinfo]
+      def address = io.local_address
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Sockets that were handed over when the server was started (sd_listen_fds(3)).
+    class SystemdBind
+      # @return [String, nil] only those of this FileDescriptorName=
+      attr_reader :name
+
+      # @param name [String, nil]
+      # @param tls [TLSSettings, nil]
+      # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
+      def initialize(name, tls: nil, proxies: nil)
+        @name = name
+        @tls = tls
+        @proxies = proxies
+      end
+
+      # @param _backlog [Integer] is systemd's to choose
+      # @param notice [#call, nil] told what a person should know
+      # @return [Array<Listener>]
+      # @raise [BootError]
+      def open(_backlog, notice: nil)
+        taken = Inherited.take { |inherited| name.nil? || inherited.name == name }
+        raise BootError, nothing if taken.empty?
+
+        acceptor = @tls&.acceptor(nil, notice)
+        taken.map { |inherited| adopt(inherited.io, acceptor) }
+      end
+
+      # @return [String, nil] what is wrong, found without listening
+      def problem = @tls&.problem
+
+      private
+
+      def adopt(io, acceptor)
+        address = io.local_address
+        url = address.unix? ? "unix:#{address.unix_path}" : TCPBind.url(address.ip_address, address.ip_port, acceptor)
+        Listener.new(io, url, address.unix? ? nil : address.ip_port, tls: acceptor, proxies: @proxies)
+      end
+
+      def nothing
+        named = name ? " named #{name} (FileDescriptorName=)" : ""
+        "no socket#{named} was handed over: systemd does that where a .socket unit starts the service " \
+          "(LISTEN_FDS and LISTEN_PID)"
+      end
+    end
+  end
+end

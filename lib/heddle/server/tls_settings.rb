@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Which certificates a bind shows, and which versions of TLS it speaks. Nothing is read before {#acceptor}.
+    #
+    # @!attribute files [Array<Array<String, nil>>] pairs of a certificate's path and its key's; empty: a certificate of
+    #   our own making, where that is allowed
+    # @!attribute minimum [String] "1.2" or "1.3"
+    # @!attribute development [Boolean] whether a certificate of our own making is good enough
+    TLSSettings = Data.define(:files, :minimum, :development) do
+      # @param certificates [Array<String>]
+      # @param keys [Array<String>] as many, or none where each key is in the file of its certificate
+      # @return [Array<Array<String, nil>>]
+      # @raise [ConfigurationError]
+      def self.pairs(certificates, keys)
+        if certificates.empty? && keys.any?
+          raise ConfigurationError, "there is a key, #{keys.first}, and no certificate to go with it"
+        end
+        return certificates.zip(keys) if keys.empty? || keys.size == certificates.size
+
+        raise ConfigurationError, "there are #{certificates.size} certificates and #{keys.size} keys: give as many " \
+                                  "keys as certificates, in their order"
+      end
+
+      def initialize(files: [], minimum: "1.2", development: false)
+        unless %w[1.2 1.3].include?(minimum)
+          raise ConfigurationError, "the least version of TLS must be 1.2 or 1.3, but is #{minimum.inspect}"
+        end
+
+        super
+      end
+
+      # @return [TLSSettings] the same with other files
+      # @raise [ConfigurationError]
+      def with_files(certificates, keys) = with(files: self.class.pairs(certificates, keys))
+
+      # @return [String, nil] what is wrong, found without listening
+      def problem
+        check_files
+        certificates(nil, nil)
+        nil
+      rescue BootError => e
+        e.message
+      end
+
+      # @param name [String] of the host, for a certificate of our own making
+      # @param notice [#call, nil] told, as a sentence, what a person should know
+      # @return [Net::TLS]
+      # @raise [BootError]
+      def acceptor(name, notice)
+        check_files
+        found = certificates(name, notice)
+        tell(found, notice) if notice
+        failure = notice && ->(error) { notice.call("a TLS handshake failed here: #{error.class}: #{error.message}") }
+        Net::TLS.new(found, on_failure: failure)
+      rescue Net::TLS::Error => e
+        raise BootError, e.message
+      end
+
+      private
+
+      def check_files
+        require "heddle/net/tls"
+        return if files.any? || development
+
+        raise BootError, "a tls bind needs a certificate: give one with --tls-cert and --tls-key, " \
+                         "or as tls://host:port?cert=site.pem&key=site.key. (Only in development is one made up.)"
+      rescue LoadError => e
+        raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
+      end
+
+      def certificates(name, notice)
+        sources = files.map { |certificate, key| Net::TLS::KeyFiles.new(certificate, key) }
+        sources = [Net::TLS::SelfSigned.new(name)] if sources.empty?
+        Net::TLS::Certificates.new(sources, minimum:, on_reload: notice)
+      rescue Net::TLS::Error => e
+        raise BootError, e.message
+      end
+
+      def tell(found, notice)
+        if files.empty?
+          notice.call("there is no certificate: one was made up for development, and browsers will warn of it")
+        end
+        found.pairs.each_with_index do |pair, index|
+          notice.call("the certificate #{found.sources[index]} has expired") if pair.expired?
+        end
+      end
+    end
+  end
+end

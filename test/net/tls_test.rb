@@ -1,0 +1,267 @@
+# frozen_string_literal: true
+
+# test: each selector
+# test: sanitize
+
+require_relative "support/sockets_case"
+require "heddle/net/networks"
+require "heddle/net/tls"
+require "support/certificates"
+
+# Connections over TLS: the handshake takes no fiber, and afterwards they are like any others.
+module TLSTests
+  # What a test shows its clients; made once, as keys take time.
+  class Shown
+    def self.pair = @pair ||= TestCertificates.make("localhost")
+    def self.other
+      @other ||= TestCertificates.make("other.example", "*.wild.example", key: OpenSSL::PKey::RSA.new(2_048))
+    end
+
+    # @return [Object] what Certificates wants
+    def self.source((certificate, key))
+      Struct.new(:load, :stamp).new(Heddle::Net::TLS::KeyPair.new(certificate:, chain: [], key:), nil)
+    end
+  end
+
+  def acceptor(*pairs, **)
+    pairs = [Shown.pair] if pairs.empty?
+    Heddle::Net::TLS.new(Heddle::Net::TLS::Certificates.new(pairs.map { |pair| Shown.source(pair) }, **))
+  end
+
+  # The same as `serve`, with TLS.
+  def serve_tls(handler, tls: acceptor, proxies: nil, **options)
+    scheduled do |scheduler|
+      listener = TCPServer.new("127.0.0.1", 0)
+      sockets = Heddle::Net::Sockets.new(scheduler, set:, **options, &handler)
+      sockets.listen(listener, tls:, proxies:)
+      yield Heddle::TestHelpers::SocketsCase::Server.new(sockets, listener, scheduler)
+    ensure
+      sockets&.close
+      listener&.close
+    end
+  end
+
+  def client_of(server, socket: server.connect, name: nil, **settings)
+    context = OpenSSL::SSL::SSLContext.new
+    context.set_params(verify_mode: OpenSSL::SSL::VERIFY_NONE, **settings)
+    client = OpenSSL::SSL::SSLSocket.new(socket, context)
+    client.hostname = name if name
+    client.sync_close = true
+    client.connect
+    client
+  end
+
+  def test_what_is_sent_comes_back
+    serve_tls(echo) do |server|
+      client = client_of(server)
+      ["a", "b" * 10_000, "c" * 100_000].each do |text|
+        client.write(text)
+
+        assert_equal text, client.read(text.bytesize)
+      end
+      assert_equal [1, 0], [server.sockets.handshakes, server.sockets.failed_handshakes]
+      client.close
+      until_true { server.sockets.connections.zero? }
+    end
+  end
+
+  def test_strings_of_every_size_arrive_as_they_are
+    random = Random.new(1)
+    strings = Array.new(400) { |i| (i % 256).chr.b * random.rand([1, 10, 1_000, 40_000].sample(random:)) }
+    handler = lambda do |connection|
+      connection.read_partial(1)
+      connection.write(strings)
+      connection.close
+    end
+    serve_tls(handler) do |server|
+      client = client_of(server)
+      client.write("x")
+      expected = strings.join
+      received = +""
+      while (part = client.read(random.rand(1..50_000)))
+        received << part
+        sleep 0.001 if random.rand(50) == 0
+      end
+
+      assert_equal [expected.bytesize, true], [received.bytesize, received == expected]
+    end
+  end
+
+  def test_two_fibers_read_and_write_at_once
+    handler = lambda do |connection|
+      done = Thread::Queue.new
+      Fiber.schedule do
+        connection.write("w" * 3_000_000)
+        done << true
+      end
+      size = 0
+      size += connection.read_partial(65_536).bytesize while size < 3_000_000
+      done.pop
+      connection.write("done")
+      connection.close
+    end
+    serve_tls(handler) do |server|
+      client = client_of(server)
+      Fiber.schedule { client.write("r" * 3_000_000) }
+      received = client.read
+
+      assert_equal [3_000_004, "done"], [received.bytesize, received[-4..]]
+    end
+  end
+
+  def test_a_handshake_has_its_time_and_takes_no_fiber
+    serve_tls(echo, handshake_timeout: 0.15) do |server|
+      before = server.scheduler.fiber_count
+      silent = server.connect
+      slow = server.connect
+      slow.write("\x16\x03\x01".b)
+      until_true { server.sockets.connections == 2 }
+
+      assert_equal before, server.scheduler.fiber_count
+      started = now
+
+      assert_nil silent.read(1)
+      assert_nil slow.read(1)
+      assert_operator now - started, :<, 5
+      assert_equal [0, 0], [server.sockets.connections, server.sockets.handshakes]
+    end
+  end
+
+  def test_what_is_no_handshake_fails_and_is_counted
+    serve_tls(echo) do |server|
+      ["\x16\x03\x01\x00\x05hello".b, "\x00".b * 40].each do |bytes|
+        client = server.connect
+        client.write(bytes)
+        error_of(SystemCallError) { client.read }
+      end
+      plain = server.connect
+      plain.write("hello")
+      error_of(SystemCallError) { plain.read }
+      capital = server.connect
+      capital.write("HELLO")
+      error_of(SystemCallError) { capital.read }
+      until_true { server.sockets.connections.zero? }
+
+      assert_equal [0, 3], [server.sockets.handshakes, server.sockets.failed_handshakes]
+    end
+  end
+
+  def test_a_socket_that_is_taken_over_has_what_was_not_read
+    taken = Thread::Queue.new
+    handler = lambda do |connection|
+      connection.read_partial(3)
+      connection.unread("\xFF\x00z".b)
+      taken << connection.detach
+    end
+    serve_tls(handler) do |server|
+      client = client_of(server)
+      client.write("abcdef")
+      socket = taken.pop
+
+      assert_instance_of OpenSSL::SSL::SSLSocket, socket
+      assert_equal "\xFF\x00zdef".b, socket.read(6)
+      socket.write("hello")
+      socket.close
+
+      assert_equal "hello", client.read
+      assert_equal 0, server.sockets.connections
+    end
+  end
+
+  def test_the_host_that_a_client_names_chooses_the_certificate
+    serve_tls(echo, tls: acceptor(Shown.pair, Shown.other)) do |server|
+      { nil => "localhost", "localhost" => "localhost", "other.example" => "other.example",
+        "OTHER.example" => "other.example", "a.wild.example" => "other.example",
+        "a.b.wild.example" => "localhost", "unknown.example" => "localhost" }.each do |name, shown|
+        client = client_of(server, name:)
+
+        assert_equal "/CN=#{shown}", client.peer_cert.subject.to_s, name.inspect
+        client.close
+      end
+    end
+  end
+
+  def test_one_name_may_have_keys_of_two_types
+    rsa = TestCertificates.make("localhost", key: OpenSSL::PKey::RSA.new(2_048))
+    serve_tls(echo, tls: acceptor(Shown.pair, rsa)) do |server|
+      { "aECDSA" => "id-ecPublicKey", "aRSA" => "rsaEncryption" }.each do |cipher, type|
+        client = client_of(server, max_version: OpenSSL::SSL::TLS1_2_VERSION, ciphers: "ECDHE+#{cipher}")
+
+        assert_equal type, client.peer_cert.public_key.oid
+        client.close
+      end
+    end
+  end
+
+  def test_keys_of_every_type
+    ca = TestCertificates.make("ca")
+    ["secp384r1", 2_048, "ED25519"].each do |kind|
+      key = case kind
+            when Integer then OpenSSL::PKey::RSA.new(kind)
+            when "ED25519" then OpenSSL::PKey.generate_key(kind)
+            else OpenSSL::PKey::EC.generate(kind)
+            end
+      serve_tls(echo, tls: acceptor(TestCertificates.make("localhost", key:, ca:))) do |server|
+        client = client_of(server)
+        client.write("x")
+
+        assert_equal "x", client.read(1), key.oid
+        client.close
+      end
+    end
+  end
+
+  def test_a_stop_closes_those_that_have_said_nothing_and_lets_others_shake_hands
+    serve_tls(echo, handshake_timeout: 0.3) do |server|
+      silent = server.connect
+      begun = server.connect
+      begun.write("\x16\x03\x01".b)
+      until_true { server.sockets.connections == 2 }
+      sleep 0.02
+      server.sockets.stop_listening
+      server.sockets.shutdown_idle
+
+      assert_nil silent.read(1)
+      assert_equal 1, server.sockets.connections
+      assert_nil begun.read(1)
+    end
+  end
+
+  def test_closing_everything_in_the_middle_of_handshakes
+    serve_tls(echo) do |server|
+      clients = Array.new(20) { server.connect }
+      clients.each { |client| client.write("\x16\x03\x01".b) }
+      until_true { server.sockets.connections == 20 }
+      server.sockets.close
+      clients.each { |client| error_of(SystemCallError) { assert_nil client.read(1) } }
+    end
+  end
+
+  def test_it_survives_the_collector_in_every_step
+    serve_tls(echo) do |server|
+      GC.stress = true
+      client = client_of(server)
+      client.write("hello")
+
+      assert_equal "hello", client.read(5)
+    ensure
+      GC.stress = false
+    end
+  end
+
+  def test_objects_that_are_moved
+    serve_tls(echo) do |server|
+      clients = Array.new(10) { client_of(server) }
+      3.times do |round|
+        GC.verify_compaction_references(expand_heap: false, toward: :empty) if GC.respond_to?(:compact)
+        clients.each do |client|
+          client.write(round.to_s)
+
+          assert_equal round.to_s, client.read(1)
+        end
+      end
+    end
+  end
+end
+
+Heddle::TestHelpers.with_each_socket_set(TLSTests)
