@@ -13,6 +13,7 @@ module TLSTests
   # What a test shows its clients; made once, as keys take time.
   class Shown
     def self.pair = @pair ||= TestCertificates.make("localhost")
+
     def self.other
       @other ||= TestCertificates.make("other.example", "*.wild.example", key: OpenSSL::PKey::RSA.new(2_048))
     end

@@ -12,12 +12,6 @@ module Heddle
     #     certificates = Heddle::Net::TLS::Certificates.new([Heddle::Net::TLS::KeyFiles.new("site.pem", "site.key")])
     #     sockets.listen(server, tls: Heddle::Net::TLS.new(certificates))
     class TLS
-      autoload :Certificates, "heddle/net/tls/certificates"
-      autoload :Error, "heddle/net/tls/error"
-      autoload :KeyFiles, "heddle/net/tls/key_files"
-      autoload :KeyPair, "heddle/net/tls/key_pair"
-      autoload :SelfSigned, "heddle/net/tls/self_signed"
-
       # openssl.so is linked with one library of perhaps several, and its functions are the ones that must be used.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
@@ -73,3 +67,10 @@ module Heddle
     end
   end
 end
+
+# At once: certificates may be read anew when there is no descriptor left to load code with.
+require "heddle/net/tls/error"
+require "heddle/net/tls/key_pair"
+require "heddle/net/tls/key_files"
+require "heddle/net/tls/self_signed"
+require "heddle/net/tls/certificates"

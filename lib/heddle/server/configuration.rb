@@ -55,11 +55,20 @@ module Heddle
       # @return [Array<Bind>] where to listen
       # @raise [ConfigurationError]
       def binds
-        addresses = bind.nil? || bind.empty? ? ["localhost"] : bind
-        addresses.map { |address| Bind.parse(address, port) }
+        defaults = bind_defaults
+        addresses.map { |address| Bind.parse(address, defaults) }
       rescue ConfigurationError => e
         place = source(:bind).kind == :file ? "#{source(:bind)}: bind" : source(:bind)
         raise ConfigurationError, e.message.sub(/\A--bind/, place.to_s)
+      end
+
+      # @return [Net::Networks] whose word of a client's address is taken
+      # @raise [ConfigurationError]
+      def trusted_networks
+        require "heddle/net/networks"
+        Net::Networks.new(trusted_proxies)
+      rescue ArgumentError => e
+        raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
       end
 
       # @return [Integer] how many processes `workers` means
@@ -110,6 +119,18 @@ module Heddle
       end
 
       private
+
+      def addresses
+        return bind unless bind.nil? || bind.empty?
+
+        Inherited.waiting.any? ? ["systemd"] : ["localhost"]
+      end
+
+      def bind_defaults
+        tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
+                              development: environment == "development")
+        Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
+      end
 
       def take(option, values)
         value = values.fetch(option.name) do

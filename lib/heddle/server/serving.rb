@@ -84,6 +84,7 @@ module Heddle
         limit = [Process.getrlimit(Process::RLIMIT_NOFILE).first - 64, 16].max if limit == 0
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: share_of(limit),
+                                               handshake_timeout: @configuration.handshake_timeout.to_f,
                                                protocol: service.engine) { |exchange| service.call(exchange) }
         listeners.each { |listener| listener.attach(sockets) }
         sockets

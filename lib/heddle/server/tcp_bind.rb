@@ -53,7 +53,11 @@ module Heddle
       end
 
       # @return [String, nil] what is wrong, found without listening
-      def problem = @tls&.problem
+      def problem
+        @tls&.problem || (Addrinfo.getaddrinfo(host, nil, nil, :STREAM) && nil)
+      rescue SocketError
+        unknown_host
+      end
 
       # @param io [TCPServer] one that is open already
       # @param acceptor [Net::TLS, nil]
@@ -120,11 +124,13 @@ module Heddle
         socket.autoclose = false
         TCPServer.for_fd(socket.fileno)
       rescue SocketError
-        raise BootError, "can't listen on #{host}: there is no host of that name"
+        raise BootError, unknown_host
       rescue SystemCallError
         socket&.close
         raise
       end
+
+      def unknown_host = "can't listen on #{host}: there is no host of that name"
 
       def reason(error)
         case error

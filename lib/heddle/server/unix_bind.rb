@@ -7,6 +7,10 @@ module Heddle
   class Server
     # A path to listen on.
     class UnixBind
+      # Bytes of a socket's path.
+      LONGEST = 107
+      private_constant :LONGEST
+
       # @return [String]
       attr_reader :path
 
@@ -36,8 +40,7 @@ module Heddle
         server.listen(backlog)
         [adopt(server, path)]
       rescue ArgumentError
-        raise BootError,
-              "can't listen on unix:#{path}: a socket's path may have 107 bytes, this one has #{path.bytesize}"
+        raise BootError, too_long
       rescue SystemCallError => e
         raise BootError, reason(e)
       end
@@ -45,7 +48,12 @@ module Heddle
       # @return [String, nil] what is wrong, found without listening
       def problem
         owner_ids
-        nil
+        folder = File.dirname(path)
+        if path.bytesize > LONGEST then too_long
+        elsif !File.directory?(folder) then reason(Errno::ENOENT.new)
+        elsif !File.writable?(folder) then reason(Errno::EACCES.new)
+        elsif File.exist?(path) && !File.socket?(path) then "can't listen on unix:#{path}: that is a file"
+        end
       rescue BootError => e
         e.message
       end
@@ -67,6 +75,10 @@ module Heddle
         ensure
           File.umask(before)
         end
+      end
+
+      def too_long
+        "can't listen on unix:#{path}: a socket's path may have #{LONGEST} bytes, this one has #{path.bytesize}"
       end
 
       def owner_ids

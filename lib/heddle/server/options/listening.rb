@@ -9,10 +9,32 @@ module Heddle
                    example: 'bind "0.0.0.0"',
                    details: "An address that names no port has that of the option `port`, so that PORT counts; name " \
                             "one where several addresses have several ports.",
-                   text: "where to listen: host:port, [::1]:port or unix:path?mode=660; may be repeated"),
+                   text: "where to listen: host:port, [::1]:port, tls://host:port, unix:path?mode=660 or systemd; " \
+                         "may be repeated"),
         Option.new(name: :port, unit: :count, default: 9_292, range: 0..65_535, short: "-p",
                    variables: %w[HEDDLE_PORT PORT], example: "port 3000",
                    text: "the port of addresses that name none; 0 lets the system choose one"),
+        Option.new(name: :tls_cert, unit: :list, argument: "FILE", none: "none", default: [], default_words: "none",
+                   example: 'tls_cert "site.pem"',
+                   details: "One for each site; clients choose by the host that they name, and get the first one " \
+                            "where none is for it. A file has the certificate, then those between it and the one " \
+                            "that clients know. Changed files are read anew within a second. Without one, a tls " \
+                            "address gets a certificate of its own making in development, and is refused otherwise.",
+                   text: "certificates of tls addresses that name none themselves: files in PEM"),
+        Option.new(name: :tls_key, unit: :list, argument: "FILE", none: "none", default: [],
+                   default_words: "in the certificates' files", example: 'tls_key "site.key"',
+                   text: "the keys of tls_cert, in the same order: RSA, EC or Ed25519, without a pass phrase"),
+        Option.new(name: :tls_min, unit: :word, default: :"1.2", choices: %i[1.2 1.3], example: 'tls_min "1.3"',
+                   advanced: true, text: "the least version of TLS"),
+        Option.new(name: :handshake_timeout, unit: :seconds, default: 10, range: 0.001.., advanced: true,
+                   text: "how long a TLS handshake, and the header of the PROXY protocol before it, may take"),
+        Option.new(name: :trusted_proxies, unit: :list, argument: "NETWORK", none: "none",
+                   default: %w[loopback private unix], example: 'trusted_proxies "loopback", "192.0.2.0/24"',
+                   details: "Networks as address/bits, or the words loopback, private, unix (whoever connects by a " \
+                            "unix socket) and all.",
+                   text: "from where an address with proxy_protocol=on expects the header of the PROXY protocol"),
+        Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true,
+                   text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
                    text: "how many connections the system keeps until they are accepted"),
         Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
