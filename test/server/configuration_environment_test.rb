@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "tmpdir"
+
+# The variables that an application is deployed with.
+class ConfigurationEnvironmentTest < Minitest::Test
+  Configuration = Heddle::Server::Configuration
+
+  def load(flags = {}, **environment)
+    Configuration.load(flags:, environment: environment.transform_keys(&:to_s), file: nil)
+  end
+
+  def test_what_puma_and_rails_read_is_obeyed
+    configuration = load(PORT: "3001", WEB_CONCURRENCY: "1", PIDFILE: "tmp/x.pid", RAILS_ENV: "test", RACK_ENV: "none")
+
+    assert_equal [3001, 1, File.expand_path("tmp/x.pid"), "test"],
+                 %i[port workers pidfile environment].map { |name| configuration[name] }
+    assert_equal %w[PORT WEB_CONCURRENCY PIDFILE RAILS_ENV],
+                 %i[port workers pidfile environment].map { |name| configuration.source(name).place }
+    assert_equal "production", load(RACK_ENV: "production").environment
+    assert_equal :auto, Heddle::Server::Options::BY_NAME.fetch(:workers).parse("auto", "WEB_CONCURRENCY")
+  end
+
+  def test_heddles_own_variables_come_first_and_empty_ones_say_nothing
+    assert_equal 4000, load(PORT: "3001", HEDDLE_PORT: "4000").port
+    assert_equal "staging", load(RAILS_ENV: "test", HEDDLE_ENVIRONMENT: "staging").environment
+    assert_equal 9_292, load(PORT: "").port
+  end
+
+  def test_the_number_of_threads_is_railss_only_where_a_thread_is_a_request
+    assert_equal [1, 7, 3, 2],
+                 [load(RAILS_MAX_THREADS: "7"), load(RAILS_MAX_THREADS: "7", HEDDLE_MODE: "thread"),
+                  load(RAILS_MAX_THREADS: "7", HEDDLE_MODE: "thread", HEDDLE_THREADS: "3"),
+                  load({ threads: "2" }, RAILS_MAX_THREADS: "7", HEDDLE_MODE: "thread")].map(&:threads)
+    assert_equal 5, load(HEDDLE_MODE: "thread").threads
+    assert_match(/\ARAILS_MAX_THREADS must be a whole number, but is "many"\z/,
+                 assert_raises(Heddle::Server::ConfigurationError) do
+                   load(RAILS_MAX_THREADS: "many", HEDDLE_MODE: "thread")
+                 end.message)
+  end
+
+  def test_only_what_means_nothing_is_warned_of
+    configuration = load(HEDDLE_BACKLOG: "5", HEDDLE_TEST_ANYTHING: "1", HEDDLE_RUBY: "ruby", HEDDLE_BAKLOG: "5",
+                         HEDDLE: "x", OTHER: "y")
+
+    assert_equal ["the environment variable HEDDLE_BAKLOG means nothing. Did you mean HEDDLE_BACKLOG?"],
+                 configuration.warnings
+  end
+end
