@@ -56,7 +56,7 @@ class OffloadCallTest < Minitest::Test
     assert_equal 20, turns
   end
 
-  # -- callbacks ---------------------------------------------------------------------------------------------------------
+  # -- callbacks -----------------------------------------------------------------------------------------------------
 
   def test_a_callback_runs_on_the_thread_and_the_fiber_that_called
     in_loop do
@@ -100,7 +100,7 @@ class OffloadCallTest < Minitest::Test
     assert_equal(:broken, in_loop { NativeCalls.call_back(2) { break :broken } })
   end
 
-  # -- memory -------------------------------------------------------------------------------------------------------------
+  # -- memory -----------------------------------------------------------------------------------------------------
 
   # Nothing but the fiber's own C stack holds the String while another thread reads it.
   def test_the_callers_strings_stay_where_they_are_while_garbage_is_collected

@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+require_relative "support/offloaded"
+require "support/private_postgresql"
+
+# Waits that a library makes in libc while it holds Ruby's lock, for libraries that were named.
+class OffloadLibcTest < Minitest::Test
+  include Offloaded
+
+  HOOKED = ", libc: ['native_calls']"
+
+  # One after the other the second call would never come to write.
+  def test_a_poll_with_the_lock_held_waits_for_its_own_fiber
+    output = offloading(<<~RUBY, options: HOOKED)
+      reader, writer = IO.pipe
+      Heddle.run do
+        waiting = Heddle.async { NativeCalls.hold_poll(reader.fileno, -1) }
+        sleep 0.001 until Heddle::Offload.threads[:running] == 1
+        writer.syswrite("x")
+        p waiting.value
+        p NativeCalls.hold_poll(reader.fileno, 0), NativeCalls.hold_poll(reader.fileno, 60_000)
+      end
+      p File.basename(Heddle::Offload.libc_libraries.first)
+    RUBY
+
+    assert_equal "1\n1\n1\n\"native_calls.so\"\n", output
+  end
+
+  def test_sleeps_with_the_lock_held_overlap
+    offloading(<<~RUBY, options: HOOKED)
+      most = 0
+      Heddle.run do
+        sleeps = Array.new(10) { Heddle.async { NativeCalls.hold(0.2) } }
+        while !sleeps.all?(&:finished?)
+          most = [most, Heddle::Offload.threads[:running]].max
+          sleep 0.001
+        end
+      end
+      abort most.to_s unless most == 10
+    RUBY
+  end
+
+  # The library would not know what to make of being left in the middle.
+  def test_such_a_wait_is_not_cut_short_and_the_exception_comes_at_the_next_wait
+    output = offloading(<<~RUBY, options: HOOKED)
+      reader, writer = IO.pipe
+      events = []
+      Heddle.run do
+        task = Heddle.async do
+          events << NativeCalls.hold_poll(reader.fileno, -1)
+          sleep 0
+          events << :not_reached
+        end
+        sleep 0.001 until Heddle::Offload.threads[:running] == 1
+        task.cancel
+        20.times { sleep 0 }
+        events << :told
+        writer.syswrite("x")
+        task.wait
+      end
+      p events
+    RUBY
+
+    assert_equal "[:told, 1]\n", output
+  end
+
+  def test_a_library_that_was_not_named_holds_the_lock_as_ever
+    offloading(<<~RUBY)
+      Heddle.run { NativeCalls.hold(0.001) }
+      abort if Heddle::Offload.threads[:calls] != 0 || !Heddle::Offload.libc_libraries.empty?
+    RUBY
+  end
+
+  def test_without_the_lock_and_without_a_loop_they_wait_as_ever
+    offloading(<<~RUBY, options: HOOKED)
+      NativeCalls.hold(0.001)
+      Thread.new { NativeCalls.hold(0.001); NativeCalls.sleep_for(0.001) }.join
+      abort unless Heddle::Offload.threads[:calls] == 0
+      Heddle.run { NativeCalls.sleep_for(0.001) } # on its thread it sleeps by the same function
+      abort unless Heddle::Offload.threads[:calls] == 1
+    RUBY
+  end
+
+  def test_a_library_that_holds_locks_of_its_own_is_refused
+    [["sqlite3"], [:sqlite3_native], ["ok", ""]].each do |names|
+      error = assert_raises(ArgumentError) { Heddle.enable(:offload, libc: names) }
+
+      assert_match(/can't be offloaded/, error.message)
+    end
+  end
+
+  # -- a real PostgreSQL, by the calls of the gem pg that hold the lock ----------------------------------------------
+
+  def database(&)
+    need_program("postgres") unless PrivatePostgresql.programs
+    skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
+    require "pg"
+    with_server(&)
+  end
+
+  def with_server
+    server = PrivatePostgresql.new
+    yield server
+  ensure
+    server&.stop
+  end
+
+  # The second one waits for the first, which another fiber of the same loop ends.
+  def test_synchronous_queries_of_a_loop_wait_for_each_other
+    database do |server|
+      in_loop do
+        first = server.connect
+        second = server.connect
+        first.sync_exec("SELECT pg_advisory_lock(1)")
+        waiting = Heddle.async { second.sync_exec("SELECT pg_advisory_lock(1), 7").getvalue(0, 1) }
+        until_true { Heddle::Offload.threads[:running] == 1 }
+        first.sync_exec("SELECT pg_advisory_unlock(1)")
+
+        assert_equal "7", waiting.value
+        [first, second].each(&:close)
+      end
+    end
+  end
+
+  def test_notices_and_errors_of_a_synchronous_query_come_to_its_own_fiber
+    database do |server|
+      in_loop do
+        notices = Heddle.map(1..5) do |number|
+          connection = server.connect
+          heard = nil
+          here = Fiber.current
+          connection.set_notice_processor { |text| heard = text[/number \d/] if Fiber.current.equal?(here) }
+          connection.sync_exec("DO $$ BEGIN PERFORM pg_sleep(0.05); RAISE NOTICE 'number #{number}'; END $$")
+          error = assert_raises(PG::DivisionByZero) { connection.sync_exec("SELECT pg_sleep(0.02), 1/0") }
+
+          assert_match(/division by zero/, error.message)
+          connection.close
+          heard
+        end
+
+        assert_equal((1..5).map { |number| "number #{number}" }, notices)
+      end
+    end
+  end
+end
