@@ -89,6 +89,15 @@ class CheckTest < Minitest::Test
     assert_match(/^heddle: config.heddle\.rb:2: bind must be .*"a:b"$/, check.last)
   end
 
+  def test_what_the_machine_does_not_have
+    write("config/heddle.rb", "selector :poll\npidfile 'config.ru/pids/x.pid'")
+    status, output = check
+
+    assert_equal 1, status
+    assert_match(%r{^heddle: config/heddle\.rb:1 names :poll, which is not built in here}, output)
+    assert_match(%r{^heddle: can't write the pidfile .*config\.ru/pids/x\.pid: .*config\.ru is no folder$}, output)
+  end
+
   def test_the_application_is_looked_at_and_loaded_when_asked
     FileUtils.rm(File.join(@folder, "config.ru"))
 

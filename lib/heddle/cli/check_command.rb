@@ -58,7 +58,7 @@ module Heddle
       end
 
       def check(configuration)
-        @problems.concat(Binds.problems(configuration))
+        @problems.concat(Binds.problems(configuration)).concat([selector(configuration), pidfile(configuration)].compact)
         loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
         @application = loader.path
         loader.check
@@ -69,6 +69,23 @@ module Heddle
         @application = "#{loader.path}, which can be loaded"
       rescue Server::BootError => e
         @problems << e.message
+      end
+
+      def selector(configuration)
+        name = configuration.selector or return
+        Selector.find(name, configuration.source(:selector).to_s)
+        nil
+      rescue ArgumentError => e
+        e.message
+      end
+
+      def pidfile(configuration)
+        path = configuration.pidfile or return
+        folder = File.dirname(path)
+        folder = File.dirname(folder) until File.exist?(folder)
+        return "can't write the pidfile #{path}: #{folder} is no folder" unless File.directory?(folder)
+
+        "can't write the pidfile #{path}: this user may not write to #{folder}" unless File.writable?(folder)
       end
 
       # What the application prints is not part of the report.
