@@ -8,13 +8,23 @@ module Heddle
   # The command `heddle`.
   module CLI
     autoload :CheckCommand, "heddle/cli/check_command"
+    autoload :ControlCommand, "heddle/cli/control_command"
     autoload :Demo, "heddle/cli/demo"
     autoload :DemoCommand, "heddle/cli/demo_command"
+    autoload :Doctor, "heddle/cli/doctor"
+    autoload :DoctorCommand, "heddle/cli/doctor_command"
     autoload :Flags, "heddle/cli/flags"
     autoload :Help, "heddle/cli/help"
     autoload :InitCommand, "heddle/cli/init_command"
+    autoload :OrderCommand, "heddle/cli/order_command"
+    autoload :Overview, "heddle/cli/overview"
+    autoload :ReloadCommand, "heddle/cli/reload_command"
+    autoload :RestartCommand, "heddle/cli/restart_command"
     autoload :Serve, "heddle/cli/serve"
     autoload :ServeCommand, "heddle/cli/serve_command"
+    autoload :StatusCommand, "heddle/cli/status_command"
+    autoload :StopCommand, "heddle/cli/stop_command"
+    autoload :TopCommand, "heddle/cli/top_command"
     autoload :UsageError, "heddle/cli/usage_error"
 
     # A command: the class that runs it, made with what follows its name and the stream that it writes to; and what the
@@ -26,6 +36,12 @@ module Heddle
       "demo" => Command.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
       "check" => Command.new(:CheckCommand, "validate the configuration and print what counts, and where it was said"),
       "init" => Command.new(:InitCommand, "write a configuration file: heddle init, heddle init --from config/puma.rb"),
+      "status" => Command.new(:StatusCommand, "what a running server does now"),
+      "top" => Command.new(:TopCommand, "the same, again and again; q ends it"),
+      "stop" => Command.new(:StopCommand, "end a running server when its requests are answered"),
+      "reload" => Command.new(:ReloadCommand, "new workers, one by one"),
+      "restart" => Command.new(:RestartCommand, "a new master with new workers, on the same sockets"),
+      "doctor" => Command.new(:DoctorCommand, "what of an application and of this machine will matter"),
       "version" => Command.new(nil, "print the version"),
       "help" => Command.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze

@@ -10,7 +10,6 @@ module Heddle
   #
   #     Heddle::Server.new.run(->(env) { [200, {}, ["hello"]] })
   class Server
-    autoload :AccessLine, "heddle/server/access_line"
     autoload :Admission, "heddle/server/admission"
     autoload :AdmissionPolicy, "heddle/server/admission_policy"
     autoload :AppLoader, "heddle/server/app_loader"
@@ -18,6 +17,7 @@ module Heddle
     autoload :BootError, "heddle/server/boot_error"
     autoload :Configuration, "heddle/server/configuration"
     autoload :ConfigurationError, "heddle/server/configuration_error"
+    autoload :Control, "heddle/server/control"
     autoload :Cores, "heddle/server/cores"
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"
@@ -27,17 +27,21 @@ module Heddle
     autoload :Listeners, "heddle/server/listeners"
     autoload :Log, "heddle/server/log"
     autoload :Memory, "heddle/server/memory"
+    autoload :Metrics, "heddle/server/metrics"
     autoload :Modes, "heddle/server/modes"
     autoload :Option, "heddle/server/option"
     autoload :OptionPage, "heddle/server/option_page"
     autoload :Options, "heddle/server/options"
     autoload :Pidfile, "heddle/server/pidfile"
+    autoload :RequestId, "heddle/server/request_id"
     autoload :RunnerThreads, "heddle/server/runner_threads"
     autoload :Service, "heddle/server/service"
     autoload :Serving, "heddle/server/serving"
     autoload :Signals, "heddle/server/signals"
+    autoload :Snapshot, "heddle/server/snapshot"
     autoload :Statistics, "heddle/server/statistics"
     autoload :SystemdBind, "heddle/server/systemd_bind"
+    autoload :SystemdNotify, "heddle/server/systemd_notify"
     autoload :TCPBind, "heddle/server/tcp_bind"
     autoload :TLSSettings, "heddle/server/tls_settings"
     autoload :Units, "heddle/server/units"
@@ -48,7 +52,7 @@ module Heddle
 
     # @param configuration [Configuration]
     # @param log [Log]
-    def initialize(configuration = Configuration.new, log: Log.new(access: configuration.access_log))
+    def initialize(configuration = Configuration.new, log: Log.of(configuration))
       @configuration = configuration
       @log = log
       @listeners = Listeners.new
@@ -118,6 +122,16 @@ module Heddle
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)
     end
+
+    # @return [Array<Array(Fiber, Array)>] what is served now: fibers, and method, target, age in seconds, client and
+    #   status (nil: none was sent yet) of what they serve. From any thread.
+    def served = @mode ? @mode.servings.flat_map(&:served) : []
+
+    # @return [Symbol, nil] how the loop hears of events, while the server runs
+    def selector = @mode&.servings&.first&.selector
+
+    # @return [String] every task of each loop and where it waits, for a person. From any thread.
+    def task_tree = @mode ? @mode.servings.map(&:task_tree).join("\n") : "no tasks\n"
 
     private
 

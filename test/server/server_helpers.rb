@@ -26,7 +26,8 @@ module ServerHelpers
     @errors = StringIO.new
     configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], selector: selector_under_test,
                                                       **mode_under_test, **options)
-    @log = Heddle::Server::Log.new(output: @output, errors: @errors, access: configuration.access_log)
+    @log = Heddle::Server::Log.new(output: @output, errors: @errors, access: configuration.access_log,
+                                   format: configuration.log_format)
     @server = Heddle::Server.new(configuration, log: @log)
     @port = @server.open.first[/\d+\z/].to_i
     started = Thread::Queue.new

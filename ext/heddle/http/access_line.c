@@ -1,73 +1,395 @@
-/* Heddle::HTTP::AccessLine: a request and its answer as a line of a log. */
+/* Heddle::HTTP::AccessLine: a request and its answer as a line of a log, in one of several formats. */
 
 #include "http/exchange_ruby.h"
+#include "http/fields.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 enum {
-    TARGET = 200, /* longer targets are cut; they may have 16 KiB */
-    LINE = TARGET + 256,
+    TEXT,     /* for a person */
+    JSON,
+    COMMON,   /* Apache's common log format */
+    COMBINED, /* the same, with referer and user agent */
 };
 
-static int add_size(char *out, size_t room, uint64_t bytes)
+enum {
+    TEXT_TARGET = 200, /* longer targets are cut; they may have 16 KiB */
+    TARGET = 4096,     /* where machines read */
+    VALUE_SIZE = 1024, /* of a header's value */
+    METHOD = 32,
+    REQUEST_ID = 256,
+    FIXED = 512, /* what everything else needs at most */
+};
+
+typedef struct {
+    const heddle_exchange *exchange;
+    const char *remote; /* or NULL */
+    int status;         /* 0: none */
+    uint64_t sent;
+    double seconds;
+    const char *time;   /* as the format wants it */
+    VALUE remark, id;   /* Strings or nil */
+} answer;
+
+/* Written into a String whose room was reckoned beforehand. */
+typedef struct {
+    VALUE string;
+    char *at, *end;
+} line;
+
+static line line_of(size_t room)
+{
+    VALUE string = rb_str_buf_new((long)room);
+    return (line){string, RSTRING_PTR(string), RSTRING_PTR(string) + room};
+}
+
+static VALUE finished(line *line)
+{
+    rb_str_set_len(line->string, line->at - RSTRING_PTR(line->string));
+    return line->string;
+}
+
+__attribute__((format(printf, 2, 3))) static void put(line *line, const char *format, ...);
+static void put(line *line, const char *format, ...)
+{
+    va_list arguments;
+    size_t room = (size_t)(line->end - line->at);
+    va_start(arguments, format);
+    int size = vsnprintf(line->at, room, format, arguments);
+    va_end(arguments);
+    if (size > 0)
+        line->at += (size_t)size < room ? (size_t)size : room - 1;
+}
+
+static void put_bytes(line *line, const char *bytes, size_t size)
+{
+    size_t room = (size_t)(line->end - line->at);
+    size = size < room ? size : room;
+    memcpy(line->at, bytes, size);
+    line->at += size;
+}
+
+static uint32_t cut(uint32_t size, uint32_t most)
+{
+    return size < most ? size : most;
+}
+
+static const heddle_field *field_of(const heddle_exchange *exchange, heddle_field_id id)
+{
+    for (unsigned i = 0; i < exchange->head.field_count; i++) {
+        if (exchange->head.fields[i].id == id)
+            return &exchange->head.fields[i];
+    }
+    return NULL;
+}
+
+/* -- for a person ------------------------------------------------------------------------------------------------ */
+
+static void put_size(line *line, uint64_t bytes)
 {
     if (bytes < 10000)
-        return snprintf(out, room, "%llu bytes", (unsigned long long)bytes);
-    if (bytes < 10000000)
-        return snprintf(out, room, "%llu kB", (unsigned long long)bytes / 1000);
-    return snprintf(out, room, "%llu MB", (unsigned long long)bytes / 1000000);
+        put(line, "%llu bytes", (unsigned long long)bytes);
+    else if (bytes < 10000000)
+        put(line, "%llu kB", (unsigned long long)bytes / 1000);
+    else
+        put(line, "%llu MB", (unsigned long long)bytes / 1000000);
 }
 
-static int add_duration(char *out, size_t room, double seconds)
+static void put_duration(line *line, double seconds)
 {
-    return seconds < 1 ? snprintf(out, room, "%.1f ms", seconds * 1000) : snprintf(out, room, "%.2f s", seconds);
+    if (seconds < 1)
+        put(line, "%.1f ms", seconds * 1000);
+    else
+        put(line, "%.2f s", seconds);
 }
 
-/*
- * call-seq: AccessLine.line(time, exchange, status, sent, remark) -> String
- *
- *     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
- *
- * `status`: an Integer, or nil for none.
- */
-static VALUE line(VALUE self, VALUE time, VALUE object, VALUE status, VALUE sent, VALUE remark)
+/* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 */
+static VALUE text_line(const answer *answer)
+{
+    const heddle_exchange *exchange = answer->exchange;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    line line = line_of(TEXT_TARGET + METHOD + REQUEST_ID + FIXED);
+    char code[16] = "---";
+    if (answer->status)
+        snprintf(code, sizeof(code), "%d", answer->status);
+    put(&line, "%.16s %s ", answer->time, code);
+    put_bytes(&line, exchange->bytes + method.start, cut(method.size, METHOD));
+    put(&line, " ");
+    put_bytes(&line, exchange->bytes + target.start, cut(target.size, TEXT_TARGET));
+    put(&line, "%s ", target.size > TEXT_TARGET ? "..." : "");
+    put_size(&line, answer->sent);
+    put(&line, " in ");
+    put_duration(&line, answer->seconds);
+    put(&line, " for %s", answer->remote ? answer->remote : "?");
+    if (!NIL_P(answer->remark))
+        put(&line, "%.64s", RSTRING_PTR(answer->remark));
+    if (!NIL_P(answer->id)) {
+        put(&line, " [");
+        put_bytes(&line, RSTRING_PTR(answer->id), cut((uint32_t)RSTRING_LEN(answer->id), REQUEST_ID));
+        put(&line, "]");
+    }
+    put(&line, "\n");
+    return finished(&line);
+}
+
+/* -- JSON (RFC 8259) --------------------------------------------------------------------------------------------- */
+
+/* How many bytes the well-formed UTF-8 sequence here has (RFC 3629, 4); 0: there is none. */
+static size_t utf8_sequence(const uint8_t *at, size_t left)
+{
+    uint8_t first = at[0], least = 0x80, most = 0xbf;
+    size_t size;
+    if (first < 0x80)
+        return 1;
+    if (first >= 0xc2 && first <= 0xdf)
+        size = 2;
+    else if (first >= 0xe0 && first <= 0xef)
+        size = 3;
+    else if (first >= 0xf0 && first <= 0xf4)
+        size = 4;
+    else
+        return 0;
+    if (left < size)
+        return 0;
+    if (first == 0xe0)
+        least = 0xa0; /* overlong */
+    else if (first == 0xed)
+        most = 0x9f; /* surrogates */
+    else if (first == 0xf0)
+        least = 0x90;
+    else if (first == 0xf4)
+        most = 0x8f; /* above U+10FFFF */
+    if (at[1] < least || at[1] > most)
+        return 0;
+    for (size_t i = 2; i < size; i++) {
+        if (at[i] < 0x80 || at[i] > 0xbf)
+            return 0;
+    }
+    return size;
+}
+
+enum { JSON_GROWTH = 6 }; /* \u00XX */
+
+/* What is no UTF-8 becomes U+FFFD, byte by byte, and what a terminal would obey is escaped. */
+static void put_json(line *line, const char *bytes, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
+    put(line, "\"");
+    while (at < end) {
+        size_t length = utf8_sequence(at, (size_t)(end - at));
+        if (length == 0) {
+            put_bytes(line, "\xef\xbf\xbd", 3);
+            at++;
+        } else if (length == 1 && (*at < 0x20 || *at == 0x7f)) {
+            put(line, "\\u%04x", *at++);
+        } else if (length == 2 && at[0] == 0xc2 && at[1] < 0xa0) { /* C1 controls */
+            put(line, "\\u%04x", at[1]);
+            at += 2;
+        } else {
+            if (*at == '"' || *at == '\\')
+                put_bytes(line, "\\", 1);
+            put_bytes(line, (const char *)at, length);
+            at += length;
+        }
+    }
+    put(line, "\"");
+}
+
+static void put_json_field(line *line, const answer *answer, const char *name, heddle_field_id id)
+{
+    const heddle_field *field = field_of(answer->exchange, id);
+    if (!field)
+        return;
+    put(line, ",\"%s\":", name);
+    put_json(line, answer->exchange->bytes + field->value.start, cut(field->value.size, VALUE_SIZE));
+}
+
+/* Seconds since 1970 as RFC 3339 wants them, with milliseconds, in UTC. */
+static void put_now(line *line)
+{
+    struct timespec now;
+    struct tm parts;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    put(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
+}
+
+static size_t field_size(const heddle_exchange *exchange, heddle_field_id id)
+{
+    const heddle_field *field = field_of(exchange, id);
+    return field ? cut(field->value.size, VALUE_SIZE) : 0;
+}
+
+static VALUE json_line(const answer *answer)
+{
+    const heddle_exchange *exchange = answer->exchange;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    size_t wild = METHOD + cut(target.size, TARGET) + field_size(exchange, HEDDLE_FIELD_HOST) +
+                  field_size(exchange, HEDDLE_FIELD_USER_AGENT) + field_size(exchange, HEDDLE_FIELD_REFERER) +
+                  (NIL_P(answer->id) ? 0 : REQUEST_ID);
+    line line = line_of(wild * JSON_GROWTH + FIXED);
+    put(&line, "{\"time\":\"");
+    put_now(&line);
+    put(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
+    put_json(&line, exchange->bytes + method.start, cut(method.size, METHOD));
+    put(&line, ",\"target\":");
+    put_json(&line, exchange->bytes + target.start, cut(target.size, TARGET));
+    if (answer->status)
+        put(&line, ",\"status\":%d", answer->status);
+    else
+        put(&line, ",\"status\":null");
+    put(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"HTTP/1.%d\"",
+        (unsigned long long)answer->sent, answer->seconds, answer->remote ? answer->remote : "",
+        exchange->head.minor ? 1 : 0);
+    put_json_field(&line, answer, "host", HEDDLE_FIELD_HOST);
+    put_json_field(&line, answer, "user_agent", HEDDLE_FIELD_USER_AGENT);
+    put_json_field(&line, answer, "referer", HEDDLE_FIELD_REFERER);
+    if (!NIL_P(answer->id)) {
+        put(&line, ",\"request_id\":");
+        put_json(&line, RSTRING_PTR(answer->id), cut((uint32_t)RSTRING_LEN(answer->id), REQUEST_ID));
+    }
+    if (!NIL_P(answer->remark)) {
+        put(&line, ",\"remark\":");
+        put_json(&line, RSTRING_PTR(answer->remark), cut((uint32_t)RSTRING_LEN(answer->remark), 64));
+    }
+    put(&line, "}\n");
+    return finished(&line);
+}
+
+/* -- Apache's formats -------------------------------------------------------------------------------------------- */
+
+enum { CLF_GROWTH = 4 }; /* \xhh */
+
+/* As Apache's mod_log_config does: quotes and backslashes with a backslash, all that is not printable as \xhh. */
+static void put_clf(line *line, const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte = (uint8_t)bytes[i];
+        if (byte == '"' || byte == '\\')
+            put(line, "\\%c", byte);
+        else if (byte < 0x20 || byte >= 0x7f)
+            put(line, "\\x%02x", byte);
+        else
+            put_bytes(line, bytes + i, 1);
+    }
+}
+
+static void put_clf_field(line *line, const heddle_exchange *exchange, heddle_field_id id)
+{
+    const heddle_field *field = field_of(exchange, id);
+    put(line, " \"");
+    if (field)
+        put_clf(line, exchange->bytes + field->value.start, cut(field->value.size, VALUE_SIZE));
+    else
+        put(line, "-");
+    put(line, "\"");
+}
+
+/* 127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 */
+static VALUE clf_line(const answer *answer, bool combined)
+{
+    const heddle_exchange *exchange = answer->exchange;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    size_t wild = METHOD + cut(target.size, TARGET) + field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
+                  field_size(exchange, HEDDLE_FIELD_REFERER);
+    line line = line_of(wild * CLF_GROWTH + FIXED);
+    put(&line, "%s - - [%.40s] \"", answer->remote ? answer->remote : "-", answer->time);
+    put_clf(&line, exchange->bytes + method.start, cut(method.size, METHOD));
+    put(&line, " ");
+    put_clf(&line, exchange->bytes + target.start, cut(target.size, TARGET));
+    put(&line, " HTTP/1.%d\" ", exchange->head.minor ? 1 : 0);
+    if (answer->status)
+        put(&line, "%d ", answer->status);
+    else
+        put(&line, "- ");
+    if (answer->sent)
+        put(&line, "%llu", (unsigned long long)answer->sent);
+    else
+        put(&line, "-");
+    if (combined) {
+        put_clf_field(&line, exchange, HEDDLE_FIELD_REFERER);
+        put_clf_field(&line, exchange, HEDDLE_FIELD_USER_AGENT);
+    }
+    put(&line, "\n");
+    return finished(&line);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+static VALUE in_format(int format, const answer *answer)
+{
+    switch (format) {
+    case JSON:
+        return json_line(answer);
+    case COMMON:
+        return clf_line(answer, false);
+    case COMBINED:
+        return clf_line(answer, true);
+    default:
+        return text_line(answer);
+    }
+}
+
+static VALUE make(VALUE format, VALUE time, VALUE object, VALUE id, int status, uint64_t sent, VALUE remark)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
-    heddle_exchange *exchange = heddle_exchange_of(handle);
-    const heddle_request_head *head = &exchange->head;
-    char text[LINE], address[HEDDLE_ADDRESS_ROOM], code[16] = "---";
-    const char *remote = heddle_address_text(&handle->remote, address);
-    int target = head->target.size > TARGET ? TARGET : (int)head->target.size;
-    int method = head->method.size > 32 ? 32 : (int)head->method.size;
-    if (!NIL_P(status))
-        snprintf(code, sizeof(code), "%d", NUM2INT(status));
-    int used = snprintf(text, sizeof(text), "%.16s %s %.*s %.*s%s ", StringValueCStr(time), code, method,
-                        exchange->bytes + head->method.start, target, exchange->bytes + head->target.start,
-                        head->target.size > TARGET ? "..." : "");
-    used += add_size(text + used, sizeof(text) - (size_t)used, NUM2ULL(sent));
-    used += snprintf(text + used, sizeof(text) - (size_t)used, " in ");
-    used += add_duration(text + used, sizeof(text) - (size_t)used, (double)(heddle_now() - exchange->arrived) / 1e9);
-    used += snprintf(text + used, sizeof(text) - (size_t)used, " for %s%.32s\n", remote ? remote : "?",
-                     !RTEST(remark) ? "" : StringValueCStr(remark));
-    return rb_str_new(text, used);
+    char address[HEDDLE_ADDRESS_ROOM];
+    answer answer = {
+        .exchange = heddle_exchange_of(handle),
+        .remote = heddle_address_text(&handle->remote, address),
+        .status = status,
+        .sent = sent,
+        .time = StringValueCStr(time),
+        .remark = remark,
+        .id = id,
+    };
+    answer.seconds = (double)(heddle_now() - answer.exchange->arrived) / 1e9;
+    if (!NIL_P(remark))
+        StringValueCStr(answer.remark);
+    if (!NIL_P(id))
+        StringValue(answer.id);
+    VALUE result = in_format(NUM2INT(format), &answer);
+    RB_GC_GUARD(time);
+    RB_GC_GUARD(object);
+    return result;
 }
 
 /*
- * call-seq: AccessLine.of_plain(time, exchange) -> String or nil
+ * call-seq: AccessLine.line(format, time, exchange, id, status, sent, remark) -> String
+ *
+ * With its line end. `time`: now, as the format wants it (JSON has its own); `id`: of the request, or nil; `status`: an
+ * Integer, or nil for none; `sent`: bytes of content; `remark`: what else is to be said, or nil.
+ */
+static VALUE line_with(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
+                       VALUE remark)
+{
+    return make(format, time, object, id, NIL_P(status) ? 0 : NUM2INT(status), NUM2ULL(sent), remark);
+}
+
+/*
+ * call-seq: AccessLine.of_plain(format, time, exchange, id) -> String or nil
  *
  * The same for an answer that C has sent whole; nil when it is of another kind.
  */
-static VALUE of_plain(VALUE self, VALUE time, VALUE object)
+static VALUE of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     if (!handle->status)
         return Qnil;
-    return line(self, time, object, INT2FIX(handle->status), ULL2NUM(handle->sent), Qnil);
+    return make(format, time, object, id, handle->status, handle->sent, Qnil);
 }
 
 void Init_heddle_access_line(VALUE http)
 {
     VALUE module = rb_define_module_under(http, "AccessLine");
-    rb_define_singleton_method(module, "line", line, 5);
-    rb_define_singleton_method(module, "of_plain", of_plain, 2);
+    rb_define_const(module, "TEXT", INT2FIX(TEXT));
+    rb_define_const(module, "JSON", INT2FIX(JSON));
+    rb_define_const(module, "COMMON", INT2FIX(COMMON));
+    rb_define_const(module, "COMBINED", INT2FIX(COMBINED));
+    rb_define_singleton_method(module, "line", line_with, 7);
+    rb_define_singleton_method(module, "of_plain", of_plain, 4);
 }

@@ -8,6 +8,16 @@
 #include "http/latency.h"
 #include "net/protocol.h"
 
+/* 1 to 5; 0: a status that is none of RFC 9110's. */
+enum {
+    HEDDLE_STATUS_CLASSES = 6,
+};
+
+static inline unsigned heddle_status_class(int status)
+{
+    return status >= 100 && status < 600 ? (unsigned)status / 100 : 0;
+}
+
 struct heddle_engine {
     heddle_protocol base;
     VALUE on_refusal; /* Qnil: nobody wants to know */
@@ -26,6 +36,8 @@ struct heddle_engine {
     char date[40]; /* the field line of this second */
     int64_t date_second;
     uint64_t requests, refused;
+    uint64_t answers[HEDDLE_STATUS_CLASSES]; /* of the application, by the first digit of their status */
+    uint64_t refusals[HEDDLE_STATUS_CLASSES];
     heddle_latency latency; /* from complete head to answer */
 };
 

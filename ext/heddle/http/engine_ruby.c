@@ -162,6 +162,30 @@ static VALUE engine_refused(VALUE self)
     return ULL2NUM(engine_of(self)->refused);
 }
 
+static VALUE counts_by_class(const uint64_t *counts)
+{
+    VALUE list = rb_ary_new_capa(HEDDLE_STATUS_CLASSES);
+    for (unsigned i = 0; i < HEDDLE_STATUS_CLASSES; i++)
+        rb_ary_push(list, ULL2NUM(counts[i]));
+    return list;
+}
+
+/*
+ * call-seq: answers -> Array of Integers
+ *
+ * Complete answers of the application by the first digit of their status, 1 to 5; at 0 those whose status has another.
+ */
+static VALUE engine_answers(VALUE self)
+{
+    return counts_by_class(engine_of(self)->answers);
+}
+
+/* The same of what was refused before it became a request of the application. */
+static VALUE engine_refusals(VALUE self)
+{
+    return counts_by_class(engine_of(self)->refusals);
+}
+
 /*
  * call-seq: latencies -> Array of Integers
  *
@@ -201,6 +225,8 @@ void Init_heddle_engine(VALUE h1)
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);
     rb_define_method(engine_class, "refused", engine_refused, 0);
+    rb_define_method(engine_class, "answers", engine_answers, 0);
+    rb_define_method(engine_class, "refusals", engine_refusals, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
     /* Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is infinite. */

@@ -65,6 +65,27 @@ heddle_exchange_handle *heddle_exchange_handle_of(VALUE self)
     return handle;
 }
 
+enum {
+    DESCRIBED = 200, /* bytes of a target */
+};
+
+VALUE heddle_exchange_describe(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    const heddle_exchange *exchange = handle->exchange;
+    if (!exchange)
+        return Qnil;
+    heddle_slice target = exchange->head.target;
+    VALUE parts[] = {
+        rb_str_new(exchange->bytes + exchange->head.method.start, exchange->head.method.size),
+        rb_str_new(exchange->bytes + target.start, target.size > DESCRIBED ? DESCRIBED : target.size),
+        DBL2NUM((double)(heddle_now() - exchange->arrived) / 1e9),
+        heddle_address_string(&handle->remote),
+        handle->status ? INT2FIX(handle->status) : Qnil,
+    };
+    return rb_ary_new_from_values(sizeof(parts) / sizeof(parts[0]), parts);
+}
+
 void heddle_exchange_served(VALUE self)
 {
     let_go(heddle_exchange_handle_of(self));
@@ -336,19 +357,19 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
 /*
- * call-seq: finish(reusable) -> nil
+ * call-seq: finish(reusable, status) -> nil
  *
  * The answer is complete: what is left of it goes out by itself. With +reusable+ the connection may serve another
- * request; this object is of no use for it any more.
+ * request; this object is of no use for it any more. +status+ is counted.
  */
-static VALUE exchange_finish(VALUE self, VALUE reusable)
+static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_writable(handle);
     /* Now, as long as there is somebody who can be told that it fails; answers to pipelined requests leave together. */
     if (!heddle_connection_buffered(connection))
         heddle_exchange_flush(connection);
-    heddle_h1_answered(connection, RTEST(reusable));
+    heddle_h1_answered(connection, RTEST(reusable), NUM2INT(status));
     return Qnil;
 }
 
@@ -372,7 +393,7 @@ static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
         heddle_sockets_close_connection(connection);
         return Qfalse;
     }
-    heddle_h1_refused(connection);
+    heddle_h1_refused(connection, refusal.status);
     return Qtrue;
 }
 
@@ -431,7 +452,7 @@ void Init_heddle_exchange(VALUE h1)
     rb_define_method(exchange_class, "discardable?", exchange_discardable_p, 0);
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
-    rb_define_method(exchange_class, "finish", exchange_finish, 1);
+    rb_define_method(exchange_class, "finish", exchange_finish, 2);
     rb_define_method(exchange_class, "refuse", exchange_refuse, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "status_sent", exchange_status_sent, 0);

@@ -20,6 +20,8 @@ typedef struct {
 
 VALUE heddle_exchange_object(heddle_connection *connection);
 void heddle_exchange_served(VALUE object);
+/* [method, target, age in seconds, client's address, status that was sent or nil], or nil: it is over. On any thread. */
+VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
 /* Raises when the request is over. */
 heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);

@@ -146,6 +146,7 @@ void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refus
         heddle_exchange_give_back(engine, h1->exchange);
     h1->exchange = NULL;
     engine->refused++;
+    engine->refusals[heddle_status_class(refusal->status)]++;
     if (engine->marked && !NIL_P(engine->on_refusal)) {
         heddle_sockets *sockets = connection->sockets;
         uint64_t identity = heddle_sockets_identity(sockets, connection);
@@ -347,21 +348,22 @@ static int64_t arrived(const heddle_connection *connection)
     return ((const heddle_exchange_handle *)connection->handle)->exchange->arrived;
 }
 
-void heddle_h1_answered(heddle_connection *connection, bool reusable)
+void heddle_h1_answered(heddle_connection *connection, bool reusable, int status)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_latency_add(&engine->latency, heddle_now() - arrived(connection));
+    engine->answers[heddle_status_class(status)]++;
     h1->answered = true;
     h1->reusable = reusable && !engine->draining && !connection->error && heddle_h1_discardable(engine, h1);
     heddle_sockets_rest(connection);
 }
 
-void heddle_h1_refused(heddle_connection *connection)
+void heddle_h1_refused(heddle_connection *connection, int status)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->received = false; /* whatever it is: somebody still sends */
-    heddle_h1_answered(connection, false);
+    heddle_h1_answered(connection, false, status);
 }
 
 const heddle_protocol_operations heddle_h1_operations = {
@@ -376,4 +378,5 @@ const heddle_protocol_operations heddle_h1_operations = {
     .release = release,
     .object = heddle_exchange_object,
     .served = heddle_exchange_served,
+    .describe = heddle_exchange_describe,
 };

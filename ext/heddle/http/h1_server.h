@@ -59,8 +59,8 @@ bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *
 /* Is what the application has left of the body likely worth reading for the sake of the connection? */
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
 /* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */
-void heddle_h1_answered(heddle_connection *connection, bool reusable);
+void heddle_h1_answered(heddle_connection *connection, bool reusable, int status);
 /* The same, after which it lingers: the client gets the answer though it still sends. */
-void heddle_h1_refused(heddle_connection *connection);
+void heddle_h1_refused(heddle_connection *connection, int status);
 
 #endif

@@ -35,6 +35,8 @@ typedef struct {
     VALUE (*object)(heddle_connection *connection);
     /* The block has returned, or raised; never raises. */
     void (*served)(VALUE object);
+    /* For a person, an Array or nil; NULL: nothing can be said of it. On any thread. */
+    VALUE (*describe)(VALUE object);
 } heddle_protocol_operations;
 
 /* The C part of the Ruby object that a Sockets was given as its protocol; it may outlive that object. */

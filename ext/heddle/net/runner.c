@@ -14,6 +14,7 @@ struct heddle_runner {
     heddle_park *park;   /* at rest */
     heddle_runner *next; /* of those at rest, or of those that serve */
     heddle_runner *previous; /* of those that serve */
+    const VALUE *handle; /* of what it serves: 0 until it is made */
     unsigned uses;
     bool called; /* it is coming */
     bool ending;
@@ -186,6 +187,18 @@ VALUE heddle_runners_serving(heddle_sockets *sockets)
     return fibers;
 }
 
+VALUE heddle_runners_served(heddle_sockets *sockets)
+{
+    VALUE (*describe)(VALUE) = sockets->protocol->operations->describe;
+    VALUE list = rb_ary_new();
+    for (heddle_runner *runner = sockets->runners.serving; describe && runner; runner = runner->next) {
+        VALUE description = runner->handle && *runner->handle ? describe(*runner->handle) : Qnil;
+        if (!NIL_P(description))
+            rb_ary_push(list, rb_assoc_new(runner->fiber->fiber, description));
+    }
+    return list;
+}
+
 bool heddle_runners_at_end(const heddle_sockets *sockets)
 {
     return !sockets->runners.serving && sockets->connections == 0;
@@ -306,6 +319,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     int state = 0;
     runner->uses++;
     sockets->running++;
+    runner->handle = &one.handle;
     begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
@@ -320,6 +334,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     if (left)
         heddle_sockets_close_connection(left);
     end_to_serve(runner);
+    runner->handle = NULL;
     RB_GC_GUARD(one.handle);
     return state;
 }

@@ -257,6 +257,19 @@ static VALUE sockets_serving(VALUE self)
 }
 
 /*
+ * call-seq: served -> [[Fiber, Array], ...]
+ *
+ * The same, each with what the protocol says of what the block was called with. From any thread, as it is meant for
+ * those who want to know why this one does not answer.
+ */
+static VALUE sockets_served(VALUE self)
+{
+    heddle_sockets *sockets = sockets_of(self);
+    bool there = sockets->opened && !sockets->closed && !sockets->abandoned;
+    return there ? heddle_runners_served(sockets) : rb_ary_new();
+}
+
+/*
  * call-seq: wake_at_end(fiber) -> nil
  *
  * Wakes this fiber, should it be parked, whenever the last connection has ended and the block runs nowhere.
@@ -404,6 +417,7 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, 0);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
+    rb_define_method(sockets_class, "served", sockets_served, 0);
     rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);
     rb_define_method(sockets_class, "ended?", sockets_ended_p, 0);
     rb_define_method(sockets_class, "close", sockets_close, 0);

@@ -159,7 +159,7 @@ static VALUE respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
         heddle_exchange_drain(handle, 0);
         connection = heddle_exchange_writable(handle);
     }
-    heddle_h1_answered(connection, head.keep_alive);
+    heddle_h1_answered(connection, head.keep_alive, head.status);
     RB_GC_GUARD(answer);
     return Qtrue;
 }

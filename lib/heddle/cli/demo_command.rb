@@ -15,7 +15,7 @@ module Heddle
       def load = Demo.app(server: @server)
 
       # The crowd that the page sends asks a hundred thousand times: nobody reads that, unless they say so.
-      def defaults = { access_log: false }
+      def defaults = { access_log: false, control: [] }
 
       # The folder where somebody tries the demo may be an application's.
       def configuration_file = nil

@@ -42,16 +42,24 @@ module Heddle
       def serve(configuration)
         @output.sync = true
         raise_descriptor_limit
-        log = Server::Log.new(output: @output, access: configuration.access_log)
+        log = Server::Log.of(configuration, output: @output)
         @server = server = Server.new(configuration, log:)
         server.open
         pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
         pidfile&.write
+        notify = Server::SystemdNotify.new
+        control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
+        control&.start
         application = load
-        answered = server.run(application, signals: true) { announce(server) }
+        answered = server.run(application, signals: true) do
+          announce(server, log)
+          notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
+        end
         answered ? DONE : FAILED
       ensure
         pidfile&.remove
+        notify&.stopping
+        control&.stop
       end
 
       # A connection is a descriptor, and the usual soft limit of 1,024 is meant for programs that use `select`.
@@ -62,9 +70,13 @@ module Heddle
         # Then it is what it is.
       end
 
-      def announce(server)
-        @output.puts("Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves #{what} " \
-                     "on #{server.urls.join(", ")}", "Ctrl-C stops it.")
+      # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
+      def announce(server, log)
+        text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves #{what} " \
+               "on #{server.urls.join(", ")}"
+        return log.banner(text) unless server.configuration.log_format == :text
+
+        @output.puts(text, "Ctrl-C stops it.")
       end
 
       def check_rest(rest)

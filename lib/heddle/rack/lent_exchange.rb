@@ -125,6 +125,12 @@ module Heddle
 
       def minor = @exchange.minor
 
+      def request_id = @exchange.request_id
+
+      def request_id=(name)
+        @exchange.request_id = name
+      end
+
       def engine = @exchange.engine
 
       def head? = @exchange.head?

@@ -34,6 +34,7 @@ module Heddle
                                       memory_limit: limit == 0 ? Memory.limit : limit)
         @memory = nil
         @refused = 0
+        @beat = now
         @said = {}
         # In single mode somebody may sit at a debugger, and no request is to be lost by that.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
@@ -43,6 +44,7 @@ module Heddle
       # Looks again and again until {#stop}. In a loop.
       # @return [void]
       def start
+        @beat = now
         @context = Concurrency::Context.of(Fiber.scheduler)
         @context.on_pool_wait = method(:crowd) unless @fixed
         @task = Heddle.async(name: "admission", background: true) { run }
@@ -51,14 +53,18 @@ module Heddle
       # @return [void]
       def stop = @task&.cancel
 
+      # @return [Float] seconds since the loop last had time for a look; more than about one: something holds it up
+      def beat = now - @beat
+
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
       #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
-      #   turn, by how many seconds the loop was late lately (`lag`), bytes of `memory` (nil: not known), tasks that
-      #   wait for something from a pool (`pool_waiting`), and how many requests were answered with 503 because the
-      #   queue was full (`refused_full`) or because they had waited for too long (`refused_late`)
+      #   turn, by how many seconds the loop was late lately (`lag`), how long ago it last had time for a look
+      #   (`beat`), bytes of `memory` (nil: not known), tasks that wait for something from a pool (`pool_waiting`), and
+      #   how many requests were answered with 503 because the queue was full (`refused_full`) or because they had
+      #   waited for too long (`refused_late`)
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
-          lag: @policy.lag, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
+          lag: @policy.lag, beat:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
           refused_full: @sockets.refused_full, refused_late: @sockets.refused_late }
       end
 
@@ -69,7 +75,7 @@ module Heddle
         loop do
           pause = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
           sleep(pause)
-          time = now
+          @beat = time = now
           memory = nil
           if time - looked >= MEMORY
             looked = time

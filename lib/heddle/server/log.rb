@@ -2,13 +2,28 @@
 
 module Heddle
   class Server
-    # What the server tells: a line for each request on one stream, what went wrong on the other.
+    # What the server tells: a line for each request, what it has to say of itself, and what went wrong. How a line
+    # looks is its format's matter.
     class Log
-      # Lines of an application's backtrace.
-      LINES = 30
-      # Below this line of a backtrace is only the server.
-      BOTTOM = %w[handler thread_handler].map { |name| "#{File.expand_path("../rack", __dir__)}/#{name}.rb:" }.freeze
-      private_constant :LINES, :BOTTOM
+      autoload :Clf, "heddle/server/log/clf"
+      autoload :File, "heddle/server/log/file"
+      autoload :Json, "heddle/server/log/json"
+      autoload :Text, "heddle/server/log/text"
+
+      # Each name of a format, and what makes its lines.
+      FORMATS = {
+        text: -> { Text.new }, json: -> { Json.new },
+        clf: -> { Clf.new(HTTP::AccessLine::COMMON) }, combined: -> { Clf.new(HTTP::AccessLine::COMBINED) }
+      }.freeze
+
+      # @param configuration [Configuration]
+      # @param output [#write] for requests and notices, where the configuration names no file
+      # @return [Log] as the options say
+      # @raise [BootError] when the file can't be written
+      def self.of(configuration, output: $stdout)
+        output = File.new(configuration.log_file) if configuration.log_file
+        new(output:, access: configuration.access_log, format: configuration.log_format)
+      end
 
       # @return [Integer] clients that left before they had their answer
       attr_reader :gone
@@ -18,12 +33,14 @@ module Heddle
       # @param output [#write] for requests and notices
       # @param errors [#write]
       # @param access [Boolean] whether requests are logged
-      def initialize(output: $stdout, errors: $stderr, access: true)
+      # @param format [Symbol] one of {FORMATS}
+      def initialize(output: $stdout, errors: $stderr, access: true, format: :text)
+        @format = FORMATS.fetch(format).call
+        @stream = output
         @output = LineBuffer.new(output)
         @errors = errors
         @access = access
         @gone = 0
-        @second = @time = nil
       end
 
       # Lines are written together from now on, as long as the loop runs.
@@ -38,31 +55,25 @@ module Heddle
 
       # A request was answered, or given up.
       # @param exchange [HTTP::H1::Exchange]
-      def request(exchange) = @output.write(AccessLine.of(time, exchange))
+      def request(exchange) = @output.write(@format.request(exchange))
 
       # A client sent what is no request.
       # @param address [String] the client's
       # @param status [Integer] of the answer
       # @param reason [String]
       def refused(address, status, reason)
-        @output.write("#{time} #{status} refused: #{reason}, for #{address}\n") if @access
+        @output.write(@format.refused(address, status, reason)) if @access
       end
 
       # The application raised.
       # @param exchange [HTTP::H1::Exchange]
       # @param error [Exception]
-      def failure(exchange, error)
-        lines = (error.backtrace || []).take_while { |line| !line.start_with?(*BOTTOM) }
-        lines = lines.take(LINES).map { |line| "    from #{line}\n" }
-        cause = error.cause
-        lines << "    caused by #{cause.class}: #{cause.message} (#{cause.backtrace&.first})\n" if cause
-        complain("#{time} error in #{request_line(exchange)}: #{error.class}: #{error.message}\n#{lines.join}")
-      end
+      def failure(exchange, error) = complain(@format.failure(exchange, error))
 
       # The application promised something about its answer and did not keep it.
       # @param exchange [HTTP::H1::Exchange]
       # @param text [String]
-      def complaint(exchange, text) = complain("#{time} error in #{request_line(exchange)}: #{text}\n")
+      def complaint(exchange, text) = complain(@format.complaint(exchange, text))
 
       # Clients leave; that is theirs to do, and no error.
       # @param _exchange [HTTP::H1::Exchange]
@@ -71,25 +82,22 @@ module Heddle
 
       # Something about the server itself.
       # @param text [String]
-      def notice(text) = @output.write("#{time} #{text}\n")
+      def notice(text) = say(@format.notice(text))
+
+      # What a person who has just started the server wants to know.
+      # @param text [String]
+      def banner(text) = say(@format.banner(text))
 
       private
 
-      def request_line(exchange) = "#{exchange.method} #{exchange.target.byteslice(0, 200)}"
+      # In a format that knows nothing but requests, whatever is said beside them would be a malformed line.
+      def say(line) = @format.only_requests? ? complain(line) : @output.write(line)
 
       # Errors are rare, and may be the last words: they don't wait.
       def complain(text)
         @errors.write(text)
       rescue SystemCallError, IOError
         nil
-      end
-
-      def time
-        second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
-        return @time if second == @second
-
-        @second = second
-        @time = Time.at(second).strftime("%H:%M:%S")
       end
     end
   end

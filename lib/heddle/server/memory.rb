@@ -18,6 +18,14 @@ module Heddle
         nil
       end
 
+      # @return [Integer, nil] the same, but of memory that several processes share only this one's part
+      def self.proportional
+        kilobytes = File.read("/proc/self/smaps_rollup")[/^Pss:\s+(\d+) kB/, 1]
+        kilobytes && (kilobytes.to_i * 1_024)
+      rescue SystemCallError
+        nil
+      end
+
       # @param root [String] where the system's folders are
       # @return [Integer, nil] bytes above which this process would be in the way of others, or be ended
       def self.limit(root = "/")

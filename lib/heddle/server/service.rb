@@ -15,6 +15,7 @@ module Heddle
         @log = log
         @access = log.access?
         @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused))
+        app = RequestId.new(app) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors)
         @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners)
                    else Rack::Handler.new(app, env_builder, log)

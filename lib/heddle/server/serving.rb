@@ -66,6 +66,15 @@ module Heddle
           accepting: sockets.accepting?, fibers: @scheduler.fiber_count, **@admission.statistics }
       end
 
+      # @see Server#served
+      def served = @sockets&.served || []
+
+      # @return [Symbol, nil] how the loop hears of events, while it serves
+      def selector = @sockets && @scheduler.selector
+
+      # @return [String] see {Server#task_tree}
+      def task_tree = @sockets ? TaskTree.new(Concurrency::Context.of(@scheduler)).to_s : ""
+
       private
 
       def admission_of(sockets)

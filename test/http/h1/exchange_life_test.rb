@@ -14,7 +14,7 @@ class H1ExchangeLifeTest < Minitest::Test
   # … and what it says of its request until the block has ended.
   WHILE_SERVED = { method: "GET", target: "/", minor: 1, content_length: nil, chunked?: false, body?: false,
                    keep_alive?: true, head?: false, connect?: false, take_body: nil, head_bytes: GET }.freeze
-  OF_THE_CONNECTION = { write: ["x"], write_chunk: ["x"], drain: [], finish: [true] }.freeze
+  OF_THE_CONNECTION = { write: ["x"], write_chunk: ["x"], drain: [], finish: [true, 200] }.freeze
 
   def test_an_answered_exchange_has_no_connection_any_more
     given = nil
@@ -149,7 +149,7 @@ class H1ExchangeLifeTest < Minitest::Test
       serve(post(100_000), open: true) do |exchange|
         body = exchange.body
         reader = Fiber.schedule { error = assert_raises(IOError) { body.read } }
-        ending == :close ? exchange.close : exchange.finish(false)
+        ending == :close ? exchange.close : exchange.finish(false, 200)
         conversation.await { !reader.alive? }
       end
 
@@ -170,7 +170,7 @@ class H1ExchangeLifeTest < Minitest::Test
   def test_other_threads_are_turned_away
     serve(GET) do |exchange|
       errors = Thread.new do
-        [[:write, "x"], [:write_chunk, "x"], [:drain], [:finish, true], [:refuse, 500, "no"], [:close], [:fill, 1],
+        [[:write, "x"], [:write_chunk, "x"], [:drain], [:finish, true, 200], [:refuse, 500, "no"], [:close], [:fill, 1],
          [:decode]].map do |call|
           exchange.send(*call)
           nil

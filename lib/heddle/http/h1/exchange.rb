@@ -8,6 +8,9 @@ module Heddle
       # One request and its answer, as the fiber that answers it sees them. Made by the {Engine}; it is the connection,
       # too, as long as the request is served.
       class Exchange < Net::Connection
+        # @return [String, nil] what the server calls this request, where it was asked to
+        attr_accessor :request_id
+
         # @return [RequestBody, nil] the request's body, if it has one
         def body
           return @body if defined?(@body)
@@ -71,7 +74,7 @@ module Heddle
         def sent = @response ? @response.sent : content_sent
 
         # @return [Boolean] whether the client has got all that was promised, or will
-        def complete? = status_sent != 0 || @response&.finished? || false
+        def complete? = status_sent != 0 || @response&.complete? || false
 
         private
 

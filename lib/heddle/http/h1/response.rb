@@ -27,6 +27,7 @@ module Heddle
           @promised = nil
           @precoded = nil
           @finished = false
+          @broken_off = false
           @complaint = nil
         end
 
@@ -39,8 +40,11 @@ module Heddle
         # @return [Boolean] whether the head is made and has not gone out
         def unsent? = !@head.nil?
 
-        # @return [Boolean] whether the answer is complete
+        # @return [Boolean] whether nothing more is sent
         def finished? = @finished
+
+        # @return [Boolean] whether everything was sent that was promised
+        def complete? = @finished && !@broken_off
 
         # @return [Boolean] whether there is no content to send, as for HEAD and 304
         def bodiless? = @framing == :none
@@ -145,13 +149,13 @@ module Heddle
 
           flush if @head
           @exchange.write(LAST_CHUNK) if @framing == :chunked
-          @exchange.finish(@keep_alive)
+          @exchange.finish(@keep_alive, @status)
         end
 
         # Gives up: the client must see that the content is not complete.
         # @return [void]
         def abort
-          @finished = true
+          @finished = @broken_off = true
           @exchange.chunking = false
           @exchange.close
         end
@@ -182,6 +186,7 @@ module Heddle
         end
 
         def fall_short
+          @broken_off = true
           @complaint = if @precoded
                          "the content is said to be chunked and has no last chunk"
                        else

@@ -6,7 +6,25 @@ module Heddle
       # What the server tells.
       LOGGING = [
         Option.new(name: :access_log, unit: :switch, default: true,
-                   text: "whether each request is written to the standard output, one line a request")
+                   text: "whether each request is written to the log, one line a request"),
+        Option.new(name: :log_format, unit: :word, default: :text, choices: %i[text json clf combined],
+                   text: "how a line of the log looks", example: "log_format :json",
+                   details: "`text` for a person; `json`, an object a line; `clf` and `combined`, Apache's formats, " \
+                            "in which there is nothing but requests. See docs/observability.md."),
+        Option.new(name: :log_file, unit: :path, default_words: "the standard output",
+                   text: "the file that the log is appended to", example: 'log_file "log/heddle.log"',
+                   details: "It is followed by its name: what logrotate has renamed is opened anew within a second, " \
+                            "without a signal. Errors go to the standard error all the same."),
+        Option.new(name: :request_id, unit: :switch, default: false,
+                   text: "whether each request gets a name, in its answer, in the log and in HTTP_X_REQUEST_ID",
+                   details: "A name that comes as X-Request-Id is kept when it comes from this machine, as from a " \
+                            "proxy in front; others are replaced."),
+        Option.new(name: :control, unit: :list, none: "off", argument: "ADDRESS",
+                   default_words: "a unix socket of this folder's", example: 'control ["tcp://127.0.0.1:9293"]',
+                   text: "where metrics, health and commands are answered: unix:path, tcp://host:port or off; may be " \
+                         "repeated",
+                   details: "The unix socket is tmp/heddle.sock where there is a folder tmp, and this user's alone. " \
+                            "Over TCP there are only metrics and health. See docs/observability.md.")
       ].freeze
     end
   end

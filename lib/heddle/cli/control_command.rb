@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "heddle/server"
+require "optparse"
+
+module Heddle
+  module CLI
+    # What the commands that speak to a running server have in common: where it is, and what to say when it is not.
+    class ControlCommand
+      # @return [String]
+      def self.help = new([], nil).parser.help
+
+      # @param arguments [Array<String>] what follows the command's name
+      # @param output [IO]
+      def initialize(arguments, output)
+        @arguments = arguments
+        @output = output
+        @control = ENV.fetch("HEDDLE_CONTROL", nil)
+      end
+
+      # @return [Integer] the exit status
+      # @raise [UsageError]
+      def run
+        rest = parser.parse(@arguments)
+        raise UsageError, "heddle #{name} takes no #{rest.first}: heddle help #{name} lists what it takes" if rest.any?
+        return help if @help
+
+        @client = Server::Control::Client.new(address)
+        act
+      rescue OptionParser::ParseError => e
+        raise UsageError, "#{e.message}: heddle help #{name} lists the flags"
+      rescue Server::ConfigurationError => e
+        raise UsageError, e.message
+      rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
+        warn "heddle: #{e.message}"
+        FAILED
+      end
+
+      # @return [OptionParser]
+      def parser
+        OptionParser.new { |options| declare(options) }.tap { |parser| parser.require_exact = true }
+      end
+
+      private
+
+      # What the user calls it.
+      def name = self.class::NAME
+
+      def declare(options)
+        options.banner = "heddle #{name}: #{COMMANDS.fetch(name).text}"
+        options.separator("")
+        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle.sock; else " \
+                                        "HEDDLE_CONTROL, else that of this folder") { |word| @control = word }
+        options.on("-h", "--help", "this") { @help = true }
+      end
+
+      def help
+        @output.puts(parser.help)
+        DONE
+      end
+
+      def address
+        words = @control.to_s.split(",").map(&:strip).reject(&:empty?)
+        raise UsageError, "the control socket is switched off (HEDDLE_CONTROL=off)" if words == ["off"]
+
+        all = Server::Control::Address.all(words.empty? ? nil : words)
+        all.find(&:path) or raise UsageError, "commands are taken over a unix socket: --control unix:path"
+      end
+    end
+  end
+end

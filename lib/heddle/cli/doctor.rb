@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "heddle/server"
+
+module Heddle
+  module CLI
+    # Looks at the machine, and at an application that was loaded, for what will matter once Heddle serves it. Each
+    # finding says what to do.
+    class Doctor
+      autoload :Application, "heddle/cli/doctor/application"
+      autoload :Libraries, "heddle/cli/doctor/libraries"
+      autoload :Machine, "heddle/cli/doctor/machine"
+
+      # @!attribute level [Symbol] :ok, :note (worth knowing), :warning (matters under load), :problem (wrong answers)
+      # @!attribute subject [String] what was looked at
+      # @!attribute text [String] what was found
+      # @!attribute advice [String, nil] what to do
+      Finding = Data.define(:level, :subject, :text, :advice) do
+        def initialize(level:, subject:, text:, advice: nil) = super
+
+        # @return [String]
+        def to_s = "#{MARKS.fetch(level)} #{subject}: #{text}#{"\n    #{advice}" if advice}"
+      end
+      MARKS = { ok: "ok ", note: "-- ", warning: "!  ", problem: "!! " }.freeze
+
+      # @param loaded [Boolean] whether an application was loaded
+      def initialize(loaded:)
+        @loaded = loaded
+      end
+
+      # @return [Array<Finding>]
+      def findings
+        found = Machine.new.findings
+        found += Libraries.new.findings + Application.new.findings if @loaded
+        found
+      end
+    end
+  end
+end

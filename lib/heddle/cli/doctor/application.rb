@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Doctor
+      # What Rails and ActiveRecord are set to, in the application that was loaded.
+      class Application
+        # @return [Array<Finding>]
+        def findings = [isolation, *pools, reloading].compact
+
+        private
+
+        def isolation
+          return unless defined?(::ActiveSupport::IsolatedExecutionState)
+
+          level = ::ActiveSupport::IsolatedExecutionState.isolation_level
+          return Finding.new(level: :ok, subject: "Rails", text: "isolates by fiber") if level == :fiber
+
+          Finding.new(level: :problem, subject: "Rails", text: "isolates by #{level}: requests share connections, " \
+                                                               "Current and the query cache",
+                      advice: "config.active_support.isolation_level = :fiber in config/application.rb")
+        end
+
+        # No connection is made for it: the server may not be reached from here.
+        def pools
+          return [] unless defined?(::ActiveRecord::Base)
+
+          ::ActiveRecord::Base.configurations.configs_for(env_name: environment).map do |config|
+            size = config.respond_to?(:max_connections) ? config.max_connections : config.pool
+            Finding.new(level: :note, subject: "database #{config.name}",
+                        text: "#{config.adapter}, at most #{size || "any number of"} connections a process",
+                        advice: "so many requests use the database at once, the others wait for one; " \
+                                "times the number of workers it must fit into the database's limit")
+          end
+        rescue StandardError => e
+          [Finding.new(level: :note, subject: "database", text: "its configuration can't be read: #{e.message}")]
+        end
+
+        def environment = defined?(::Rails.env) ? ::Rails.env.to_s : ENV.fetch("RACK_ENV", "development")
+
+        def reloading
+          return unless defined?(::Rails.application) && ::Rails.application&.config.respond_to?(:enable_reloading)
+          return unless ::Rails.application.config.enable_reloading
+
+          Finding.new(level: :note, subject: "Rails", text: "reloads code (environment #{environment})",
+                      advice: "measure in production: RAILS_ENV=production heddle doctor")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Doctor
+      # Gems of the application that keep what belongs to a request by its thread. Under Heddle many requests share one.
+      class Libraries
+        # What is known of a gem: of which versions, what is wrong, what to do, and whether that is so now.
+        Known = Data.define(:name, :versions, :level, :text, :advice, :condition) do
+          def initialize(name:, versions:, level:, text:, advice:, condition: -> { true }) = super
+
+          def concerns?(spec)
+            Gem::Requirement.new(*versions).satisfied_by?(spec.version) && condition.call
+          end
+        end
+
+        KNOWN = [
+          Known.new(name: "sentry-ruby", versions: [">= 4.3.2"], level: :problem,
+                    text: "keeps its hub in a thread variable: requests see each other's user, tags and breadcrumbs",
+                    advice: "Heddle gives each request its own (option isolate). Where this version has it, also set " \
+                            "config.hub_isolation_level = :fiber",
+                    condition: -> { !Libraries.isolated?("sentry_hub") && Libraries.sentry_level != :fiber }),
+          Known.new(name: "i18n", versions: ["< 1.15"], level: :problem,
+                    text: "keeps the locale in a thread variable: requests see each other's",
+                    advice: "update i18n to 1.15, or leave i18n_config among the option isolate's names",
+                    condition: -> { !Libraries.isolated?("i18n_config") }),
+          Known.new(name: "sequel", versions: [">= 0"], level: :problem,
+                    text: "gives one connection to all requests of a thread, transactions included",
+                    advice: "Sequel.extension :fiber_concurrency before the first Database is made (Sequel 5.32)",
+                    condition: lambda {
+                      !(defined?(::Sequel::FiberConcurrency) && ::Sequel.is_a?(::Sequel::FiberConcurrency))
+                    }),
+          Known.new(name: "mongoid", versions: ["< 9.1"], level: :warning,
+                    text: "keeps sessions and scopes by thread",
+                    advice: "update Mongoid, and set Mongoid.isolation_level = :fiber"),
+          Known.new(name: "request_store", versions: [">= 0"], level: :note,
+                    text: "keeps its store by fiber: right for a request, but tasks that a request starts see none",
+                    advice: "ActiveSupport::CurrentAttributes, or Fiber[] where tasks have to see it"),
+          Known.new(name: "rack-timeout", versions: [">= 0"], level: :warning,
+                    text: "raises in the thread of a request, which is that of all others too",
+                    advice: "take it out; Heddle.timeout around what may take long, and --stop-timeout"),
+          Known.new(name: "rack-mini-profiler", versions: [">= 0"], level: :note,
+                    text: "counts queries of a fiber: those of tasks that a request starts are missing", advice: nil),
+          Known.new(name: "puma_worker_killer", versions: [">= 0"], level: :warning, text: "kills workers of Puma only",
+                    advice: "take it out"),
+          Known.new(name: "unicorn-worker-killer", versions: [">= 0"], level: :warning,
+                    text: "kills workers of Unicorn only", advice: "take it out"),
+          Known.new(name: "pitchfork", versions: [">= 0"], level: :note, text: "is another server", advice: nil),
+          Known.new(name: "puma", versions: [">= 0"], level: :note, text: "is another server; nothing of it runs here",
+                    advice: "settings of config/puma.rb don't count; see docs/observability.md and `heddle help serve`")
+        ].freeze
+
+        # Pools of threads that an application brings: they run beside the loop, and are bounded by themselves.
+        POOLS = %w[good_job solid_queue sucker_punch sidekiq que delayed_job].freeze
+
+        # Files whose thread variables belong to no request.
+        HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activesupport railties itsi
+                      itsi-scheduler heddle].freeze
+        WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
+        private_constant :POOLS, :HARMLESS, :WORDS
+
+        class << self
+          # Does each request have its own copy of this thread variable?
+          def isolated?(name)
+            defined?(Server::Isolation) && Server::Isolation::KNOWN.include?(name)
+          end
+
+          def sentry_level
+            return unless defined?(::Sentry) && ::Sentry.respond_to?(:configuration)
+
+            configuration = ::Sentry.configuration
+            configuration.hub_isolation_level if configuration.respond_to?(:hub_isolation_level)
+          end
+        end
+
+        # @param specs [Array<Gem::Specification>] of the gems that are loaded
+        def initialize(specs = Gem.loaded_specs.values)
+          @specs = specs
+        end
+
+        # @return [Array<Finding>]
+        def findings
+          found = known + unknown + pools
+          return found unless found.none? { |one| %i[problem warning].include?(one.level) }
+
+          [Finding.new(level: :ok, subject: "gems", text: "none of #{@specs.size} is known to mix up requests"), *found]
+        end
+
+        private
+
+        def known
+          @specs.flat_map do |spec|
+            KNOWN.select { |one| one.name == spec.name && one.concerns?(spec) }.map do |one|
+              Finding.new(level: one.level, subject: "#{spec.name} #{spec.version}", text: one.text, advice: one.advice)
+            end
+          end
+        end
+
+        # What their source says: it may be harmless, but somebody has to know.
+        def unknown
+          @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
+                .filter_map do |spec|
+                  place = first_use(spec) or next
+                  Finding.new(level: :note, subject: "#{spec.name} #{spec.version}",
+                              text: "keeps something by thread (#{place})",
+                              advice: "if that belongs to a request, name the variable with the option isolate")
+                end
+        end
+
+        def first_use(spec)
+          spec.full_require_paths.each do |folder|
+            Dir.glob("**/*.rb", base: folder) do |file|
+              File.foreach(File.join(folder, file), encoding: Encoding::BINARY).with_index(1) do |line, number|
+                return "#{file}:#{number}" if WORDS.match?(line) && !line.lstrip.start_with?("#")
+              end
+            end
+          end
+          nil
+        rescue SystemCallError
+          nil
+        end
+
+        def pools
+          @specs.select { |spec| POOLS.include?(spec.name) }.map do |spec|
+            Finding.new(level: :note, subject: "#{spec.name} #{spec.version}",
+                        text: "runs jobs in threads or processes of its own: in the server's process they take its GVL",
+                        advice: "run it beside the server where jobs compute")
+          end
+        end
+      end
+    end
+  end
+end

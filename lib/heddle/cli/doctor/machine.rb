@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Heddle
+  module CLI
+    class Doctor
+      # What the machine, its limits and this Ruby allow.
+      class Machine
+        # Connections are descriptors; fewer than that are soon used up.
+        DESCRIPTORS = 65_536
+        # With guard pages a fiber takes two mappings (sysctl vm.max_map_count).
+        MAPS_A_FIBER = 2
+        USUAL_MAPS = 65_530
+        private_constant :DESCRIPTORS, :MAPS_A_FIBER, :USUAL_MAPS
+
+        # @return [Array<Finding>]
+        def findings = [ruby, jit, kernel, selector, descriptors, mappings, memory, *protections].compact
+
+        private
+
+        def ruby = ok("Ruby", "#{RUBY_VERSION} (#{RUBY_PLATFORM}), Heddle #{VERSION}")
+
+        def jit
+          return ok("JIT", "YJIT is on") if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+          unless defined?(RubyVM::YJIT)
+            return note("JIT", "this Ruby has none", "a Ruby that was built with YJIT is faster")
+          end
+
+          note("JIT", "YJIT is off", "RUBY_YJIT_ENABLE=1, or RubyVM::YJIT.enable once the application is loaded; " \
+                                     "Rails does that by itself from 7.2 on")
+        end
+
+        def kernel
+          system = Etc.uname
+          ok("system", "#{system[:sysname]} #{system[:release]}, #{Server::Memory.limit.to_i / 1_048_576} MB for a " \
+                       "process, #{Etc.nprocessors} processors")
+        end
+
+        def selector
+          best = Selector.best
+          refused = Selector.built.take_while { |name| name != best }.filter_map do |name|
+            reason = Selector.refusal(name)
+            "#{name} can't run here: #{reason}" if reason
+          end
+          text = "#{best}#{" (HEDDLE_SELECTOR)" unless ENV.fetch(Selector::VARIABLE, "").empty?}"
+          return ok("selector", text) if refused.empty?
+
+          note("selector", "#{text}; #{refused.join("; ")}", "nothing has to be done: it serves as well")
+        rescue ArgumentError => e
+          problem("selector", e.message, "take #{Selector::VARIABLE} out of the environment, or correct it")
+        end
+
+        def descriptors
+          _, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
+          return ok("descriptors", "up to #{hard}") if hard >= DESCRIPTORS
+
+          warning("descriptors", "at most #{hard}, and so about as many connections",
+                  "raise the hard limit: LimitNOFILE= in a systemd unit, ulimits in a container, limits.conf")
+        end
+
+        def mappings
+          most = File.read("/proc/sys/vm/max_map_count").to_i
+          text = "vm.max_map_count is #{most}, enough for about #{most / MAPS_A_FIBER} fibers at once"
+          return ok("fibers", text) if most > USUAL_MAPS || !guarded?
+
+          note("fibers", "#{text} in this process", "only for more requests at once than that: " \
+                                                    "sysctl vm.max_map_count=1000000")
+        rescue SystemCallError
+          nil
+        end
+
+        # Where the kernel has lightweight guard pages, a fiber is no mapping of its own.
+        def guarded? = !(Heddle.respond_to?(:guard_pages) && Heddle.guard_pages == :lightweight)
+
+        def memory
+          limit = Server::Memory.limit or return
+          return unless limit < 256 << 20
+
+          warning("memory", "#{limit / 1_048_576} MB for everything",
+                  "--memory-limit, or a larger container")
+        end
+
+        # Each says itself what it does on this machine.
+        def protections
+          return [] unless defined?(Heddle::Protection)
+
+          Heddle::Protection.names.map do |name|
+            status = Heddle::Protection.fetch(name).status
+            missing = status.is_a?(Hash) ? status[:missing] || status[:reason] : nil
+            if missing
+              note("protection",
+                   "#{name} can't do all here: #{missing}")
+            else
+              ok("protection", "#{name} can be had")
+            end
+          rescue LoadError, StandardError => e
+            note("protection", "#{name} can't be had: #{e.message}")
+          end
+        end
+
+        def ok(subject, text) = Finding.new(level: :ok, subject:, text:)
+
+        def note(subject, text, advice = nil) = Finding.new(level: :note, subject:, text:, advice:)
+
+        def warning(subject, text, advice) = Finding.new(level: :warning, subject:, text:, advice:)
+
+        def problem(subject, text, advice) = Finding.new(level: :problem, subject:, text:, advice:)
+      end
+    end
+  end
+end

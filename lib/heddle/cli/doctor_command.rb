@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "heddle/server"
+require "json"
+require "optparse"
+
+module Heddle
+  module CLI
+    # `heddle doctor [config.ru]`: what of an application and of this machine will matter.
+    class DoctorCommand
+      DEFAULT = "config.ru"
+      private_constant :DEFAULT
+
+      # @return [String]
+      def self.help = new([], nil).parser.help
+
+      # @param arguments [Array<String>] what follows the command's name
+      # @param output [IO]
+      def initialize(arguments, output)
+        @arguments = arguments
+        @output = output
+      end
+
+      # @return [Integer] the exit status: {FAILED} where something would answer wrongly
+      # @raise [UsageError]
+      def run
+        rest = parser.parse(@arguments)
+        raise UsageError, "doctor takes one file, but got #{rest.join(", ")}" if rest.size > 1
+        return help if @help
+
+        examine(rest.first)
+      rescue OptionParser::ParseError => e
+        raise UsageError, "#{e.message}: heddle help doctor lists the flags"
+      end
+
+      # @return [OptionParser]
+      def parser
+        OptionParser.new do |options|
+          options.banner = "heddle doctor [config.ru] loads an application and says what will matter when it is served."
+          options.separator("")
+          options.on("--json", "as JSON") { @json = true }
+          options.on("-h", "--help", "this") { @help = true }
+          options.require_exact = true
+        end
+      end
+
+      private
+
+      def help
+        @output.puts(parser.help)
+        DONE
+      end
+
+      def examine(path)
+        broken = load(path)
+        findings = Doctor.new(loaded: @loaded).findings
+        findings.unshift(broken) if broken
+        findings = findings.sort_by.with_index { |one, i| [-severity(one), i] } if @json.nil?
+        @output.puts(@json ? JSON.pretty_generate(findings.map(&:to_h)) : findings.map(&:to_s))
+        findings.any? { |one| one.level == :problem } ? FAILED : DONE
+      end
+
+      def severity(finding) = Doctor::MARKS.keys.index(finding.level)
+
+      # Without an application there is still the machine.
+      def load(path)
+        if path.nil? && !File.exist?(DEFAULT)
+          return Doctor::Finding.new(level: :note, subject: "application", text: "there is no #{DEFAULT} here",
+                                     advice: "run it in the application's folder, or name the file: heddle doctor " \
+                                             "path/to/config.ru")
+        end
+
+        Server::AppLoader.new(path || DEFAULT).load
+        @loaded = true
+        nil
+      rescue Server::BootError => e
+        Doctor::Finding.new(level: :problem, subject: "application", text: e.message,
+                            advice: "then run heddle doctor again")
+      end
+    end
+  end
+end

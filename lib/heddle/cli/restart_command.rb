@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    # `heddle restart`: a new master, and so a new Heddle, on the same sockets.
+    class RestartCommand < OrderCommand
+      NAME = "restart"
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Heddle
+  module CLI
+    # `heddle status`: what a running server does now, once.
+    class StatusCommand < ControlCommand
+      NAME = "status"
+
+      private
+
+      def declare(options)
+        super
+        options.on("--json", "everything that the server tells, as JSON") { @json = true }
+        options.on("--tasks", "every task, and where it waits") { @tasks = true }
+      end
+
+      def act
+        if @tasks then @output.puts(@client.tasks)
+        elsif @json then @output.puts(JSON.pretty_generate(@client.status))
+        else @output.puts(Overview.new(@client.status).lines)
+        end
+        DONE
+      end
+    end
+  end
+end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "digest"
+require "socket"
+require "tmpdir"
+
+module Heddle
+  class Server
+    class Control
+      # Where a control socket is: a path, or a host and a port.
+      class Address
+        TCP = %r{\A(?:tcp:)?(?://)?(\[[^\]]+\]|[^:\[\]/]+):(\d+)\z}
+        UNIX = %r{\Aunix:(?://)?(.+)\z}
+        BACKLOG = 64
+        private_constant :TCP, :UNIX, :BACKLOG
+
+        class << self
+          # @param words [Array<String>, nil] as the user named them; nil: none; empty: no control at all
+          # @return [Array<Address>] the default path comes first where no other one is named
+          # @raise [ConfigurationError]
+          def all(words)
+            return [] if words && words.empty?
+
+            named = (words || []).map { |word| parse(word) }
+            named.any?(&:path) ? named : [new(path: default_path, default: true), *named]
+          end
+
+          # @param word [String]
+          # @return [Address]
+          # @raise [ConfigurationError]
+          def parse(word)
+            if (unix = UNIX.match(word)) then new(path: File.expand_path(unix[1]))
+            elsif (tcp = TCP.match(word)) && tcp[2].to_i <= 65_535 then new(host: tcp[1].delete("[]"),
+                                                                            port: tcp[2].to_i)
+            else
+              raise ConfigurationError, "--control must be unix:path, tcp://host:port or off, but is #{word.inspect}"
+            end
+          end
+
+          # The same for a server and for the commands that are given in its folder by the same user.
+          # @param folder [String]
+          # @return [String] `tmp/heddle.sock` where there is a folder `tmp`, else a path of this user's own
+          def default_path(folder = Dir.pwd)
+            path = File.join(folder, "tmp", "heddle.sock")
+            if path.bytesize <= 107 && File.directory?(File.dirname(path)) && File.writable?(File.dirname(path))
+              return path
+            end
+
+            File.join(own_folder, "#{Digest::SHA256.hexdigest(folder)[0, 16]}.sock")
+          end
+
+          def own_folder = File.join(Dir.tmpdir, "heddle-#{Process.euid}")
+        end
+
+        # @return [String, nil]
+        attr_reader :path
+        # @return [String, nil]
+        attr_reader :host
+        # @return [Integer, nil]
+        attr_reader :port
+
+        def initialize(path: nil, host: nil, port: nil, default: false)
+          @path = path
+          @host = host
+          @port = port
+          @default = default
+        end
+
+        # @return [Boolean] whether the user has named none
+        def default? = @default
+
+        # @return [Array<Listener>] `localhost` may be two addresses
+        # @raise [BootError]
+        def open
+          return open_tcp unless path
+
+          make_own_folder if File.dirname(path) == self.class.own_folder
+          remove_stale
+          [Listener.new(private_socket, "unix:#{path}", nil, path)]
+        rescue SystemCallError, ArgumentError => e
+          raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
+                           "Name another address with --control, or --control off"
+        end
+
+        # @return [String]
+        def to_s
+          if path
+            "unix:#{path}"
+          else
+            "tcp://#{host.include?(":") ? "[#{host}]" : host}:#{port}"
+          end
+        end
+
+        private
+
+        def open_tcp = TCPBind.new(host, port).open(BACKLOG)
+
+        # In the folder of all users' temporary files anybody may have made one of this name.
+        def make_own_folder
+          folder = self.class.own_folder
+          Dir.mkdir(folder, 0o700)
+        rescue Errno::EEXIST
+          stat = File.lstat(folder)
+          return if stat.directory? && stat.owned? && stat.mode.nobits?(0o077)
+
+          raise BootError, "#{folder} is not this user's alone. Remove it, or name a path with --control"
+        end
+
+        # A server that was killed leaves its file behind; nobody answers there.
+        def remove_stale
+          return unless File.socket?(path)
+
+          UNIXSocket.new(path).close
+          raise BootError, "#{self} belongs to another server, which answers there"
+        rescue Errno::ECONNREFUSED
+          File.unlink(path)
+        end
+
+        # From its first moment on nobody else's.
+        def private_socket
+          before = File.umask(0o177)
+          UNIXServer.new(path)
+        ensure
+          File.umask(before) if before
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Control
+      # What a server of one process tells, and does when it is told to.
+      class Alone
+        # Seconds without a turn of the loop after which the process counts as dead.
+        DEAD = 30
+        private_constant :DEAD
+
+        # @param server [Server]
+        # @param log [Log]
+        def initialize(server, log)
+          @server = server
+          @log = log
+          @snapshot = Snapshot.new(server, log)
+        end
+
+        # @return [Hash{Symbol => Object}]
+        def report = { workers: [{ index: 0, **@snapshot.to_h }] }
+
+        # @return [String, nil] why no request should be sent here; nil: it is ready
+        def unready
+          return "the server stops" if @server.stopping?
+
+          "the server starts" unless @server.statistics
+        end
+
+        # @return [String, nil] why it should be ended; nil: it lives
+        def dead
+          beat = @server.statistics&.fetch(:beat, nil)
+          "the loop has not turned for #{beat.round(1)} s" if beat && beat > DEAD
+        end
+
+        # @return [String] every task of the loop, and where it waits
+        def tasks = @server.task_tree
+
+        # @param name [String] of a command
+        # @return [String] what happens now
+        # @raise [Refused]
+        def command(name)
+          case name
+          when "stop"
+            @log.notice("stopping when running requests are answered (heddle stop)")
+            @server.stop
+            "stopping when running requests are answered"
+          when "stop-now"
+            @log.notice("stopping at once (heddle stop --now)")
+            @server.stop(now: true)
+            "stopping at once"
+          else
+            raise Refused, "this server is one process without a master, which can't #{name}. " \
+                           "Stop it and start it again, or start it with --workers 2"
+          end
+        end
+      end
+
+      # A command that this server can't follow.
+      class Refused < StandardError
+      end
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Heddle
+  class Server
+    class Control
+      # What the control sockets answer: a Rack application. Over TCP only what says nothing of single requests.
+      class App
+        # Over any socket.
+        PUBLIC = {
+          "/metrics" => :metrics, "/health" => :ready, "/health/ready" => :ready, "/health/live" => :live
+        }.freeze
+        # Over the unix socket.
+        PRIVATE = { "/status" => :status, "/tasks" => :tasks }.freeze
+        COMMANDS = %w[stop stop-now reload restart].freeze
+        private_constant :PUBLIC, :PRIVATE, :COMMANDS
+
+        # @param source [Alone]
+        # @param commands [Boolean] whether whoever asks may see everything and give commands
+        def initialize(source, commands:)
+          @source = source
+          @pages = commands ? { **PUBLIC, **PRIVATE } : PUBLIC
+          @commands = commands
+        end
+
+        # @param env [Hash{String => Object}]
+        # @return [Array]
+        def call(env)
+          path = env["PATH_INFO"]
+          page = @pages[path]
+          return look(env, page) if page
+          return order(env, path.delete_prefix("/")) if COMMANDS.include?(path.delete_prefix("/"))
+
+          text(404, "there is #{@pages.keys.join(", ")}")
+        end
+
+        private
+
+        def look(env, page)
+          return send(page) if %w[GET HEAD].include?(env["REQUEST_METHOD"])
+
+          text(405, "only GET and HEAD", "allow" => "GET, HEAD")
+        end
+
+        def order(env, name)
+          return text(403, "commands are taken over the control socket only") unless @commands
+          return text(405, "a command is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
+
+          text(202, @source.command(name))
+        rescue Refused => e
+          text(409, e.message)
+        end
+
+        def metrics = [200, { "content-type" => Metrics::TYPE }, [Metrics.new(@source.report).to_s]]
+
+        def status = [200, { "content-type" => "application/json" }, [JSON.generate(@source.report), "\n"]]
+
+        def tasks = text(200, @source.tasks.chomp)
+
+        def ready = health(@source.dead || @source.unready)
+
+        def live = health(@source.dead)
+
+        def health(problem) = problem ? text(503, problem) : text(200, "ok")
+
+        def text(status, words, headers = {})
+          [status, { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store", **headers },
+           ["#{words}\n"]]
+        end
+      end
+    end
+  end
+end

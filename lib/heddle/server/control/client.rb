@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+
+module Heddle
+  class Server
+    class Control
+      # Asks a running server, over its control socket.
+      class Client
+        # Seconds that an answer may take.
+        PATIENCE = 10
+        private_constant :PATIENCE
+
+        # No server answers there; the message says what to do.
+        class NoServer < StandardError
+        end
+
+        # The server does not do what it was asked.
+        class Declined < StandardError
+        end
+
+        # @param address [Address]
+        def initialize(address)
+          @address = address
+        end
+
+        # @return [Hash{Symbol => Object}] see {Alone#report}
+        # @raise [NoServer]
+        def status = JSON.parse(ask("GET", "/status"), symbolize_names: true)
+
+        # @return [String]
+        # @raise [NoServer]
+        def tasks = ask("GET", "/tasks")
+
+        # @param name [String] of a command
+        # @return [String] what happens now
+        # @raise [NoServer]
+        # @raise [Declined]
+        def command(name) = ask("POST", "/#{name}").chomp
+
+        # @return [Boolean] whether a server answers
+        def there?
+          socket = connect
+          true
+        rescue NoServer
+          false
+        ensure
+          socket&.close
+        end
+
+        private
+
+        def ask(method, path)
+          socket = connect
+          socket.write("#{method} #{path} HTTP/1.1\r\nhost: heddle\r\nconnection: close\r\n" \
+                       "#{"content-length: 0\r\n" if method == "POST"}\r\n")
+          head, body = socket.read.split("\r\n\r\n", 2)
+          raise NoServer, "the server at #{@address} has closed the connection without an answer" unless body
+
+          status = head[%r{\AHTTP/1\.\d (\d+)}, 1].to_i
+          raise Declined, body.chomp unless status < 300
+
+          body.force_encoding(Encoding::UTF_8)
+        rescue IO::TimeoutError
+          raise NoServer, "the server at #{@address} has not answered for #{PATIENCE} s: something holds all of its " \
+                          "threads up"
+        rescue SystemCallError => e
+          raise NoServer, "the server at #{@address} has broken off (#{e.class})"
+        ensure
+          socket&.close
+        end
+
+        def connect
+          socket = @address.path ? UNIXSocket.new(@address.path) : TCPSocket.new(@address.host, @address.port)
+          socket.timeout = PATIENCE
+          socket
+        rescue Errno::ENOENT, Errno::ECONNREFUSED
+          raise NoServer, "no server runs here: nobody answers at #{@address}. Run the command in the folder where " \
+                          "the server was started, or name its socket: --control unix:path"
+        rescue Errno::EACCES
+          raise NoServer, "#{@address} belongs to another user: run the command as the user who runs the server"
+        rescue SystemCallError, SocketError, ArgumentError => e
+          raise NoServer, "can't ask the server at #{@address}: #{e.message}"
+        end
+      end
+    end
+  end
+end

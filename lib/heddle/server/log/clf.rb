@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Log
+      # Apache's common and combined log formats, for programs that have always read those:
+      #
+      #     127.0.0.1 - - [22/Nov/2026:21:40:44 +0100] "GET /hello?a=b HTTP/1.1" 200 12
+      #
+      # They know only requests. Notices go where errors go, as text.
+      class Clf < Text
+        # @param kind [Integer] HTTP::AccessLine::COMMON or COMBINED
+        def initialize(kind)
+          super()
+          @kind = kind
+          @stamp = @stamped = nil
+        end
+
+        def only_requests? = true
+
+        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
+        # @return [String]
+        def request(exchange)
+          HTTP::AccessLine.of_plain(@kind, stamp, exchange, nil) ||
+            HTTP::AccessLine.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
+        end
+
+        # What was no request has no request line to be shown.
+        # @return [String]
+        def refused(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
+
+        private
+
+        def stamp
+          second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
+          return @stamp if second == @stamped
+
+          @stamped = second
+          @stamp = Time.at(second).strftime("%d/%b/%Y:%H:%M:%S %z")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Log
+      # A file that the log is appended to. When it was renamed or removed, as logrotate does, it is opened anew within
+      # a second: nobody has to send a signal. What is cut to nothing (`copytruncate`) goes on from its beginning.
+      class File
+        # Seconds between two looks whether the file is still the one of that name.
+        LOOK = 1.0
+        private_constant :LOOK
+
+        # @return [String]
+        attr_reader :path
+
+        # @param path [String]
+        # @param look [Numeric] seconds
+        # @raise [BootError]
+        def initialize(path, look: LOOK)
+          @path = ::File.expand_path(path)
+          @look = look
+          reopen
+        rescue SystemCallError => e
+          raise BootError, "can't write the log #{path}: #{e.message.sub(/ @ .*/, "")}. Make its folder, " \
+                           "or name another file with --log-file"
+        end
+
+        # @param text [String]
+        # @return [Integer] bytes
+        def write(text)
+          look
+          @io.write(text)
+        end
+
+        # @return [void]
+        def close = @io.close
+
+        private
+
+        def look
+          now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          return if now - @looked < @look
+
+          @looked = now
+          reopen unless same?
+        rescue SystemCallError
+          # The folder may be gone for now; the old file is better than none.
+        end
+
+        def same?
+          there = ::File.stat(@path)
+          there.ino == @identity.ino && there.dev == @identity.dev
+        rescue Errno::ENOENT
+          false
+        end
+
+        def reopen
+          io = ::File.open(@path, ::File::WRONLY | ::File::APPEND | ::File::CREAT, 0o640)
+          io.sync = true
+          @io&.close
+          @io = io
+          @identity = io.stat
+          @looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+    end
+  end
+end

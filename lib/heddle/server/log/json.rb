@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Heddle
+  class Server
+    class Log
+      # One JSON object a line (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC), `level` and
+      # `event`; see docs/observability.md.
+      class Json
+        # @return [Boolean] whether lines about anything else don't belong where requests are logged
+        def only_requests? = false
+
+        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
+        # @return [String]
+        def request(exchange)
+          id = exchange.request_id
+          HTTP::AccessLine.of_plain(HTTP::AccessLine::JSON, "", exchange, id) ||
+            HTTP::AccessLine.line(HTTP::AccessLine::JSON, "", exchange, id, exchange.status, exchange.sent,
+                                  Text.remark(exchange))
+        end
+
+        # @return [String]
+        def refused(address, status, reason)
+          line("info", "refused", status:, reason:, remote: address)
+        end
+
+        # @return [String]
+        def failure(exchange, error)
+          cause = error.cause
+          line("error", "failure", **request_of(exchange), class: error.class.name, message: error.message,
+                                                           backtrace: Text.backtrace(error),
+                                                           cause: cause && "#{cause.class}: #{cause.message}")
+        end
+
+        # @return [String]
+        def complaint(exchange, text) = line("error", "complaint", **request_of(exchange), message: text)
+
+        # @return [String]
+        def notice(text) = line("info", "notice", message: text)
+
+        # @return [String]
+        def banner(text) = line("info", "start", message: text)
+
+        private
+
+        def request_of(exchange)
+          { method: exchange.method, target: exchange.target.byteslice(0, 4_096), request_id: exchange.request_id }
+        end
+
+        def line(level, event, **values)
+          time = Time.now.utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ")
+          values = values.compact.transform_values { |value| clean(value) }
+          "#{JSON.generate({ time:, level:, event:, **values })}\n"
+        end
+
+        # What an application puts into a message may be in any encoding, and JSON is UTF-8.
+        def clean(value)
+          case value
+          when String then utf8(value)
+          when Array then value.map { |one| clean(one) }
+          else value
+          end
+        end
+
+        def utf8(text)
+          text = text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
+          text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("\uFFFD")
+        end
+      end
+    end
+  end
+end

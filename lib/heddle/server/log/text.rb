@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Log
+      # Lines for a person to read:
+      #
+      #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
+      class Text
+        # Lines of an application's backtrace.
+        LINES = 30
+        # Below this line of a backtrace is only the server.
+        BOTTOM = %w[handler thread_handler].map do |name|
+          "#{::File.expand_path("../../rack", __dir__)}/#{name}.rb:"
+        end.freeze
+        # Bytes of a request's target beside an error.
+        TARGET = 200
+        private_constant :LINES, :BOTTOM, :TARGET
+
+        class << self
+          # @param error [Exception]
+          # @return [Array<String>] where in the application it was raised
+          def backtrace(error) = (error.backtrace || []).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
+
+          # @param exchange [HTTP::H1::Exchange]
+          # @return [String, nil] what keeps the answer from being complete
+          def remark(exchange)
+            return "taken over" if exchange.hijacked?
+
+            "not complete" unless exchange.complete? || exchange.status.nil?
+          end
+
+          # @param exchange [HTTP::H1::Exchange]
+          # @return [String]
+          def request_line(exchange) = "#{exchange.method} #{exchange.target.byteslice(0, TARGET)}"
+        end
+
+        def initialize
+          @second = @time = nil
+        end
+
+        # @return [Boolean] whether lines about anything else don't belong where requests are logged
+        def only_requests? = false
+
+        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
+        # @return [String]
+        def request(exchange)
+          id = exchange.request_id
+          HTTP::AccessLine.of_plain(HTTP::AccessLine::TEXT, time, exchange, id) ||
+            HTTP::AccessLine.line(HTTP::AccessLine::TEXT, time, exchange, id, exchange.status, exchange.sent,
+                                  remark(exchange))
+        end
+
+        # @return [String]
+        def refused(address, status, reason) = "#{time} #{status} refused: #{reason}, for #{address}\n"
+
+        # @return [String]
+        def failure(exchange, error)
+          lines = Text.backtrace(error).map { |line| "    from #{line}\n" }
+          cause = error.cause
+          lines << "    caused by #{cause.class}: #{cause.message} (#{cause.backtrace&.first})\n" if cause
+          "#{heading(exchange)}: #{error.class}: #{error.message}\n#{lines.join}"
+        end
+
+        # @return [String]
+        def complaint(exchange, text) = "#{heading(exchange)}: #{text}\n"
+
+        # @return [String]
+        def notice(text) = "#{time} #{text}\n"
+
+        # @return [String]
+        def banner(text) = "#{text}\n"
+
+        private
+
+        def heading(exchange)
+          id = exchange.request_id
+          "#{time} error in #{Text.request_line(exchange)}#{" [#{id}]" if id}"
+        end
+
+        def remark(exchange)
+          remark = Text.remark(exchange)
+          " (#{remark})" if remark
+        end
+
+        def time
+          second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
+          return @time if second == @second
+
+          @second = second
+          @time = Time.at(second).strftime("%H:%M:%S")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # What the server counts, in Prometheus' text format (exposition format, version 0.0.4). Every worker has its own
+    # series, so that a worker that is replaced is a counter that begins again and no sum that falls.
+    class Metrics
+      TYPE = "text/plain; version=0.0.4; charset=utf-8"
+      # Of the engine's buckets, four to a power of two, each power of two from 66 µs to 69 s. Their bounds are exact,
+      # which is why they are no round numbers.
+      BUCKETS = (0...(HTTP::H1::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
+        bucket % 4 == 0 && HTTP::H1::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
+      end.freeze
+      CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
+      private_constant :BUCKETS, :CLASSES
+
+      # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: what the
+      #   master says, if there is one
+      def initialize(report)
+        @workers = report[:workers]
+        @master = report[:master]
+        @out = +""
+      end
+
+      # @return [String]
+      def to_s
+        about
+        traffic
+        load
+        process
+        master if @master
+        @out
+      end
+
+      private
+
+      def about
+        first = @workers.first || {}
+        family("build_info", "gauge", "What serves; always 1.")
+        sample("build_info", 1, version: VERSION, ruby: RUBY_VERSION, jit: first[:jit] || "none",
+                                selector: first[:selector] || "")
+        family("worker_up", "gauge", "Does the worker answer? 0: it is stuck, or starting.")
+        @workers.each { |one| sample("worker_up", one[:state] == "running" ? 1 : 0, worker: one[:index]) }
+      end
+
+      def traffic
+        counts("requests_total", "Complete answers of the application, by the class of their status.", :answers,
+               %w[2xx 3xx 4xx 5xx])
+        counts("refused_total", "Requests refused before they reached the application.", :refusals, %w[4xx 5xx])
+        histogram
+        one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
+        one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
+        one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
+        family("queue_refused_total", "counter", "Requests answered with 503: too many waited, or for too long.")
+        each_with(:refused_full) do |one, value|
+          sample("queue_refused_total", value, worker: one[:index], reason: "full")
+        end
+        each_with(:refused_late) do |one, value|
+          sample("queue_refused_total", value, worker: one[:index], reason: "late")
+        end
+      end
+
+      def load
+        one("requests_in_flight", "gauge", "Requests that run now.", :running)
+        one("requests_waiting", "gauge", "Requests that wait for their turn.", :waiting)
+        one("requests_limit", "gauge", "How many requests may run at once; absent: any number.", :limit)
+        family("connections", "gauge", "Open connections.")
+        each_with(:idle) { |one, value| sample("connections", value, worker: one[:index], state: "idle") }
+        each_with(:running) { |one, value| sample("connections", value, worker: one[:index], state: "running") }
+        family("accepting", "gauge", "Are connections accepted?")
+        each_with(:accepting) { |one, value| sample("accepting", value ? 1 : 0, worker: one[:index]) }
+        family("oldest_request_seconds", "gauge", "Age of the request that has run for longest.")
+        each_with(:requests) do |one, value|
+          sample("oldest_request_seconds", value.first ? value.first[:age] : 0, worker: one[:index])
+        end
+        one("loop_lag_seconds", "gauge", "How late the loop was lately.", :lag)
+        one("loop_beat_age_seconds", "gauge", "Time since the loop last turned; above 1 it is held up.", :beat)
+        one("fibers", "gauge", "Fibers of the loop.", :fibers)
+        one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
+      end
+
+      def process
+        family("memory_bytes", "gauge", "Memory of the worker: rss, and pss, in which shared pages count by share.")
+        each_with(:memory) { |one, value| sample("memory_bytes", value, worker: one[:index], kind: "rss") }
+        each_with(:pss) { |one, value| sample("memory_bytes", value, worker: one[:index], kind: "pss") }
+        family("gc_runs_total", "counter", "Runs of the garbage collector.")
+        each_with(:gc) do |one, gc|
+          %i[minor major].each do |kind|
+            sample("gc_runs_total", gc[kind], worker: one[:index], kind:)
+          end
+        end
+        family("gc_seconds_total", "counter", "Time in the garbage collector.")
+        each_with(:gc) { |one, gc| sample("gc_seconds_total", gc[:time], worker: one[:index]) }
+        family("objects_allocated_total", "counter", "Ruby objects allocated.")
+        each_with(:gc) { |one, gc| sample("objects_allocated_total", gc[:allocated], worker: one[:index]) }
+        one("threads", "gauge", "Ruby threads.", :threads)
+        one("worker_start_time_seconds", "gauge", "When the worker was started, since 1970.", :started)
+      end
+
+      def master
+        family("worker_restarts_total", "counter", "Workers that were replaced, whatever the reason.")
+        sample("worker_restarts_total", @master[:restarts].to_i)
+        family("workers_wanted", "gauge", "How many workers there should be.")
+        sample("workers_wanted", @master[:wanted].to_i)
+      end
+
+      # What may be asked for before it first happens is there from the beginning.
+      def counts(name, help, key, classes)
+        family(name, "counter", help)
+        each_with(key) do |one, counts|
+          CLASSES.each_with_index do |status, i|
+            sample(name, counts[i], worker: one[:index], status:) if classes.include?(status) || counts[i] > 0
+          end
+        end
+      end
+
+      def histogram
+        name = "request_duration_seconds"
+        family(name, "histogram", "From the complete head of a request to its answer.")
+        each_with(:latencies) do |one, counts|
+          sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
+          BUCKETS.each { |i| sample("#{name}_bucket", sums[i], worker: one[:index], le: HTTP::H1::Engine::LATENCY_BOUNDS[i]) }
+          sample("#{name}_bucket", sums.last, worker: one[:index], le: "+Inf")
+          sample("#{name}_sum", one[:latency_sum], worker: one[:index])
+          sample("#{name}_count", sums.last, worker: one[:index])
+        end
+      end
+
+      def one(name, type, help, key)
+        family(name, type, help)
+        each_with(key) { |one, value| sample(name, value, worker: one[:index]) }
+      end
+
+      # A worker that does not answer has said nothing.
+      def each_with(key) = @workers.each { |one| yield one, one[key] unless one[key].nil? }
+
+      def family(name, type, help)
+        @out << "# HELP heddle_" << name << " " << help << "\n# TYPE heddle_" << name << " " << type << "\n"
+      end
+
+      def sample(name, value, **labels)
+        pairs = labels.map do |label, text|
+          "#{label}=\"#{text.to_s.gsub(/[\\"\n]/, "\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n")}\""
+        end
+        @out << "heddle_" << name << (pairs.empty? ? "" : "{#{pairs.join(",")}}") << " " << value.to_s << "\n"
+      end
+    end
+  end
+end

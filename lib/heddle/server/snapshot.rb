@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Everything that a serving process knows of itself, at one moment, as plain values that JSON can carry. May be made
+    # on any thread: it is for those who want to know why the loop's own does not answer.
+    class Snapshot
+      # Requests that are told of one by one, the oldest ones.
+      REQUESTS = 50
+      # Lines of the application's code that say where a request is.
+      LINES = 3
+      PLACE = /\A.*?:\d+/
+      private_constant :REQUESTS, :LINES, :PLACE
+
+      # @param server [Server]
+      # @param log [Log]
+      def initialize(server, log)
+        @server = server
+        @log = log
+        @started = Time.now.to_f
+      end
+
+      # @return [Hash{Symbol => Object}] times in seconds, memory in bytes
+      def to_h
+        {
+          pid: Process.pid, started: @started, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
+          selector: @server.selector&.to_s, urls: @server.urls, **counted, **@server.statistics.to_h,
+          clients_gone: @log.gone, requests: requests.first(REQUESTS), memory: Memory.used, pss: Memory.proportional,
+          gc:, threads: Thread.list.size
+        }
+      end
+
+      private
+
+      def state
+        return "stopping" if @server.stopping?
+
+        @server.statistics ? "running" : "starting"
+      end
+
+      def counted
+        engines = @server.engines
+        return {} if engines.empty?
+
+        { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
+          refusals: sums(engines.map(&:refusals)), latencies: sums(engines.map(&:latencies)),
+          latency_sum: engines.sum(&:latency_sum) }
+      end
+
+      def sums(lists) = lists.transpose.map(&:sum)
+
+      # Those that run, the oldest first.
+      def requests
+        found = @server.served.sort_by { |_, (_, _, age)| -age }
+        found.first(REQUESTS).map do |fiber, (method, target, age, client, status)|
+          { method: text(method), target: text(target), age: age.round(6), client:, status:, at: place(fiber) }
+        end
+      end
+
+      # Where in the application a fiber waits or computes. What a line calls in C stands there too, under its place.
+      def place(fiber)
+        lines = fiber.alive? ? fiber.backtrace || [] : []
+        lines = lines.reject { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
+        lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)
+      rescue FiberError
+        []
+      end
+
+      def text(bytes) = bytes.force_encoding(Encoding::UTF_8).scrub("?")
+
+      def gc
+        stat = GC.stat
+        { count: stat[:count], minor: stat[:minor_gc_count], major: stat[:major_gc_count], time: stat[:time] / 1e3,
+          allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
+      end
+
+      def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Heddle
+  class Server
+    # Tells systemd what the service does (sd_notify(3)): over a datagram socket that NOTIFY_SOCKET names. Without one
+    # nothing happens. What can't be sent is dropped: a service must not fail because its manager does not listen.
+    class SystemdNotify
+      # How much of the time that systemd waits for a sign of life may pass between two.
+      HALF = 0.5
+      # Seconds between two looks whether the service stops.
+      LOOK = 0.5
+      private_constant :HALF, :LOOK
+
+      # @param environment [Hash{String => String}] a new master that takes over by exec must not inherit WATCHDOG_PID,
+      #   which names the old one
+      # @param pid [Integer]
+      def initialize(environment = ENV, pid: Process.pid)
+        @path = environment["NOTIFY_SOCKET"]
+        usec = environment["WATCHDOG_USEC"]
+        watched = environment["WATCHDOG_PID"]
+        @watchdog = usec.to_i / 1e6 if usec && usec.to_i > 0 && (watched.nil? || watched.to_i == pid)
+      end
+
+      # @return [Boolean] whether systemd listens
+      def enabled? = !@path.nil?
+
+      # @return [Float, nil] seconds between two signs of life, half of what systemd waits for; nil: it wants none
+      def interval = @watchdog && enabled? ? @watchdog * HALF : nil
+
+      # Requests are accepted.
+      # @param status [String] a line for `systemctl status`
+      # @return [Boolean] whether it was sent
+      def ready(status = "serving") = send_lines("READY=1", "STATUS=#{line(status)}")
+
+      # No more are accepted.
+      # @return [Boolean]
+      def stopping(status = "stopping") = send_lines("STOPPING=1", "STATUS=#{line(status)}")
+
+      # Workers are being replaced; {#ready} follows.
+      # @return [Boolean]
+      def reloading(status = "reloading")
+        microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
+        send_lines("RELOADING=1", "MONOTONIC_USEC=#{microseconds}", "STATUS=#{line(status)}")
+      end
+
+      # @return [Boolean]
+      def status(text) = send_lines("STATUS=#{line(text)}")
+
+      # The service lives.
+      # @return [Boolean]
+      def watchdog = send_lines("WATCHDOG=1")
+
+      # Says that the service is ready, and from then on, in the loop, that it lives and when it stops: a loop that does
+      # not turn says nothing.
+      # @param status [String]
+      # @yieldreturn [Boolean] whether it stops
+      # @return [Task, nil] nil: systemd does not listen
+      def attend(status)
+        return unless enabled?
+
+        ready(status)
+        Heddle.async(name: "systemd", background: true) do
+          told = false
+          loop do
+            sleep([interval, LOOK].compact.min)
+            watchdog if interval
+            told ||= stopping if yield
+          end
+        end
+      end
+
+      # Another process is the service from now on.
+      # @param pid [Integer]
+      # @return [Boolean]
+      def main_pid(pid) = send_lines("MAINPID=#{Integer(pid)}")
+
+      private
+
+      def line(text) = text.gsub(/[[:cntrl:]]/, " ")
+
+      def send_lines(*lines)
+        return false unless @path
+
+        # `@` stands for the zero byte that an abstract address begins with.
+        address = Socket.sockaddr_un(@path.sub(/\A@/, "\0"))
+        socket = Socket.new(:UNIX, :DGRAM)
+        socket.send("#{lines.join("\n")}\n", Socket::MSG_DONTWAIT | Socket::MSG_NOSIGNAL, address)
+        true
+      rescue SystemCallError, ArgumentError
+        false
+      ensure
+        socket&.close
+      end
+    end
+  end
+end

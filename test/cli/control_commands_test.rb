@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/served_process"
+require "json"
+require "open3"
+require "pty"
+require "io/console"
+require "socket"
+require "tmpdir"
+
+# The commands that speak to a running server, as a person gives them in its folder.
+class ControlCommandsTest < Minitest::Test
+  PATIENCE = 60
+  CONFIG = <<~RUBY
+    run do |env|
+      if env["PATH_INFO"] == "/wait"
+        File.write("arrived", "")
+        sleep 0.01 until File.exist?("go")
+      end
+      [200, { "content-type" => "text/plain" }, ["hello"]]
+    end
+  RUBY
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    Dir.mkdir(file("tmp"))
+    File.write(file("config.ru"), CONFIG)
+  end
+
+  def teardown
+    @served&.stop
+    FileUtils.remove_entry(@folder)
+  end
+
+  def file(name) = File.join(@folder, name)
+
+  def serve(*arguments)
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", *arguments, "-p", "0"], folder: @folder)
+  end
+
+  # @return [Array(String, Process::Status)]
+  def heddle(*arguments, folder: @folder)
+    Open3.capture2e(*ServedProcess::HEDDLE, *arguments, chdir: folder)
+  end
+
+  def waiting_request
+    socket = TCPSocket.new(@served.uri.host, @served.uri.port)
+    socket.write("GET /wait?a=\e[31m HTTP/1.1\r\nHost: a\r\n\r\n".sub("\e", "x"))
+    wait_until { File.exist?(file("arrived")) }
+    socket
+  end
+
+  def wait_until
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    until yield
+      raise "nothing happens:\n#{@served.output}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+      sleep 0.01
+    end
+  end
+
+  def test_status_shows_the_worker_and_the_requests_that_run
+    serve
+    socket = waiting_request
+    output, status = heddle("status")
+
+    assert_predicate status, :success?, output
+    assert_match(%r{^Heddle .*http://localhost:\d+$}, output)
+    assert_match(/^ *0 +#{@served.pid} +running /, output)
+    assert_match(%r{ GET +/wait\?a=.* config\.ru:4}, output)
+    report = JSON.parse(heddle("status", "--json").first)
+
+    assert_equal @served.pid, report["workers"].first["pid"]
+    assert_match(/config\.ru:4/, heddle("status", "--tasks").first)
+  ensure
+    File.write(file("go"), "")
+    socket&.read(12)
+    socket&.close
+  end
+
+  def test_top_once_needs_no_terminal
+    serve
+    output, status = heddle("top", "--once", "--interval", "0.1")
+
+    assert_predicate status, :success?, output
+    assert_match(%r{^0\.0 req/s }, output)
+    assert_match(/no request runs/, output)
+  end
+
+  def test_top_draws_shows_the_tasks_and_quits
+    serve
+    screen = +""
+    status = nil
+    PTY.spawn({ "TERM" => "xterm" }, *ServedProcess::HEDDLE, "top", "--interval", "0.1",
+              chdir: @folder) do |output, input, pid|
+      input.winsize = [40, 100]
+      read_until(output, screen) { screen.include?("no request runs") }
+      input.write("t")
+      read_until(output, screen) { screen.include?("tasks:") }
+      input.winsize = [10, 60]
+      input.write("q")
+      read_until(output, screen) { false }
+      status = Process.wait2(pid).last
+    end
+
+    assert_predicate status, :success?, screen
+    assert_operator screen, :end_with?, "\e[?1049l", "the terminal is as it was"
+  end
+
+  def read_until(output, screen)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    until yield
+      raise "nothing happens: #{screen}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      next unless output.wait_readable(1)
+
+      screen << output.readpartial(65_536)
+    end
+  rescue EOFError, Errno::EIO
+    nil # a terminal whose other side is gone
+  end
+
+  def test_stop_waits_until_the_server_has_answered_and_ended
+    serve
+    socket = waiting_request
+    stopping = Thread.new { heddle("stop") }
+    wait_until { @served.output.include?("heddle stop") }
+
+    assert_predicate stopping, :alive?
+    File.write(file("go"), "")
+    output, status = stopping.value
+
+    assert_predicate status, :success?, output
+    assert_equal "stopping when running requests are answered\nstopped\n", output
+    assert_match(/hello/, socket.read)
+    assert_predicate @served.stop, :success?
+    @served = nil
+    refute_path_exists file("tmp/heddle.sock")
+  ensure
+    socket&.close
+  end
+
+  def test_what_one_process_cant_do_is_said
+    serve
+    %w[reload restart].each do |command|
+      output, status = heddle(command)
+
+      assert_equal 1, status.exitstatus
+      assert_match(/heddle: this server is one process without a master, which can't #{command}/, output)
+    end
+  end
+
+  def test_without_a_server_the_message_says_what_to_do
+    %w[status top stop reload restart].each do |command|
+      output, status = heddle(command)
+
+      assert_equal 1, status.exitstatus, command
+      assert_equal 1, output.lines.size, output
+      assert_match(/heddle: no server runs here: nobody answers at unix:.*--control unix:path/, output)
+    end
+  end
+
+  def test_a_socket_of_another_name_is_found_by_flag_and_by_environment
+    serve("--control", "unix:other.sock")
+
+    assert_predicate heddle("status", "--control", "unix:other.sock").last, :success?
+    assert_predicate Open3.capture2e({ "HEDDLE_CONTROL" => "unix:other.sock" }, *ServedProcess::HEDDLE, "status",
+                                     chdir: @folder).last, :success?
+    refute_predicate heddle("status").last, :success?
+    serve_off = heddle("status", "--control", "nonsense")
+
+    assert_equal 2, serve_off.last.exitstatus
+    assert_match(/--control must be/, serve_off.first)
+  end
+
+  def test_help_tells_the_flags
+    %w[status top stop reload restart doctor].each do |command|
+      [[command, "--help"], ["help", command]].each do |words|
+        output, status = heddle(*words)
+
+        assert_predicate status, :success?
+        assert_match(/heddle #{command}.*--help/m, output)
+      end
+    end
+    output, status = heddle("status", "--nonsense")
+
+    assert_equal 2, status.exitstatus
+    assert_match(/heddle: invalid option: --nonsense: heddle help status/, output)
+  end
+end

@@ -1,0 +1,211 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/prometheus_text"
+require "json"
+require "tmpdir"
+require_relative "server_helpers"
+
+# The sockets over which an operator looks and commands.
+class ControlTest < Minitest::Test
+  include ServerHelpers
+
+  Client = Heddle::Server::Control::Client
+
+  def setup
+    @folder = Dir.mktmpdir
+    @path = File.join(@folder, "heddle.sock")
+  end
+
+  def teardown
+    @control&.stop
+    stop
+    FileUtils.remove_entry(@folder)
+  end
+
+  # A server with its control sockets.
+  def controlled(app = text, control: ["unix:#{@path}"], **options)
+    start(app, lint: false, control:, **options)
+    @control = Heddle::Server::Control.open(server.configuration, Heddle::Server::Control::Alone.new(server, @log),
+                                            @log)
+    @control&.start
+  end
+
+  def client = Client.new(Heddle::Server::Control::Address.parse("unix:#{@path}"))
+
+  def ask(path, method: "GET")
+    socket = UNIXSocket.new(@path)
+    socket.write("#{method} #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    head, body = read_all(socket).split("\r\n\r\n", 2)
+    [head[/ (\d{3})/, 1].to_i, body, head]
+  ensure
+    socket&.close
+  end
+
+  def test_metrics_health_and_status_are_answered
+    controlled
+    get("/")
+    status, body, head = ask("/metrics")
+
+    assert_equal 200, status
+    assert_match(%r{content-type: text/plain; version=0\.0\.4}, head)
+    assert_equal 1, PrometheusText.parse(body)["heddle_requests_total"][{ "worker" => "0", "status" => "2xx" }]
+    %w[/health /health/live /health/ready].each { |path| assert_equal [200, "ok\n"], ask(path).first(2), path }
+    assert_equal [Process.pid], client.status[:workers].map { |one| one[:pid] }
+    assert_match(/waiting/, client.tasks)
+    assert_equal 404, ask("/").first
+    assert_equal 405, ask("/metrics", method: "POST").first
+  end
+
+  def test_its_socket_is_its_users_alone_and_goes_with_it
+    controlled
+
+    assert_equal "600", (File.stat(@path).mode & 0o777).to_s(8)
+    @control.stop
+    refute_path_exists @path
+  end
+
+  # It sleeps in C with the loop's thread, or computes: nothing of the application's loop moves.
+  def test_an_application_that_holds_the_loop_up_does_not_keep_anybody_from_looking
+    entered = Thread::Queue.new
+    computing = true
+    app = lambda do |_env|
+      entered << true
+      nil while computing
+      [200, {}, []]
+    end
+    controlled(app)
+    request = Thread.new { get("/computes") }
+    entered.pop
+    found = client.status[:workers].first[:requests]
+
+    assert_equal(["/computes"], found.map { |one| one[:target] })
+    assert_match(/control_test\.rb/, found.first[:at].first)
+    assert_equal 200, ask("/health/live").first
+  ensure
+    computing = false
+    request&.join
+  end
+
+  def test_neither_limits_nor_admission_keep_anybody_from_looking
+    go = Thread::Queue.new
+    entered = Thread::Queue.new
+    app = lambda do |_env|
+      entered << true
+      go.pop
+      [200, {}, []]
+    end
+    controlled(app, max_requests: 1, queue_limit: 1)
+    requests = Array.new(2) { Thread.new { get("/") } }
+    entered.pop
+    until_statistics { |found| found[:waiting] == 1 }
+
+    assert_equal 1, client.status[:workers].first[:waiting]
+    assert_equal 200, ask("/health/ready").first
+  ensure
+    2.times { go&.push(true) }
+    requests&.each(&:join)
+  end
+
+  def test_a_loop_that_does_not_turn_is_dead_and_a_server_that_stops_is_not_ready
+    state = Struct.new(:statistics, :stopping) { def stopping? = stopping }
+    source = ->(**values) { Heddle::Server::Control::Alone.allocate.tap { |one| one.instance_variable_set(:@server, state.new(**values)) } }
+
+    assert_nil source.call(statistics: { beat: 29.0 }).dead
+    assert_equal "the loop has not turned for 31.0 s", source.call(statistics: { beat: 31.04 }).dead
+    assert_nil source.call(statistics: {}).unready
+    assert_equal "the server stops", source.call(statistics: {}, stopping: true).unready
+    assert_equal "the server starts", source.call.unready
+  end
+
+  def test_while_the_server_stops_it_is_alive_and_not_ready
+    go = Thread::Queue.new
+    entered = Thread::Queue.new
+    app = lambda do |_env|
+      entered << true
+      go.pop
+      [200, {}, []]
+    end
+    controlled(app)
+    request = Thread.new { get("/") }
+    entered.pop
+
+    assert_equal "stopping when running requests are answered", client.command("stop")
+    assert_equal [503, "the server stops\n"], ask("/health/ready").first(2)
+    assert_equal 200, ask("/health/live").first
+    go.push(true)
+
+    assert_equal "200", request.value.code
+    assert wait_for_end
+  end
+
+  def test_what_one_process_cant_do_is_declined
+    controlled
+    error = assert_raises(Client::Declined) { client.command("reload") }
+
+    assert_match(/can't reload/, error.message)
+    assert_equal 405, ask("/stop").first
+    refute_predicate server, :stopping?
+  end
+
+  def test_over_tcp_there_are_no_commands_and_nothing_of_single_requests
+    controlled(control: ["unix:#{@path}", "tcp://127.0.0.1:0"])
+    at = ->(path) { URI("#{@control.urls.last}#{path}") }
+
+    assert_equal "200", Net::HTTP.get_response(at.call("/metrics")).code
+    assert_equal "200", Net::HTTP.get_response(at.call("/health")).code
+    assert_equal "404", Net::HTTP.get_response(at.call("/status")).code
+    assert_equal "404", Net::HTTP.get_response(at.call("/tasks")).code
+    assert_equal "403", Net::HTTP.post(at.call("/stop"), "").code
+    refute_predicate server, :stopping?
+  end
+
+  def test_a_socket_that_was_left_behind_is_taken_and_one_in_use_is_not
+    UNIXServer.new(@path).close
+    controlled
+    other = Heddle::Server::Configuration.new(control: ["unix:#{@path}"])
+    error = assert_raises(Heddle::Server::BootError) { Heddle::Server::Control.open(other, nil, @log) }
+
+    assert_match(/belongs to another server/, error.message)
+    assert_equal 200, ask("/health").first
+  end
+
+  def test_without_a_default_path_the_server_goes_on_and_says_so
+    Dir.chdir(@folder) do
+      Dir.mkdir("tmp")
+      quiet = Heddle::Server::Log.new(output: StringIO.new)
+      first = Heddle::Server::Control.open(Heddle::Server::Configuration.new, nil, quiet)
+      log = Heddle::Server::Log.new(output: out = StringIO.new)
+
+      assert_equal ["unix:#{File.realpath(@folder)}/tmp/heddle.sock"], first.urls
+      assert_nil Heddle::Server::Control.open(Heddle::Server::Configuration.new, nil, log)
+      assert_match(/no control socket: .*belongs to another server/, out.string)
+      first.stop
+    end
+  end
+
+  def test_off_is_off
+    controlled(control: [])
+
+    assert_nil @control
+  end
+
+  def test_addresses_are_checked
+    address = Heddle::Server::Control::Address
+    error = assert_raises(Heddle::Server::ConfigurationError) { address.parse("nonsense") }
+
+    assert_match(/--control must be unix:path, tcp:/, error.message)
+    assert_equal ["::1", 9_293], [address.parse("tcp://[::1]:9293").host, address.parse("tcp://[::1]:9293").port]
+    assert_equal ["127.0.0.1", 1], [address.parse("127.0.0.1:1").host, address.parse("127.0.0.1:1").port]
+    assert_equal 2, address.all(["tcp://127.0.0.1:1"]).size, "and the default path"
+    assert_empty address.all([])
+    assert_equal address.default_path(@folder), address.default_path(@folder)
+  end
+
+  def test_without_a_server_the_message_says_what_to_do
+    error = assert_raises(Client::NoServer) { client.status }
+
+    assert_match(/no server runs here.*--control unix:path/, error.message)
+    refute_predicate client, :there?
+  end
+end

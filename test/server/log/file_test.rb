@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "fileutils"
+require "open3"
+require "tmpdir"
+
+# A log's file is followed by its name.
+class LogFileTest < Minitest::Test
+  def setup
+    @folder = Dir.mktmpdir
+    @path = File.join(@folder, "heddle.log")
+  end
+
+  def teardown
+    FileUtils.remove_entry(@folder)
+  end
+
+  # Looks whenever it writes: nobody has to wait for a second.
+  def file = yield(Heddle::Server::Log::File.new(@path, look: 0))
+
+  def test_what_was_renamed_is_opened_anew
+    file do |log|
+      log.write("one\n")
+      File.rename(@path, "#{@path}.1")
+      log.write("two\n")
+    end
+
+    assert_equal "one\n", File.read("#{@path}.1")
+    assert_equal "two\n", File.read(@path)
+  end
+
+  def test_what_was_removed_or_replaced_is_opened_anew
+    file do |log|
+      log.write("one\n")
+      File.unlink(@path)
+      log.write("two\n")
+      FileUtils.mv(@path, "#{@path}.1")
+      File.write(@path, "made by logrotate's create\n")
+      log.write("three\n")
+    end
+
+    assert_equal "made by logrotate's create\nthree\n", File.read(@path)
+  end
+
+  def test_what_was_cut_goes_on_from_its_beginning
+    file do |log|
+      log.write("one\n" * 100)
+      File.truncate(@path, 0)
+      log.write("two\n")
+    end
+
+    assert_equal "two\n", File.read(@path)
+  end
+
+  def test_while_the_folder_is_gone_the_old_file_is_written
+    file do |log|
+      log.write("one\n")
+      FileUtils.mv(@folder, "#{@folder}-moved")
+      log.write("two\n")
+
+      assert_equal "one\ntwo\n", File.read("#{@folder}-moved/heddle.log")
+      FileUtils.mv("#{@folder}-moved", @folder)
+    end
+  end
+
+  def test_it_goes_on_behind_what_there_is_and_is_not_everybodys
+    File.write(@path, "before\n")
+    Heddle::Server::Log::File.new(@path).write("after\n")
+
+    assert_equal "before\nafter\n", File.read(@path)
+    File.unlink(@path)
+    Heddle::Server::Log::File.new(@path)
+
+    assert_equal 0, File.stat(@path).mode & 0o007
+  end
+
+  def test_a_file_that_cant_be_written_is_a_message
+    error = assert_raises(Heddle::Server::BootError) { Heddle::Server::Log::File.new("#{@folder}/none/heddle.log") }
+
+    assert_match(/can't write the log .*none.*No such file/, error.message)
+  end
+
+  def test_the_option_names_it
+    configuration = Heddle::Server::Configuration.new(log_file: @path)
+    Heddle::Server::Log.of(configuration).notice("hello")
+
+    assert_match(/ hello\n/, File.read(@path))
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require_relative "../server_helpers"
+
+# The same requests in each format of the log.
+class LogFormatsTest < Minitest::Test
+  include ServerHelpers
+
+  # obs-text and quotes are legal in values (RFC 9110, 5.5).
+  HOSTILE = "GET /a\"b\\c HTTP/1.1\r\nHost: a\r\nUser-Agent: \"x\\\xff \xe2\x80\xa8\xc2\x9b\r\n" \
+            "Referer: http://b/\"\r\nConnection: close\r\n\r\n".b
+
+  def lines_of(format, *requests, app: text, **options)
+    serving(app, lint: false, log_format: format, **options) do
+      requests.each { |request| exchange(request) }
+    end
+    output.string.b.lines
+  end
+
+  def request(target = "/hello?a=b", *fields)
+    ["GET #{target} HTTP/1.1", "Host: a", "Connection: close", *fields, "", ""].join("\r\n")
+  end
+
+  def test_text_is_the_default
+    assert_match(%r{\A\d\d:\d\d:\d\d 200 GET /hello\?a=b 5 bytes in [\d.]+ ms for 127\.0\.0\.1\n\z},
+                 lines_of(:text, request).join)
+    assert_equal :text, Heddle::Server::Configuration.new.log_format
+  end
+
+  def test_json_has_everything_in_one_object_a_line
+    line, = lines_of(:json, request("/hello?a=b", "User-Agent: wrk", "Referer: http://b/"))
+    fields = JSON.parse(line)
+
+    assert_equal({ "level" => "info", "event" => "request", "method" => "GET", "target" => "/hello?a=b",
+                   "status" => 200, "bytes" => 5, "remote" => "127.0.0.1", "protocol" => "HTTP/1.1", "host" => "a",
+                   "user_agent" => "wrk", "referer" => "http://b/" }, fields.except("time", "duration"))
+    assert_kind_of Float, fields["duration"]
+    assert_in_delta Time.now, Time.iso8601(fields["time"]), 60
+  end
+
+  def test_json_is_json_whatever_a_client_sends
+    line, rest = lines_of(:json, HOSTILE)
+    fields = JSON.parse(line.force_encoding(Encoding::UTF_8))
+
+    assert_nil rest
+    assert_predicate line, :valid_encoding?
+    assert_equal "/a\"b\\c", fields["target"]
+    assert_equal "\"x\\\uFFFD \u2028\u009B", fields["user_agent"]
+    refute_includes line, "\u009B", "a terminal would obey it"
+  end
+
+  def test_json_tells_of_refusals_failures_and_notices
+    app = ->(_env) { raise ArgumentError, "b\xFFad \"thing\"" }
+    lines = lines_of(:json, "nonsense\r\n\r\n", request("/broken"), app:, request_id: true)
+    lines.map! { |line| JSON.parse(line) }
+
+    assert_equal(["refused", 400], lines[0].values_at("event", "status"))
+    assert_equal(["request", 500], lines[1].values_at("event", "status"))
+    failure = JSON.parse(errors.string.lines.first)
+
+    assert_equal ["error", "failure", "ArgumentError", "b\uFFFDad \"thing\"", "/broken"],
+                 failure.values_at("level", "event", "class", "message", "target")
+    assert_match(/formats_test\.rb/, failure["backtrace"].first)
+    assert_equal lines[1]["request_id"], failure["request_id"]
+    log = Heddle::Server::Log.new(output: out = StringIO.new, format: :json)
+    log.notice("stopping\n")
+
+    assert_equal "stopping\n", JSON.parse(out.string)["message"]
+  end
+
+  def test_json_of_an_answer_that_is_not_complete_says_so
+    app = lambda do |_env|
+      [200, {}, lambda { |stream|
+        stream.write("a")
+        raise "half-way"
+      }]
+    end
+    line, = lines_of(:json, request, app:)
+
+    assert_equal "not complete", JSON.parse(line)["remark"]
+  end
+
+  TIME = %r{\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}}
+  CLF = /\A127\.0\.0\.1 - - \[#{TIME}\] "((?:[^"\\]|\\.)*)" (\d{3}|-) (\d+|-)/
+
+  def test_common_is_apaches
+    line, = lines_of(:clf, request)
+
+    assert_match(/#{CLF}\n\z/, line)
+    assert_equal ["GET /hello?a=b HTTP/1.1", "200", "5"], line.match(CLF).captures
+  end
+
+  def test_combined_adds_referer_and_user_agent_and_nothing_a_client_sends_breaks_it
+    plain, = lines_of(:combined, request("/", "User-Agent: wrk"))
+    hostile, = lines_of(:combined, HOSTILE)
+
+    assert_operator plain, :end_with?, " \"-\" \"wrk\"\n"
+    assert_equal 'GET /a\"b\\\\c HTTP/1.1', hostile.match(CLF)[1]
+    assert_operator hostile, :end_with?, %q( "http://b/\"" "\"x\\\\\xff \xe2\x80\xa8\xc2\x9b"
+)
+    assert_predicate hostile, :ascii_only?
+  end
+
+  def test_apaches_formats_hold_nothing_but_requests
+    serving(text, log_format: :clf) { @log.notice("busy") }
+
+    assert_empty output.string
+    assert_match(/ busy\n/, errors.string)
+  end
+
+  def test_long_targets_are_cut
+    target = "/#{"x" * 7_000}"
+
+    assert_operator lines_of(:text, request(target)).first.bytesize, :<, 400
+    assert_equal 4_096, JSON.parse(lines_of(:json, request(target)).first)["target"].bytesize
+    assert_operator lines_of(:combined, request(target)).first.bytesize, :<, 5_000
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/prometheus_text"
+require_relative "server_helpers"
+
+class MetricsTest < Minitest::Test
+  include ServerHelpers
+
+  BOUNDS = Heddle::HTTP::H1::Engine::LATENCY_BOUNDS
+
+  # What the server tells at the moment that the block ends.
+  def metrics_of(app, **options)
+    start(app, lint: false, **options)
+    source = Heddle::Server::Control::Alone.new(server, @log)
+    yield
+    until_statistics { |found| found[:running] == 0 }
+    PrometheusText.parse(@text = Heddle::Server::Metrics.new(source.report).to_s)
+  ensure
+    stop
+  end
+
+  def test_requests_are_counted_by_the_class_of_their_status_whoever_writes_the_answer
+    bodies = { "/array" => [200, {}, ["a"]], "/each" => [301, {}, Enumerator.new { |to| to << "a" }],
+               "/call" => [404, {}, lambda(&:close)] }
+    found = metrics_of(->(env) { bodies.fetch(env["PATH_INFO"]) }) do
+      [*bodies.keys, "/array", "/missing"].each { |path| get(path) }
+      exchange("nonsense\r\n\r\n")
+    end
+    requests = found["heddle_requests_total"]
+    counts = %w[2xx 3xx 4xx 5xx].map { |status| requests[{ "worker" => "0", "status" => status }] }
+
+    assert_equal [2, 1, 1, 1], counts
+    assert_equal 1, found["heddle_refused_total"][{ "worker" => "0", "status" => "4xx" }]
+    assert_equal 5, found["heddle_requests_started_total"][{ "worker" => "0" }]
+  end
+
+  def test_the_histogram_has_every_answer_where_it_belongs
+    found = metrics_of(lambda { |env|
+      sleep 0.05 if env["PATH_INFO"] == "/slow"
+      [200, {}, ["a"]]
+    }) { %w[/ / /slow].each { |path| get(path) } }
+    buckets = found["heddle_request_duration_seconds_bucket"].transform_keys { |labels| labels["le"] }
+
+    assert_equal 3, buckets["+Inf"]
+    assert_operator buckets[BOUNDS.reverse.find { |bound| bound < 0.05 && buckets.key?(bound.to_s) }.to_s], :<=, 2
+    assert_operator found["heddle_request_duration_seconds_sum"][{ "worker" => "0" }], :>=, 0.05
+  end
+
+  def test_there_are_loop_memory_and_collector
+    found = metrics_of(text) { get("/") }
+    one = { "worker" => "0" }
+
+    assert_equal 1, found["heddle_worker_up"][one]
+    assert_operator found["heddle_fibers"][one], :>, 0
+    assert_operator found["heddle_loop_beat_age_seconds"][one], :<, PATIENCE
+    assert_operator found["heddle_memory_bytes"][one.merge("kind" => "rss")], :>, 1_000_000
+    assert_operator found["heddle_objects_allocated_total"][one], :>, 1_000
+    assert_operator found["heddle_connections_accepted_total"][one], :>=, 1
+    assert_equal 1, found["heddle_accepting"][one]
+    assert_equal RUBY_VERSION, found["heddle_build_info"].keys.first["ruby"]
+  end
+
+  def test_a_request_that_runs_is_seen_with_its_age
+    entered = Thread::Queue.new
+    go = Thread::Queue.new
+    app = lambda do |_env|
+      entered << true
+      go.pop
+      [200, {}, []]
+    end
+    start(app)
+    client = Thread.new { get("/waits") }
+    entered.pop
+    report = Heddle::Server::Control::Alone.new(server, @log).report
+    request = report[:workers].first[:requests].first
+
+    assert_equal ["GET", "/waits", "127.0.0.1", nil], request.values_at(:method, :target, :client, :status)
+    assert_operator request[:age], :>, 0
+    assert_match(/metrics_test\.rb:\d+:in /, request[:at].join)
+    found = PrometheusText.parse(Heddle::Server::Metrics.new(report).to_s)
+
+    assert_equal 1, found["heddle_requests_in_flight"][{ "worker" => "0" }]
+    assert_operator found["heddle_oldest_request_seconds"][{ "worker" => "0" }], :>, 0
+  ensure
+    go&.push(true)
+    client&.join
+    stop
+  end
+
+  def test_a_worker_that_does_not_answer_is_down_and_says_nothing_else
+    text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "stuck" }], master: { restarts: 3, wanted: 1 }).to_s
+    found = PrometheusText.parse(text)
+
+    assert_equal({ { "worker" => "0" } => 0.0 }, found["heddle_worker_up"])
+    assert_equal({ {} => 3.0 }, found["heddle_worker_restarts_total"])
+    assert_empty found["heddle_fibers"]
+  end
+
+  def test_labels_are_escaped
+    worker = { index: 0, selector: "a\"b\\c\nd" }
+    found = PrometheusText.parse(Heddle::Server::Metrics.new(workers: [worker]).to_s)
+
+    assert_equal "a\\\"b\\\\c\\nd", found["heddle_build_info"].keys.first["selector"]
+  end
+end
