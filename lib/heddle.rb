@@ -24,6 +24,7 @@ module Heddle
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Nearest, "heddle/nearest"
   autoload :Pool, "heddle/concurrency/pool"
+  autoload :Preemption, "heddle/preemption"
   autoload :Promise, "heddle/concurrency/promise"
   autoload :Rails, "heddle/rails"
   autoload :Scope, "heddle/concurrency/scope"
@@ -32,6 +33,7 @@ module Heddle
   autoload :Task, "heddle/concurrency/task"
   autoload :TaskTree, "heddle/concurrency/task_tree"
   autoload :TimeoutError, "heddle/concurrency/timeout_error"
+  autoload :Watch, "heddle/watch"
 
   # What the words below need; loaded with the first of them.
   module Concurrency
@@ -204,6 +206,15 @@ module Heddle
       raise NoLoopError, Concurrency.no_loop("Heddle.task_tree") unless scheduler.is_a?(Scheduler)
 
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
+    end
+
+    # Nobody else of this loop runs while the block computes, preemption or not; where it waits, they do. For code that
+    # changes several things together and takes no lock for it.
+    #
+    # @return what the block returns
+    def without_preemption(&block)
+      scheduler = Fiber.scheduler
+      scheduler.is_a?(Scheduler) ? scheduler.without_preemption(&block) : yield
     end
 
     # Loads all of this at once. A Ractor of Ruby 3.3 can load nothing itself: call this before the first one.

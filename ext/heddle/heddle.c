@@ -4,6 +4,7 @@
 #include "http/http.h"
 #include "net/net.h"
 #include "offload/offload.h"
+#include "preempt/preempt.h"
 #include "rack/rack.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
@@ -19,6 +20,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_selector(heddle);
     Init_heddle_scheduler(heddle);
     Init_heddle_offload(heddle);
+    Init_heddle_preempt(heddle);
     Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
     Init_heddle_http(heddle);

@@ -7,7 +7,10 @@ module Heddle
   # and where something is missing, why). It lives in a file of its own, which is loaded when it is first asked for.
   module Protection
     # Name => the file that registers it.
-    LIBRARIES = { offload: "heddle/offload" }.freeze
+    LIBRARIES = {
+      offload: "heddle/offload",
+      preempt: "heddle/preemption"
+    }.freeze
 
     @registered = {}
     @lock = Thread::Mutex.new

@@ -323,6 +323,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
+    heddle_loop_beat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->switches;
     rb_protect(call_block, (VALUE)&one, &state);
     foresee(&sockets->runners, sockets->loop->switches != switches);

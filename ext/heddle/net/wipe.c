@@ -46,6 +46,7 @@ int heddle_wipe(heddle_fiber *fiber)
     int state = 0;
     fiber->interrupt = Qundef;
     fiber->alarm = false;
+    fiber->unpreempted = 0; /* of an Enumerator that was left within such a block */
     rb_protect(wipe, fiber->fiber, &state);
     return state;
 }

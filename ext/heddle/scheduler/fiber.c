@@ -3,6 +3,7 @@
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
+#include "watch/watch.h"
 
 static ID id_call, id_new, id_report_failure, id_report_unstarted, id_report_killed;
 
@@ -242,6 +243,7 @@ static VALUE start_from_park(VALUE data)
 
     start->fiber->starter = &start->park;
     start->park.away = true;
+    heddle_loop_beat(loop);
     switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);
     RB_GC_GUARD(fiber);
@@ -261,7 +263,10 @@ void heddle_fiber_start(heddle_fiber *fiber)
     } else {
         /* Nothing runs the loop yet: the child's first wait comes back here. */
         loop->fiber = rb_fiber_current();
+        bool watched = heddle_watch_wants() && heddle_loop_begin_watch(loop);
         VALUE error = heddle_starter_switch(loop, keep);
+        if (watched)
+            heddle_loop_end_watch(loop);
         loop->current = NULL;
         loop->arriving = NULL;
         if (!NIL_P(error))

@@ -2,9 +2,11 @@
 
 #include "scheduler/loop.h"
 
+#include "preempt/preempt.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages.h"
 #include "scheduler/starter.h"
+#include "watch/watch.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -119,6 +121,8 @@ static void forget_parent(heddle_loop *loop)
     loop->arriving = NULL;
     loop->handed_over = NULL;
     loop->stranded = loop->current && !loop->running;
+    if (loop->beat) /* the parent's is no longer looked at */
+        loop->beat = own ? heddle_beat_take(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
     if (loop->stranded)
@@ -225,6 +229,8 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
     rb_gc_mark(loop->body);
+    if (loop->hooked)
+        rb_gc_mark(loop->switched_to);
     if (loop->starter) {
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);
@@ -234,6 +240,8 @@ void heddle_loop_mark(heddle_loop *loop)
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         rb_gc_mark(fiber->fiber); /* pinned: its address is a key of by_fiber */
         rb_gc_mark_movable(fiber->job);
+        if (fiber->delivering)
+            rb_gc_mark(fiber->delivering);
         if (fiber->interrupt != Qundef)
             rb_gc_mark_movable(fiber->interrupt);
         mark_timeouts(fiber);
@@ -263,6 +271,30 @@ size_t heddle_loop_memory_size(const heddle_loop *loop)
            (loop->ready.size + loop->spent.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
            (loop->by_fiber.size + loop->by_waiter.size) * (sizeof(VALUE) + sizeof(void *)) +
            (size_t)loop->io_waits_size * sizeof(*loop->io_waits);
+}
+
+/* -- the watch --------------------------------------------------------------------------------------------------- */
+
+/* Only the main Ractor's: postponed jobs reach no other. */
+bool heddle_loop_begin_watch(heddle_loop *loop)
+{
+    VALUE ractor = rb_path2class("Ractor");
+    if (loop->beat || rb_funcall(ractor, rb_intern("current"), 0) != rb_funcall(ractor, rb_intern("main"), 0))
+        return false;
+    loop->beats = 1;
+    loop->beat = heddle_beat_take(loop, (uintptr_t)rb_thread_current());
+    if (heddle_preempting)
+        heddle_preempt_follow(loop, true);
+    return loop->beat != NULL;
+}
+
+void heddle_loop_end_watch(heddle_loop *loop)
+{
+    if (!loop->beat)
+        return;
+    heddle_preempt_follow(loop, false);
+    heddle_beat_give_back(loop->beat);
+    loop->beat = NULL;
 }
 
 /* -- waits that only the selector can end ------------------------------------------------------------------------ */

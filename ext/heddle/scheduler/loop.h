@@ -12,6 +12,7 @@
 #include "scheduler/timer_heap.h"
 #include "scheduler/token_ring.h"
 #include "selector/selector.h"
+#include "watch/beat.h"
 
 #include <ruby.h>
 
@@ -36,6 +37,7 @@ struct heddle_park {
     bool away;      /* switched away, not yet back */
     bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
     bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
+    bool preempted; /* its fiber does not wait: it computes, and gave way to the others */
     heddle_timer timer;
     heddle_park *outer; /* the owner's park before this one */
     heddle_park *next, *previous;
@@ -53,6 +55,10 @@ struct heddle_fiber {
     heddle_park *park;        /* where it waits, or NULL */
     heddle_park *starter;     /* who started it at once and goes on when it first waits */
     heddle_park entry;        /* its own place in the queue: to be started, or put back after a foreign switch */
+    unsigned unpreempted;     /* how many blocks of without_preemption it is in */
+    VALUE delivering;         /* an exception that its thread was given for it at a preemption, or 0 */
+    /* What it is there for, in words, for a report: how many bytes, 0 if for nothing. NULL: not known. */
+    size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
     heddle_fiber *next, *previous;
 };
 
@@ -136,9 +142,16 @@ struct heddle_loop {
     int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
     uint64_t swept_switches;
 
+    heddle_beat *beat; /* while it runs, in the main Ractor; else NULL */
+    uint64_t beats;    /* odd */
+    VALUE switched_to; /* the fiber that the last switch on this thread has led to, while `hooked`; see preempt.h */
+    bool hooked;
+    bool doomed; /* a kill of the thread struck a preempted fiber, which could not be given it */
+
     uint64_t turns; /* counters, for tests and for `heddle top` */
     uint64_t switches;
     uint64_t waits;
+    uint64_t preemptions;
 };
 
 int64_t heddle_now(void); /* CLOCK_MONOTONIC, nanoseconds */
@@ -171,6 +184,30 @@ void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
 /* Makes the loop look again, from any thread, with or without the GVL. */
 void heddle_loop_wake(heddle_loop *loop);
 
+/* -- the heartbeat ----------------------------------------------------------------------------------------------- */
+
+/* Its fibers run from here on, on this thread: true if that is watched, and so has to be ended. */
+bool heddle_loop_begin_watch(heddle_loop *loop);
+void heddle_loop_end_watch(heddle_loop *loop);
+/* The beat that ends now was found late: notes a stall. `idle`: the loop has waited in the selector since. */
+void heddle_loop_was_late(heddle_loop *loop, bool idle);
+
+static inline void heddle_loop_check_beat(heddle_loop *loop, bool idle)
+{
+    if (__builtin_expect(atomic_load_explicit(&loop->beat->verdict, memory_order_relaxed) != HEDDLE_IN_TIME, 0))
+        heddle_loop_was_late(loop, idle);
+}
+
+/* Something else runs from here on: a fiber, or another request in the same one. */
+static inline void heddle_loop_beat(heddle_loop *loop)
+{
+    if (!loop->beat)
+        return;
+    loop->beats += 2;
+    atomic_store_explicit(&loop->beat->word, loop->beats, memory_order_relaxed);
+    heddle_loop_check_beat(loop, false);
+}
+
 /* -- fibers ------------------------------------------------------------------------------------------------------ */
 
 /* A fiber that will run job.call, once it is started or enqueued. */
@@ -200,6 +237,12 @@ bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting);
 /* Gives it a token of its own; raises NoMemoryError. */
 void heddle_fiber_reserve_entry(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
+/*
+ * The outermost of its timeouts that have passed and hold for `running`, a fiber that acts in its name; NULL if none.
+ * It is taken for raised once `raised` is set.
+ */
+heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running);
+VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */
 /* Raises at the wait it is in, or else at its next one. */
 void heddle_fiber_interrupt(heddle_fiber *fiber, VALUE exception);
 /* On whose behalf the calling fiber runs; never NULL. */

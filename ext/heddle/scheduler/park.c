@@ -1,3 +1,4 @@
+#include "preempt/preempt.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/loop.h"
 
@@ -204,33 +205,42 @@ heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)
 
 /* -- what a wait has to raise ------------------------------------------------------------------------------------ */
 
-static VALUE make_exception(heddle_timeout *timeout)
+VALUE heddle_timeout_exception(heddle_timeout *timeout)
 {
     VALUE arguments[] = {timeout->exception, timeout->message};
     return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
 }
 
-/* The outermost timeout that fired unwinds all within it; an interrupt comes before any. */
+/* The outermost timeout that fired unwinds all within it. Others stay until their own fiber waits. */
+static heddle_timeout *outermost_fired(heddle_fiber *fiber, VALUE running)
+{
+    heddle_timeout *outermost = NULL;
+    fiber->alarm = fiber->interrupt != Qundef || fiber->delivering;
+    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
+        if (!timeout->fired || timeout->raised != Qundef)
+            continue;
+        if (heddle_timeout_holds(timeout, running))
+            outermost = timeout;
+        else
+            fiber->alarm = true;
+    }
+    return outermost;
+}
+
+/* An interrupt comes before any timeout. */
 static void raise_alarm(heddle_park *park)
 {
     heddle_fiber *fiber = park->owner;
     VALUE interrupt = fiber->interrupt;
+    if (fiber->delivering)
+        heddle_preempt_raise_delivered(fiber);
     if (interrupt != Qundef) {
         fiber->interrupt = Qundef;
         rb_exc_raise(interrupt);
     }
-    fiber->alarm = false;
-    heddle_timeout *outermost = NULL;
-    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
-        if (!timeout->fired || timeout->raised != Qundef)
-            continue;
-        if (heddle_timeout_holds(timeout, park->fiber))
-            outermost = timeout;
-        else
-            fiber->alarm = true; /* until its own fiber waits */
-    }
+    heddle_timeout *outermost = outermost_fired(fiber, park->fiber);
     if (outermost) {
-        outermost->raised = make_exception(outermost);
+        outermost->raised = heddle_timeout_exception(outermost);
         rb_exc_raise(outermost->raised);
     }
 }
@@ -246,6 +256,14 @@ static void notice_passed_timeouts(heddle_fiber *fiber)
             fiber->alarm = true;
         }
     }
+}
+
+heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running)
+{
+    if (!fiber->timeouts)
+        return NULL;
+    notice_passed_timeouts(fiber);
+    return fiber->alarm ? outermost_fired(fiber, running) : NULL;
 }
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
@@ -269,6 +287,7 @@ static void switch_away(heddle_park *park)
     heddle_park *starter = heddle_fiber_take_starter(park->owner);
     if (starter) {
         loop->arriving = starter;
+        heddle_loop_beat(loop);
         rb_fiber_transfer(starter->fiber, 0, NULL);
     } else {
         rb_fiber_transfer(loop->fiber, 0, NULL);

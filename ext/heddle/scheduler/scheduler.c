@@ -272,7 +272,7 @@ static VALUE scheduler_statistics(VALUE self)
         {"turns", loop->turns},         {"switches", loop->switches},
         {"waits", loop->waits},         {"fibers", loop->fiber_count},
         {"parked", loop->park_count},   {"timers", loop->timers.count},
-        {"armed", loop->armed},
+        {"armed", loop->armed},         {"preemptions", loop->preemptions},
     };
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
         rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));

@@ -1,9 +1,12 @@
 /* What a loop does in its turns: runs who is ready, asks the selector, sleeps. */
 
 #include "offload/threads.h"
+#include "preempt/preempt.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
+#include "watch/stalls.h"
+#include "watch/watch.h"
 
 #include <ruby/thread.h>
 
@@ -65,6 +68,7 @@ static void dispatch(heddle_loop *loop, uint64_t token)
     loop->current = park->owner;
     loop->arriving = park;
     loop->switches++;
+    heddle_loop_beat(loop);
     if (park != &park->owner->entry)
         heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
@@ -75,6 +79,8 @@ static void dispatch(heddle_loop *loop, uint64_t token)
     loop->arriving = NULL;
     if (heddle_loop_forked(loop))
         heddle_loop_open(loop);
+    if (loop->doomed)
+        heddle_preempt_doom(loop);
 }
 
 /* Who was left by a fiber that ended: a chain of them, maybe. */
@@ -98,9 +104,16 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 
 static void run_ready(heddle_loop *loop)
 {
-    /* A snapshot: who becomes ready meanwhile waits for the next turn, so that everybody gets one. */
+    /*
+     * A snapshot: who becomes ready meanwhile waits for the next turn, so that everybody gets one. The same is true of
+     * who is preempted meanwhile: before its next slice the loop looks for events.
+     */
+    uint32_t spent = heddle_token_ring_count(&loop->spent);
     for (uint32_t n = heddle_token_ring_count(&loop->ready); n > 0 && heddle_token_ring_count(&loop->ready); n--)
         dispatch_next(loop, &loop->ready);
+    if (!spent || !heddle_token_ring_count(&loop->spent))
+        return;
+    rb_thread_check_ints(); /* what it raises is for the loop: a preempted fiber could only be told by a detour */
     if (heddle_token_ring_count(&loop->spent))
         dispatch_next(loop, &loop->spent);
 }
@@ -137,6 +150,25 @@ static void interrupt_wait(void *data)
     loop->operations->wake(loop->selector);
 }
 
+static void fall_idle(heddle_loop *loop)
+{
+    if (!loop->beat)
+        return;
+    atomic_store_explicit(&loop->beat->word, loop->beats + 1, memory_order_relaxed);
+    heddle_loop_check_beat(loop, false);
+}
+
+static void awake(heddle_loop *loop)
+{
+    if (!loop->beat)
+        return;
+    loop->beats += 2;
+    atomic_store(&loop->beat->word, loop->beats); /* before the flag is read: the watch does it the other way round */
+    if (atomic_load(&heddle_watch_asleep))
+        heddle_watch_rouse();
+    heddle_loop_check_beat(loop, true);
+}
+
 static void block(heddle_loop *loop, int64_t timeout)
 {
     atomic_store(&loop->sleeping, 1);
@@ -144,8 +176,10 @@ static void block(heddle_loop *loop, int64_t timeout)
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->waits++;
+        fall_idle(loop);
         /* INTR_FAIL: an interrupt must not be raised before the state is whole again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
+        awake(loop);
         atomic_store(&loop->sleeping, 0);
         loop->operations->harvest(loop->selector);
         check(wait.result, loop->operations->name);
@@ -217,7 +251,11 @@ static bool timer_due(heddle_loop *loop)
 static void turn(heddle_loop *loop)
 {
     loop->turns++;
+    if (loop->hooked != heddle_preempting)
+        heddle_preempt_follow(loop, heddle_preempting);
     run_ready(loop);
+    if (heddle_stalls_noted)
+        heddle_stalls_announce(loop);
     heddle_inbox_open(&loop->inbox);
 
     if (!anybody_lives(loop))
@@ -255,6 +293,7 @@ typedef struct {
     heddle_fiber *outer; /* a scheduled fiber that runs the loop itself: a forked child's, on its way out */
     VALUE outer_fiber;
     bool outer_running;
+    bool watched; /* the beat is this run's */
 } loop_run;
 
 static VALUE run_turns(VALUE data)
@@ -282,6 +321,8 @@ static VALUE end_run(VALUE data)
     run->loop->until = NULL;
     run->loop->arriving = NULL;
     atomic_store(&run->loop->sleeping, 0);
+    if (run->watched)
+        heddle_loop_end_watch(run->loop);
     return Qnil;
 }
 
@@ -297,6 +338,7 @@ static void run_until(heddle_loop *loop, heddle_park *park)
     loop->until = park;
     loop->handed_over = NULL;
     loop->hosting = run.outer ? 1 : 0;
+    run.watched = heddle_loop_begin_watch(loop);
     rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -168,6 +169,12 @@ static bool epoll_pending(heddle_selector *selector)
     return true; /* nothing but a system call can tell */
 }
 
+static bool epoll_news(heddle_selector *selector)
+{
+    struct pollfd self = {.fd = ((epoll_selector *)selector)->fd, .events = POLLIN};
+    return poll(&self, 1, 0) > 0;
+}
+
 /* Nanoseconds to what epoll_wait takes; rounded up, so that a timer is never polled for just before its time. */
 static int milliseconds(int64_t timeout)
 {
@@ -258,6 +265,7 @@ const heddle_selector_operations heddle_epoll_operations = {
     .arm = epoll_arm,
     .disarm = epoll_disarm,
     .pending = epoll_pending,
+    .news = epoll_news,
     .poll = epoll_poll,
     .wait = epoll_selector_wait,
     .harvest = epoll_harvest,

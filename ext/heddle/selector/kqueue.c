@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,12 @@ static bool kqueue_pending(heddle_selector *selector)
     return true; /* nothing but a system call can tell */
 }
 
+static bool kqueue_news(heddle_selector *selector)
+{
+    struct pollfd self = {.fd = ((kqueue_selector *)selector)->fd, .events = POLLIN};
+    return poll(&self, 1, 0) > 0;
+}
+
 static int kqueue_wait(heddle_selector *selector, int64_t timeout)
 {
     kqueue_selector *self = (kqueue_selector *)selector;
@@ -302,6 +309,7 @@ const heddle_selector_operations heddle_kqueue_operations = {
     .arm = kqueue_arm,
     .disarm = kqueue_disarm,
     .pending = kqueue_pending,
+    .news = kqueue_news,
     .poll = kqueue_poll,
     .wait = kqueue_wait,
     .harvest = kqueue_harvest,

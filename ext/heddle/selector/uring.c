@@ -418,6 +418,7 @@ const heddle_selector_operations heddle_io_uring_operations = {
     .submit = uring_submit,
     .cancel = uring_cancel,
     .pending = uring_pending,
+    .news = uring_pending,
     .poll = uring_poll,
     .wait = uring_wait,
     .harvest = uring_harvest,

@@ -1,0 +1,96 @@
+/*
+ * Thread#raise, to the calling thread, so that the exception is raised when Ruby next takes interrupts, and not here:
+ * a thread that raises in itself is struck at once. So another one does it, while this one waits without the GVL.
+ */
+
+#include "preempt/preempt.h"
+
+#include <pthread.h>
+#include <ruby/thread.h>
+
+typedef struct {
+    VALUE thread, exception; /* the exception is kept by whoever waits, and needed no longer */
+    bool given_up, begun, done;
+    int holders; /* with the GVL */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool over; /* with the mutex */
+} delivery;
+
+static void let_go(delivery *self)
+{
+    if (--self->holders > 0)
+        return;
+    pthread_cond_destroy(&self->changed);
+    pthread_mutex_destroy(&self->mutex);
+    free(self);
+}
+
+static void end_wait(void *data)
+{
+    delivery *self = data;
+    pthread_mutex_lock(&self->mutex);
+    self->over = true;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static void *wait_without_gvl(void *data)
+{
+    delivery *self = data;
+    pthread_mutex_lock(&self->mutex);
+    while (!self->over)
+        pthread_cond_wait(&self->changed, &self->mutex);
+    pthread_mutex_unlock(&self->mutex);
+    return NULL;
+}
+
+static VALUE raise_in_thread(VALUE data)
+{
+    delivery *self = (delivery *)data;
+    self->begun = true;
+    return rb_funcall(self->thread, rb_intern("raise"), 1, self->exception);
+}
+
+static VALUE deliver(void *data)
+{
+    delivery *self = data;
+    int state = 0;
+    if (!self->given_up)
+        rb_protect(raise_in_thread, (VALUE)self, &state);
+    self->done = self->begun && !state;
+    rb_set_errinfo(Qnil);
+    end_wait(self);
+    let_go(self);
+    return Qnil;
+}
+
+static VALUE create_thread(VALUE data)
+{
+    return rb_thread_create(deliver, (void *)data);
+}
+
+bool heddle_deliver(VALUE exception)
+{
+    delivery *self = calloc(1, sizeof(*self));
+    int state = 0;
+    if (!self)
+        return false;
+    *self = (delivery){.thread = rb_thread_current(), .exception = exception, .holders = 2};
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->changed, NULL);
+    rb_protect(create_thread, (VALUE)self, &state);
+    if (state) {
+        rb_set_errinfo(Qnil);
+        self->holders = 1;
+        let_go(self);
+        return false;
+    }
+    /* INTR_FAIL: raises nothing now. With an interrupt pending it does not even wait; that one comes first then. */
+    rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
+    bool given = self->done || self->begun;
+    self->given_up = !given;
+    let_go(self);
+    RB_GC_GUARD(exception);
+    return given;
+}

@@ -1,0 +1,50 @@
+#include "preempt/preempt.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+
+enum {
+    FRAMES = 16, /* looked at together */
+    DEPTH = 128, /* looked at in all */
+};
+
+static VALUE own_paths, neutral_paths;
+
+void heddle_own_code_is(VALUE own, VALUE neutral)
+{
+    if (!own_paths) {
+        rb_gc_register_address(&own_paths);
+        rb_gc_register_address(&neutral_paths);
+    }
+    own_paths = rb_ary_freeze(own);
+    neutral_paths = rb_ary_freeze(neutral);
+}
+
+static bool among(VALUE paths, VALUE path)
+{
+    for (long i = 0; paths && i < RARRAY_LEN(paths); i++) {
+        VALUE start = RARRAY_AREF(paths, i);
+        if (RSTRING_LEN(path) >= RSTRING_LEN(start) &&
+            memcmp(RSTRING_PTR(path), RSTRING_PTR(start), (size_t)RSTRING_LEN(start)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Methods in C have no path. Ruby's own in Ruby, and its library's, act for whoever has called them. */
+bool heddle_own_code_runs(void)
+{
+    VALUE frames[FRAMES];
+    int lines[FRAMES];
+    for (int start = 0; start < DEPTH; start += FRAMES) {
+        int count = rb_profile_frames(start, FRAMES, frames, lines);
+        for (int i = 0; i < count; i++) {
+            VALUE path = rb_profile_frame_path(frames[i]);
+            if (RB_TYPE_P(path, T_STRING) && !among(neutral_paths, path))
+                return among(own_paths, path);
+        }
+        if (count < FRAMES)
+            return false;
+    }
+    return false;
+}

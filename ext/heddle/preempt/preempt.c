@@ -1,0 +1,338 @@
+#include "preempt/preempt.h"
+
+#include "scheduler/drop_error.h"
+#include "watch/stalls.h"
+#include "watch/watch.h"
+
+#include <ruby/debug.h>
+#include <ruby/fiber/scheduler.h>
+
+bool heddle_preempting;
+
+/* Of the job: the watch has asked; it has let the others that were triggered with it go first. */
+enum {
+    NOT_ASKED,
+    ASKED,
+    LAST_IN_LINE,
+};
+
+static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
+static ID id_pending_interrupt, id_raise_delivered;
+
+/* -- where the last switch led to -------------------------------------------------------------------------------- */
+
+static void switched(rb_event_flag_t event, VALUE loop, VALUE self, ID id, VALUE class)
+{
+    ((heddle_loop *)(loop & ~(VALUE)1))->switched_to = rb_fiber_current();
+}
+
+void heddle_preempt_follow(heddle_loop *loop, bool follow)
+{
+    VALUE data = (VALUE)loop | 1; /* an Integer to the garbage collector */
+    if (follow == loop->hooked || !loop->beat)
+        return;
+    loop->switched_to = rb_fiber_current();
+    loop->hooked = follow;
+    if (follow)
+        rb_thread_add_event_hook(rb_thread_current(), switched, RUBY_EVENT_FIBER_SWITCH, data);
+    else
+        rb_thread_remove_event_hook_with_data(rb_thread_current(), switched, data);
+}
+
+/* -- exceptions for a preempted fiber ---------------------------------------------------------------------------- */
+
+static VALUE cancelled(const char *message)
+{
+    VALUE class = rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
+    return rb_exc_new_cstr(class, message);
+}
+
+void heddle_preempt_raise_delivered(heddle_fiber *fiber)
+{
+    VALUE exception = fiber->delivering;
+    fiber->delivering = 0;
+    rb_funcall(rb_path2class("Heddle::Preemption"), id_raise_delivered, 1, exception);
+}
+
+void heddle_preempt_doom(heddle_loop *loop)
+{
+    loop->doomed = false;
+    rb_exc_raise(cancelled("the thread was killed"));
+}
+
+/* Does Thread.handle_interrupt keep back what was delivered to it? */
+static bool delivery_pending(heddle_fiber *fiber)
+{
+    if (!fiber->delivering)
+        return false;
+    VALUE pending = rb_funcall(rb_thread_current(), id_pending_interrupt, 1, rb_obj_class(fiber->delivering));
+    if (!RTEST(pending))
+        fiber->delivering = 0;
+    return RTEST(pending);
+}
+
+/* -- giving way -------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_loop *loop;
+    heddle_fiber *owner;
+    VALUE fiber;
+    heddle_park park;
+    bool parked;
+    heddle_timeout *struck;
+    VALUE exception;
+} preemption;
+
+static VALUE give_way(VALUE data)
+{
+    preemption *self = (preemption *)data;
+    heddle_park_enter(self->loop, &self->park);
+    self->parked = true;
+    self->park.preempted = true;
+    self->loop->preemptions++;
+    heddle_park_wake_spent(&self->park);
+    heddle_park_wait_deaf(&self->park);
+    return Qnil;
+}
+
+static VALUE strike(VALUE data)
+{
+    preemption *self = (preemption *)data;
+    self->exception = heddle_timeout_exception(self->struck);
+    return Qnil;
+}
+
+/* What was raised in the fiber while it was away, or in making an exception for it. */
+static void take_error(preemption *self)
+{
+    VALUE error = heddle_drop_error();
+    if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
+        self->exception = error;
+    } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby does it again at the fiber's next switch */
+        self->exception = cancelled("the fiber was killed");
+    } else {
+        self->loop->doomed = true;
+        heddle_fiber_transfer(self->loop->fiber);
+    }
+}
+
+static void find_timeout(preemption *self)
+{
+    int state = 0;
+    self->struck = heddle_fiber_timeout_due(self->owner, self->fiber);
+    if (!self->struck)
+        return;
+    rb_protect(strike, (VALUE)self, &state);
+    if (state) {
+        self->struck = NULL;
+        take_error(self);
+    } else {
+        self->struck->raised = self->exception;
+    }
+}
+
+static void deliver(preemption *self)
+{
+    volatile VALUE exception = self->exception;
+    if (heddle_deliver(exception)) {
+        self->owner->delivering = exception;
+        self->owner->alarm = true;
+        return;
+    }
+    /* Something else comes first, or there is no thread to be had: at its next wait, then. */
+    self->owner->alarm = true;
+    if (self->struck)
+        self->struck->raised = Qundef;
+    else if (self->owner->interrupt == Qundef)
+        self->owner->interrupt = exception;
+}
+
+static void preempt(heddle_loop *loop)
+{
+    preemption self = {.loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef};
+    int state = 0;
+    find_timeout(&self);
+    if (self.exception == Qundef) {
+        rb_protect(give_way, (VALUE)&self, &state);
+        bool forgotten = self.parked && !heddle_park_entered(&self.park);
+        if (self.parked)
+            heddle_park_leave(&self.park);
+        if (state)
+            take_error(&self);
+        if (forgotten)
+            return; /* its loop was closed, or this is a child after fork */
+        if (!state)
+            find_timeout(&self);
+    }
+    if (self.exception != Qundef)
+        deliver(&self);
+}
+
+/* -- may it? ----------------------------------------------------------------------------------------------------- */
+
+/* Is there anything for the loop to do but to go on with the current fiber? */
+static bool anybody_else(heddle_loop *loop)
+{
+    if (!loop->running)
+        return true; /* the program, which is to run the loop yet */
+    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent) || loop->current->starter)
+        return true;
+    if (!heddle_inbox_empty(&loop->inbox))
+        return true;
+    if (loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_now())
+        return true;
+    return loop->operations->news(loop->selector);
+}
+
+/* Does anything but a fiber of this loop run, or one that must not be left here? */
+static bool out_of_bounds(heddle_loop *loop)
+{
+    if (loop->stranded || loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->hooked ||
+        !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->doomed)
+        return true;
+    if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */
+        return true;
+    VALUE fiber = rb_fiber_current();
+    return fiber == loop->fiber || (loop->starter && fiber == loop->starter) || delivery_pending(loop->current);
+}
+
+static int consider(heddle_loop *loop)
+{
+    if (out_of_bounds(loop))
+        return HEDDLE_LOOK_LATER;
+    if (loop->switched_to != rb_fiber_current() || heddle_own_code_runs())
+        return HEDDLE_LOOK_SOON;
+    if (!anybody_else(loop))
+        return HEDDLE_LOOK_AFRESH;
+    preempt(loop);
+    return HEDDLE_LOOK_LATER;
+}
+
+/* -- the job ----------------------------------------------------------------------------------------------------- */
+
+static heddle_beat *beat_of(VALUE thread)
+{
+    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
+        if (atomic_load(&beat->thread) == thread)
+            return beat;
+    }
+    return NULL;
+}
+
+/* Ruby runs it in whatever thread and fiber takes interrupts next. */
+static void look_after_loop(void *unused)
+{
+    int wants = heddle_watch_wants();
+    VALUE thread = rb_thread_current();
+    if (!wants)
+        return;
+    heddle_beat *beat = beat_of(thread);
+    heddle_stalls_sight(thread, beat);
+    if (!beat)
+        return;
+    heddle_loop *loop = beat->loop;
+    switch (atomic_exchange(&beat->pass, NOT_ASKED)) {
+    case ASKED:
+        atomic_fetch_add(&beat->answers, 1);
+        atomic_store(&beat->pass, LAST_IN_LINE);
+        rb_postponed_job_trigger(job);
+        return;
+    case LAST_IN_LINE:
+        if (!heddle_preempting)
+            return;
+        atomic_store(&beat->look, rb_thread_interrupted(thread) ? HEDDLE_LOOK_SOON : consider(loop));
+        return;
+    default:
+        return;
+    }
+}
+
+static void ask(void)
+{
+    rb_postponed_job_trigger(job);
+}
+
+/* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
+
+static void stop(VALUE unused)
+{
+    heddle_watch_want(0, NULL);
+    heddle_watch_follow_gvl(false);
+}
+
+/*
+ * call-seq: Heddle::Native.watch(slice, threshold) -> nil
+ *
+ * How long a fiber may run while others wait, and how long anything may take before it is a stall, in seconds; nil: as
+ * long as it likes. Raises SystemCallError when there is no thread to be had.
+ */
+static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold)
+{
+    static bool end_seen_to;
+    int wants = (NIL_P(slice) ? 0 : HEDDLE_WATCH_PREEMPT) | (NIL_P(threshold) ? 0 : HEDDLE_WATCH_STALLS);
+    heddle_watch_settings settings = {
+        .slice = heddle_duration(slice), .threshold = heddle_duration(threshold), .ask = ask};
+    if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
+        job = rb_postponed_job_preregister(0, look_after_loop, NULL);
+        if (job == POSTPONED_JOB_HANDLE_INVALID)
+            rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job: something else has taken them all");
+    }
+    if (wants && !end_seen_to) {
+        end_seen_to = true;
+        rb_set_end_proc(stop, Qnil); /* before Ruby takes itself apart: the watch asks things of it */
+    }
+    int result = heddle_watch_want(wants, &settings);
+    if (result < 0)
+        rb_syserr_fail(-result, "starting the watch");
+    heddle_watch_follow_gvl(wants & HEDDLE_WATCH_STALLS);
+    heddle_preempting = !NIL_P(slice);
+    return Qnil;
+}
+
+/* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_is. */
+static VALUE native_own_code_is(VALUE self, VALUE own, VALUE neutral)
+{
+    heddle_own_code_is(own, neutral);
+    return Qnil;
+}
+
+typedef struct {
+    VALUE scheduler, fiber;
+} exemption;
+
+static VALUE end_exemption(VALUE data)
+{
+    exemption *self = (exemption *)data;
+    heddle_loop *loop = heddle_loop_of(self->scheduler);
+    heddle_fiber *fiber = loop->closed ? NULL : heddle_fiber_find(loop, self->fiber);
+    if (fiber && fiber->unpreempted)
+        fiber->unpreempted--;
+    return Qnil;
+}
+
+/*
+ * call-seq: without_preemption { ... } -> the block's value
+ *
+ * The fiber that calls it keeps the loop for as long as the block does not wait.
+ */
+static VALUE scheduler_without_preemption(VALUE self)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    rb_need_block();
+    if (!loop->current)
+        return rb_yield(Qundef);
+    exemption one = {.scheduler = self, .fiber = loop->current->fiber};
+    loop->current->unpreempted++;
+    return rb_ensure(rb_yield, Qundef, end_exemption, (VALUE)&one);
+}
+
+void Init_heddle_preempt(VALUE heddle)
+{
+    id_pending_interrupt = rb_intern("pending_interrupt?");
+    id_raise_delivered = rb_intern("raise_delivered");
+    VALUE native = rb_define_module_under(heddle, "Native");
+    rb_define_singleton_method(native, "watch", native_watch, 2);
+    rb_define_singleton_method(native, "own_code_is", native_own_code_is, 2);
+    rb_define_method(rb_path2class("Heddle::Scheduler"), "without_preemption", scheduler_without_preemption, 0);
+    Init_heddle_stalls(native);
+}

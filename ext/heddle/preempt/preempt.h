@@ -1,0 +1,42 @@
+#ifndef HEDDLE_PREEMPT_H
+#define HEDDLE_PREEMPT_H
+
+/*
+ * A fiber that computes in Ruby beyond its slice gives way to the others: the watch triggers a job (a postponed one,
+ * ruby/debug.h) that Ruby runs where it takes interrupts, and that switches to the loop there.
+ *
+ * What makes it safe, beside what Ruby's own thread switches at the same points demand of any code:
+ *
+ * - Ruby swallows what is raised in such a job. So it does nothing while an interrupt of the thread is pending, and an
+ *   exception that strikes the fiber meanwhile is given to it by Thread#raise, from another thread, as the job ends.
+ * - Ruby takes interrupts within a switch of fibers, before it reads what is handed over: to switch there would lose
+ *   an Enumerator's value or the exception of Fiber#raise. A hook on each switch, called after that point, notes where
+ *   it led to; the job does nothing as long as that is not the current fiber.
+ * - Ruby runs the jobs that were triggered together one after the other, and this one may not come back for long: so
+ *   that no finalizer waits for it, it first does nothing but trigger itself again.
+ * - Heddle's own code in Ruby reckons with switches only where it waits: it is not interrupted.
+ */
+
+#include "scheduler/loop.h"
+
+/* Is it switched on? */
+extern bool heddle_preempting;
+
+/* Switches the hook of this thread's loop on or off; not within a switch of fibers. */
+void heddle_preempt_follow(heddle_loop *loop, bool follow);
+/* Raises what was delivered to the calling fiber, if Thread.handle_interrupt has kept it until now. */
+void heddle_preempt_raise_delivered(heddle_fiber *fiber);
+/* Raises, in the loop, for a kill of its thread that nothing else can give effect to. */
+void heddle_preempt_doom(heddle_loop *loop);
+
+/* Has this thread's current code been written to be interrupted only where it waits? */
+bool heddle_own_code_runs(void);
+/* Whose paths begin with one of these is own code; with one of those, neither own nor a user's: Arrays of String. */
+void heddle_own_code_is(VALUE own, VALUE neutral);
+
+/* Gives an exception to the calling thread, which is raised as soon as it takes interrupts again. false: it could not. */
+bool heddle_deliver(VALUE exception);
+
+void Init_heddle_preempt(VALUE heddle);
+
+#endif

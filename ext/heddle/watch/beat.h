@@ -1,0 +1,73 @@
+#ifndef HEDDLE_BEAT_H
+#define HEDDLE_BEAT_H
+
+/*
+ * The heartbeat of a loop that runs, and what the watch and the loop tell each other about it. The records are used
+ * again and never freed: threads that hold no lock of Ruby's read them at any time.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct heddle_beat heddle_beat;
+
+/* What a loop's thread was found doing. */
+typedef enum {
+    HEDDLE_DOING_NATIVE_FREE, /* in native code that has released the GVL */
+    HEDDLE_DOING_NATIVE_HELD, /* in native code that holds it */
+    HEDDLE_DOING_RUBY,
+    HEDDLE_DOING_NOTHING, /* it waits for the GVL, which another thread holds */
+    HEDDLE_DOINGS,
+} heddle_doing;
+
+/* What the watch thinks of the current beat. */
+enum {
+    HEDDLE_IN_TIME,
+    HEDDLE_LATE,
+};
+
+/* How soon the watch is to look again, as the loop's thread answers it. */
+enum {
+    HEDDLE_LOOK_LATER,
+    HEDDLE_LOOK_SOON,    /* a switch is under way, or code that must not be interrupted: it passes in no time */
+    HEDDLE_LOOK_AFRESH, /* nobody waits: this beat counts from now on */
+};
+
+enum {
+    HEDDLE_BEAT_REQUEST = 256, /* bytes of a method and a path */
+    HEDDLE_BEAT_PLACE = 2048,  /* bytes of a backtrace */
+};
+
+struct heddle_beat {
+    /* Written by the loop at every switch. Odd: somebody runs since; even: it waits in the selector. */
+    _Atomic uint64_t word;
+    _Atomic int verdict;      /* of the watch; the loop settles it at its next beat */
+    _Atomic uintptr_t thread; /* the loop's, a VALUE; 0: the record is spare */
+
+    _Atomic uint32_t gvl;     /* changes << 2 | enum of watch_gvl.c */
+    _Atomic uint32_t answers; /* how often the thread has come to a point where Ruby takes interrupts */
+    _Atomic int look;
+    _Atomic int pass; /* of the job that was triggered: see preempt.c */
+
+    /* With the GVL. */
+    void *loop;
+    heddle_beat *next;
+    bool sighted; /* request and place are those of this beat */
+    char request[HEDDLE_BEAT_REQUEST];
+    char place[HEDDLE_BEAT_PLACE];
+
+    /* Written by the watch before the verdict, read by the loop after it. */
+    int64_t late_since, late_at;
+    uint32_t found[HEDDLE_DOINGS];
+
+    /* The watch's own. */
+    uint64_t seen;
+    int64_t since, moved;
+    uint32_t gvl_seen, answers_seen;
+};
+
+/* The first of all records; they are linked by `next` and none leaves. */
+extern _Atomic(heddle_beat *) heddle_beats;
+
+#endif

@@ -1,0 +1,21 @@
+#ifndef HEDDLE_STALLS_H
+#define HEDDLE_STALLS_H
+
+/* Stalls: beats that took longer than they may. The last ones are kept until Ruby takes them. */
+
+#include "scheduler/loop.h"
+
+/* How many were noted and not yet taken. */
+extern unsigned heddle_stalls_noted;
+
+/*
+ * Called on a Ruby thread, at a point where it takes interrupts; `beat` is that of its loop, or NULL. Notes where the
+ * loops are that are late, or who holds the GVL that they wait for.
+ */
+void heddle_stalls_sight(VALUE thread, heddle_beat *beat);
+/* Tells Ruby that some were noted. */
+void heddle_stalls_announce(heddle_loop *loop);
+
+void Init_heddle_stalls(VALUE native);
+
+#endif

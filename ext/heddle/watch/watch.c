@@ -1,0 +1,273 @@
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const int64_t CALM = 5000000;     /* how often it looks while all goes well */
+static const int64_t ALERT = 2000000;    /* … while somebody is late */
+static const int64_t SOON = 100000;      /* … when told that it came at the wrong moment */
+static const int64_t QUIET = 50000000;   /* without any event for so long it goes to sleep */
+
+_Atomic(heddle_beat *) heddle_beats;
+_Atomic int heddle_watch_asleep;
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t roused;
+    pthread_t thread;
+    heddle_watch_settings settings;
+    int wants;
+    bool running, quit, forks_seen_to;
+} watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .roused = PTHREAD_COND_INITIALIZER};
+
+int64_t heddle_watch_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* -- the records ------------------------------------------------------------------------------------------------- */
+
+static heddle_beat *spare(void)
+{
+    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
+        if (!atomic_load(&beat->thread))
+            return beat;
+    }
+    heddle_beat *beat = calloc(1, sizeof(*beat));
+    if (!beat)
+        return NULL;
+    beat->next = atomic_load(&heddle_beats);
+    atomic_store(&heddle_beats, beat);
+    return beat;
+}
+
+static int start(void);
+
+heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
+{
+    pthread_mutex_lock(&watch.mutex);
+    heddle_beat *beat = spare();
+    if (beat) {
+        beat->loop = loop;
+        beat->sighted = false;
+        atomic_store(&beat->verdict, HEDDLE_IN_TIME);
+        atomic_store(&beat->pass, 0);
+        atomic_store(&beat->look, HEDDLE_LOOK_LATER);
+        atomic_store(&beat->word, 1);
+        beat->seen = 0;
+        beat->moved = heddle_watch_now();
+        atomic_store(&beat->thread, thread);
+    }
+    if (watch.wants && !watch.running)
+        start(); /* a child after fork; without a thread it goes unwatched */
+    pthread_mutex_unlock(&watch.mutex);
+    if (atomic_load(&heddle_watch_asleep))
+        heddle_watch_rouse();
+    return beat;
+}
+
+void heddle_beat_give_back(heddle_beat *beat)
+{
+    pthread_mutex_lock(&watch.mutex);
+    atomic_store(&beat->thread, 0);
+    beat->loop = NULL;
+    pthread_mutex_unlock(&watch.mutex);
+}
+
+/* -- looking ----------------------------------------------------------------------------------------------------- */
+
+static void begin(heddle_beat *beat, uint64_t word, int64_t now)
+{
+    beat->seen = word;
+    beat->since = beat->moved = now;
+    memset(beat->found, 0, sizeof(beat->found));
+}
+
+/* A thread that holds the GVL and comes to where Ruby takes interrupts runs Ruby. */
+static heddle_doing doing(heddle_beat *beat, uint32_t gvl)
+{
+    uint32_t answers = atomic_load_explicit(&beat->answers, memory_order_relaxed);
+    bool answered = answers != beat->answers_seen;
+    beat->answers_seen = answers;
+    heddle_doing found = heddle_watch_gvl(gvl);
+    return found == HEDDLE_DOING_NATIVE_HELD && answered ? HEDDLE_DOING_RUBY : found;
+}
+
+static void judge(heddle_beat *beat, int64_t now)
+{
+    if (atomic_load(&beat->verdict) != HEDDLE_IN_TIME)
+        return;
+    beat->late_since = beat->since;
+    beat->late_at = now;
+    atomic_store(&beat->verdict, HEDDLE_LATE);
+}
+
+/* When to look again. */
+static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
+{
+    int look = atomic_exchange(&beat->look, HEDDLE_LOOK_LATER);
+    if (look == HEDDLE_LOOK_AFRESH && atomic_load(&beat->verdict) == HEDDLE_IN_TIME)
+        begin(beat, beat->seen, now);
+    beat->found[doing(beat, gvl)]++;
+    int64_t age = now - beat->since;
+    bool late = (watch.wants & HEDDLE_WATCH_STALLS) && age >= watch.settings.threshold;
+    bool spent = (watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice;
+    if (late)
+        judge(beat, now);
+    if (late || spent) {
+        atomic_store(&beat->pass, 1);
+        watch.settings.ask();
+    }
+    return look == HEDDLE_LOOK_SOON ? SOON : ALERT;
+}
+
+/* In the selector, or on its way out of it, for which it may have to wait until another thread gives up the GVL. */
+static int64_t idle(heddle_beat *beat, int64_t now, uint32_t gvl)
+{
+    if (!(watch.wants & HEDDLE_WATCH_STALLS) || heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != beat->gvl_seen) {
+        beat->gvl_seen = gvl;
+        beat->since = now;
+        memset(beat->found, 0, sizeof(beat->found));
+        return CALM;
+    }
+    beat->moved = now;
+    beat->found[HEDDLE_DOING_NOTHING]++;
+    if (now - beat->since < watch.settings.threshold)
+        return ALERT;
+    judge(beat, now);
+    atomic_store(&beat->pass, 1);
+    watch.settings.ask();
+    return ALERT;
+}
+
+static int64_t examine(heddle_beat *beat, int64_t now)
+{
+    if (!atomic_load(&beat->thread))
+        return CALM;
+    uint64_t word = atomic_load(&beat->word);
+    uint32_t gvl = atomic_load(&beat->gvl);
+    if (word != beat->seen) {
+        begin(beat, word, now);
+        beat->gvl_seen = gvl;
+        return CALM;
+    }
+    return word & 1 ? busy(beat, now, gvl) : idle(beat, now, gvl);
+}
+
+static bool anything_new(int64_t now)
+{
+    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
+        uint64_t word = atomic_load(&beat->word);
+        if (atomic_load(&beat->thread) && (word & 1 || word != beat->seen || now - beat->moved < QUIET))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody does anything: until somebody does. Whoever ceases to be idle says so before reading the flag. */
+static void sleep_while_quiet(int64_t now)
+{
+    if (anything_new(now))
+        return;
+    atomic_store(&heddle_watch_asleep, 1);
+    while (!watch.quit && atomic_load(&heddle_watch_asleep) && !anything_new(now))
+        pthread_cond_wait(&watch.roused, &watch.mutex);
+    atomic_store(&heddle_watch_asleep, 0);
+}
+
+void heddle_watch_rouse(void)
+{
+    pthread_mutex_lock(&watch.mutex);
+    atomic_store(&heddle_watch_asleep, 0);
+    pthread_cond_signal(&watch.roused);
+    pthread_mutex_unlock(&watch.mutex);
+}
+
+static void *run(void *unused)
+{
+    pthread_mutex_lock(&watch.mutex);
+    while (!watch.quit) {
+        int64_t now = heddle_watch_now(), pause = CALM;
+        for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
+            int64_t wish = examine(beat, now);
+            pause = wish < pause ? wish : pause;
+        }
+        pthread_mutex_unlock(&watch.mutex);
+        struct timespec time = {.tv_nsec = pause};
+        nanosleep(&time, NULL);
+        pthread_mutex_lock(&watch.mutex);
+        sleep_while_quiet(heddle_watch_now());
+    }
+    pthread_mutex_unlock(&watch.mutex);
+    return NULL;
+}
+
+/* -- its life ---------------------------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&watch.mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&watch.mutex);
+}
+
+/* The thread is gone, and the loops of the parent run no more; a loop that goes on takes a new record. */
+static void after_fork_in_child(void)
+{
+    atomic_store(&heddle_beats, NULL);
+    atomic_store(&heddle_watch_asleep, 0);
+    watch.running = false;
+    pthread_cond_init(&watch.roused, NULL);
+    pthread_mutex_unlock(&watch.mutex);
+}
+
+/* With the mutex. Signals are for Ruby's threads. */
+static int start(void)
+{
+    sigset_t all, before;
+    if (!watch.forks_seen_to)
+        watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    watch.quit = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(&watch.thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    watch.running = result == 0;
+    return -result;
+}
+
+int heddle_watch_want(int wants, const heddle_watch_settings *settings)
+{
+    int result = 0;
+    pthread_mutex_lock(&watch.mutex);
+    watch.wants = wants;
+    if (settings)
+        watch.settings = *settings;
+    if (wants && !watch.running)
+        result = start();
+    if (wants || !watch.running) {
+        pthread_mutex_unlock(&watch.mutex);
+        return result;
+    }
+    watch.quit = true;
+    pthread_cond_signal(&watch.roused);
+    pthread_t thread = watch.thread;
+    watch.running = false;
+    pthread_mutex_unlock(&watch.mutex);
+    pthread_join(thread, NULL); /* it never waits for the GVL, which we may hold */
+    return 0;
+}
+
+int heddle_watch_wants(void)
+{
+    return watch.wants;
+}

@@ -1,0 +1,42 @@
+#ifndef HEDDLE_WATCH_H
+#define HEDDLE_WATCH_H
+
+/*
+ * One native thread a process that looks at the heartbeats of the loops every few milliseconds, as long as one of them
+ * does something, and sleeps otherwise. It has no GVL and calls no Ruby; it asks a loop's thread to look after itself
+ * by `ask`. It runs only while somebody wants it.
+ */
+
+#include "watch/beat.h"
+
+enum {
+    HEDDLE_WATCH_PREEMPT = 1,
+    HEDDLE_WATCH_STALLS = 2,
+};
+
+typedef struct {
+    int64_t slice;     /* ns that a fiber may run while others wait */
+    int64_t threshold; /* ns that a beat may take before it is a stall */
+    void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
+} heddle_watch_settings;
+
+/* What is wanted of it; 0 ends it. With the GVL. 0 or -errno: there is no thread to be had. */
+int heddle_watch_want(int wants, const heddle_watch_settings *settings);
+int heddle_watch_wants(void);
+
+/* A record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
+heddle_beat *heddle_beat_take(void *loop, uintptr_t thread);
+void heddle_beat_give_back(heddle_beat *beat);
+
+/* It does not look while all are idle: whoever stops being idle looks at this flag after having said so. */
+extern _Atomic int heddle_watch_asleep;
+void heddle_watch_rouse(void);
+
+/* What the thread of this record does as far as the GVL tells; NATIVE_HELD stands for holding it. */
+heddle_doing heddle_watch_gvl(uint32_t word);
+/* Follows who has the GVL, or stops. */
+void heddle_watch_follow_gvl(bool follow);
+
+int64_t heddle_watch_now(void); /* CLOCK_MONOTONIC, ns */
+
+#endif

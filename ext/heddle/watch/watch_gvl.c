@@ -1,0 +1,53 @@
+/* Who has the GVL, as Ruby tells it (ruby/thread.h): called by all of its threads, most of them without the GVL. */
+
+#include "watch/watch.h"
+
+#include <ruby.h>
+#include <ruby/thread.h>
+
+enum {
+    HAS_IT,
+    WANTS_IT,
+    WITHOUT,
+};
+
+static rb_internal_thread_event_hook_t *hook;
+
+static void changed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+{
+    for (heddle_beat *beat = atomic_load_explicit(&heddle_beats, memory_order_acquire); beat; beat = beat->next) {
+        if (atomic_load_explicit(&beat->thread, memory_order_relaxed) != data->thread)
+            continue;
+        uint32_t state = event & RUBY_INTERNAL_THREAD_EVENT_RESUMED ? HAS_IT
+                         : event & RUBY_INTERNAL_THREAD_EVENT_READY ? WANTS_IT
+                                                                    : WITHOUT;
+        uint32_t changes = (atomic_load_explicit(&beat->gvl, memory_order_relaxed) >> 2) + 1;
+        atomic_store_explicit(&beat->gvl, changes << 2 | state, memory_order_relaxed);
+    }
+}
+
+heddle_doing heddle_watch_gvl(uint32_t word)
+{
+    switch (word & 3) {
+    case WANTS_IT:
+        return HEDDLE_DOING_NOTHING;
+    case WITHOUT:
+        return HEDDLE_DOING_NATIVE_FREE;
+    default:
+        return HEDDLE_DOING_NATIVE_HELD;
+    }
+}
+
+void heddle_watch_follow_gvl(bool follow)
+{
+    if (follow && !hook) {
+        hook = rb_internal_thread_add_event_hook(changed,
+                                                 RUBY_INTERNAL_THREAD_EVENT_READY |
+                                                     RUBY_INTERNAL_THREAD_EVENT_RESUMED |
+                                                     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED,
+                                                 NULL);
+    } else if (!follow && hook) {
+        rb_internal_thread_remove_event_hook(hook);
+        hook = NULL;
+    }
+}

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "heddle/enable"
+require "heddle/watch"
+
+module Heddle
+  # A fiber that computes in Ruby for longer than its slice gives way to the others of its loop: what
+  # `Heddle.enable :preempt` switches on. docs/stalls.md says what code may rely on then.
+  module Preemption
+    # Seconds that a fiber may compute while others wait.
+    SLICE = 0.01
+
+    class << self
+      # @param slice [Numeric] seconds
+      # @return [void]
+      def enable(slice: SLICE)
+        Watch.slice = slice
+      end
+
+      # @return [void]
+      def disable
+        Watch.slice = nil
+      end
+
+      # @return [Boolean]
+      def enabled? = !Watch.slice.nil?
+
+      # @return [Hash{Symbol => Object}] `slice` in seconds, nil while it is off
+      def status = { slice: Watch.slice }
+
+      # @api private
+      # Called from C, in a fiber that waits: it was given an exception that Thread.handle_interrupt has kept back. It
+      # must not strike another fiber of the thread.
+      def raise_delivered(exception)
+        return unless Thread.pending_interrupt?(exception.class)
+
+        Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
+      end
+    end
+    Protection.register(:preempt, self)
+  end
+end

@@ -1,0 +1,588 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+require "heddle"
+require "monitor"
+require "timeout"
+
+# A fiber that computes lets the others run: what that may do to code, and what not. Without preemption most of these
+# would not end.
+class PreemptionTest < Minitest::Test
+  include Scheduled
+
+  SLICE = 0.002
+
+  def setup
+    Heddle::Preemption.enable(slice: SLICE)
+  end
+
+  def teardown
+    Heddle::Preemption.disable
+  end
+
+  # Seconds that the block computes for, whoever runs meanwhile.
+  def compute(seconds)
+    deadline = now + seconds
+    nil until now > deadline
+  end
+
+  def preemptions = Fiber.scheduler.statistics[:preemptions]
+
+  def test_a_fiber_that_computes_lets_another_run
+    flag = false
+    scheduled do
+      Fiber.schedule { nil until flag }
+      Fiber.schedule do
+        sleep 0.01
+        flag = true
+      end
+    end
+
+    assert flag
+  end
+
+  def test_events_timers_and_other_threads_reach_their_fibers_meanwhile
+    done = []
+    reader, writer = IO.pipe
+    queue = Thread::Queue.new
+    scheduled do
+      3.times { Fiber.schedule { nil until done.size == 3 } }
+      Fiber.schedule do
+        reader.readbyte
+        done << :event
+      end
+      Fiber.schedule do
+        queue.pop
+        done << :thread
+      end
+      Fiber.schedule do
+        sleep 0.02
+        done << :timer
+      end
+      Thread.new do
+        writer.write("x")
+        queue << 1
+      end
+    end
+
+    assert_equal %i[event thread timer], done.sort
+  end
+
+  def test_a_fiber_that_is_alone_is_left_alone
+    scheduled do
+      sleep 0.001
+      before = preemptions
+      compute(SLICE * 20)
+
+      assert_equal before, preemptions
+    end
+  end
+
+  def test_fibers_that_compute_share_the_time
+    counts = Array.new(3, 0)
+    scheduled do
+      3.times do |i|
+        Fiber.schedule { counts[i] += 1 until counts.all?(&:positive?) && counts.sum > 300_000 }
+      end
+    end
+
+    assert_operator counts.min, :>, 0
+  end
+
+  def test_off_it_interrupts_nobody
+    Heddle::Preemption.disable
+    order = []
+    scheduled do
+      Fiber.schedule { order << :waiting_over if sleep(0) }
+      compute(SLICE * 20)
+      order << :computed
+    end
+
+    assert_equal %i[computed waiting_over], order
+  end
+
+  def test_switched_on_in_a_loop_that_runs
+    Heddle::Preemption.disable
+    flag = false
+    scheduled do
+      Heddle::Preemption.enable(slice: SLICE)
+      sleep 0
+      Fiber.schedule do
+        sleep 0.01
+        flag = true
+      end
+      nil until flag
+    end
+
+    assert flag
+  end
+
+  # -- what is handed over at a switch --------------------------------------------------------------------------------
+
+  def test_no_value_of_an_enumerator_is_lost
+    wrong = 0
+    scheduled do
+      3.times do
+        Fiber.schedule do
+          deadline = now + 0.4
+          while now < deadline
+            numbers = Enumerator.new { |yielder| 1000.times { |i| yielder << i } }
+            1000.times { |i| wrong += 1 unless numbers.next == i }
+          end
+        end
+      end
+    end
+
+    assert_equal 0, wrong
+  end
+
+  def test_no_exception_raised_in_a_nested_fiber_is_lost
+    lost = 0
+    scheduled do
+      3.times do
+        Fiber.schedule do
+          raised = 0
+          nested = Fiber.new do
+            loop do
+              Fiber.yield
+            rescue ArgumentError
+              raised += 1
+            end
+          end
+          nested.resume
+          deadline = now + 0.4
+          count = 0
+          while now < deadline
+            nested.raise(ArgumentError)
+            count += 1
+          end
+          lost += count - raised
+        end
+      end
+    end
+
+    assert_equal 0, lost
+  end
+
+  def test_an_exception_raised_in_a_fiber_that_gave_way_strikes_there
+    struck = nil
+    scheduled do
+      computing = Fiber.schedule do
+        compute(30)
+      rescue ArgumentError => e
+        struck = e.message
+      end
+      computing.raise(ArgumentError, "from beside")
+    end
+
+    assert_equal "from beside", struck
+  end
+
+  def test_a_fiber_that_gave_way_can_be_killed
+    cleaned = false
+    scheduled do
+      computing = Fiber.schedule do
+        compute(30)
+      ensure
+        cleaned = true
+      end
+      computing.kill
+    end
+
+    assert cleaned
+  end
+
+  # -- timeouts and cancelling ----------------------------------------------------------------------------------------
+
+  def test_timeout_strikes_a_computation
+    error = nil
+    took = nil
+    scheduled do
+      began = now
+      begin
+        Timeout.timeout(0.05) { compute(30) }
+      rescue Timeout::Error => e
+        error = e
+      end
+      took = now - began
+    end
+
+    assert_kind_of Timeout::Error, error
+    assert_operator took, :<, 5
+  end
+
+  def test_timeouts_of_several_computations_each_strike_their_own
+    messages = scheduled do
+      5.times.map do |i|
+        Heddle.async do
+          Timeout.timeout(0.02 + (i * 0.01), ArgumentError, "number #{i}") { compute(30) }
+        rescue ArgumentError => e
+          e.message
+        end
+      end.map(&:value)
+    end
+
+    assert_equal %w[0 1 2 3 4].map { |i| "number #{i}" }, messages
+  end
+
+  def test_the_outer_one_of_two_timeouts_unwinds_its_own_block
+    unwound = []
+    scheduled do
+      Timeout.timeout(0.03) do
+        Timeout.timeout(20) { compute(30) }
+      rescue Timeout::Error
+        unwound << :inner
+      end
+    rescue Timeout::Error
+      unwound << :outer
+    end
+
+    assert_equal %i[outer], unwound
+  end
+
+  def test_a_timeout_that_is_masked_strikes_its_own_fiber_and_no_other
+    order = []
+    scheduled do
+      Fiber.schedule do
+        Timeout.timeout(0.02, ArgumentError) do
+          Thread.handle_interrupt(ArgumentError => :never) do
+            compute(0.1)
+            order << :computed
+            sleep 0.01
+            order << :slept
+          end
+        end
+      rescue ArgumentError
+        order << :struck
+      end
+      compute(0.15)
+    end
+
+    assert_equal %i[computed struck], order
+  end
+
+  def test_heddles_own_time_limit_strikes_only_where_the_task_waits
+    reached = false
+    assert_raises(Heddle::TimeoutError) do
+      Heddle.run do
+        Heddle.timeout(0.01) do
+          compute(0.1)
+          reached = true
+          sleep 5
+        end
+      end
+    end
+
+    assert reached
+  end
+
+  def test_a_cancelled_task_computes_on_until_it_waits
+    reached = false
+    Heddle.run do
+      task = Heddle.async do
+        compute(0.1)
+        reached = true
+        sleep 5
+        reached = :too_far
+      end
+      sleep 0.01
+      task.cancel
+    end
+
+    assert_equal true, reached # rubocop:disable Minitest/AssertTruthy
+  end
+
+  # -- what else Ruby does at such a point ----------------------------------------------------------------------------
+
+  def test_finalizers_run_while_fibers_compute
+    finalized = 0
+    scheduled do
+      100.times { ObjectSpace.define_finalizer(Object.new, proc { finalized += 1 }) }
+      Fiber.schedule { nil until finalized.positive? }
+      Fiber.schedule { GC.start until finalized.positive? }
+    end
+
+    assert_operator finalized, :>, 0
+  end
+
+  def test_an_exception_from_another_thread_strikes
+    struck = false
+    scheduled do
+      thread = Thread.current
+      Fiber.schedule { nil until struck }
+      Thread.new { thread.raise(ArgumentError, "from a thread") }
+      begin
+        compute(20)
+      rescue ArgumentError
+        struck = true
+      end
+    rescue ArgumentError
+      struck = true
+    end
+
+    assert struck
+  rescue ArgumentError => e # it struck between two slices: then it is the loop's
+    assert_equal "from a thread", e.message
+  end
+
+  def test_a_killed_thread_ends
+    thread = Thread.new do
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      Fiber.schedule { loop { nil } }
+      Fiber.schedule { loop { sleep 0.01 } }
+    end
+    until_true { thread.stop? || thread.status }
+    compute(0.02)
+    thread.kill
+
+    assert thread.join(LIMIT)
+  end
+
+  # -- locks and data -------------------------------------------------------------------------------------------------
+
+  def test_a_monitor_belongs_to_the_fiber_that_entered_it
+    monitor = Monitor.new
+    entered = count = 0
+    tried = nil
+    scheduled do
+      Fiber.schedule do
+        monitor.synchronize do
+          entered = 1
+          nil while tried.nil?
+          entered = 2
+        end
+      end
+      tried = monitor.try_enter
+      4.times do
+        Fiber.schedule do
+          2000.times do
+            monitor.synchronize do
+              seen = count
+              10.times { seen += 1 }
+              count = seen - 9
+            end
+          end
+        end
+      end
+    end
+
+    refute tried
+    assert_equal 2, entered
+    assert_equal 8000, count
+  end
+
+  def test_mutex_and_queue_between_fibers_and_threads
+    mutex = Mutex.new
+    queue = Thread::SizedQueue.new(10)
+    count = 0
+    add = lambda do
+      1000.times do |i|
+        mutex.synchronize do
+          seen = count
+          20.times { seen += 1 }
+          count = seen - 19
+        end
+        queue << i
+      end
+    end
+    sum = 0
+    scheduled do
+      2.times { Fiber.schedule(&add) }
+      thread = Thread.new(&add)
+      3000.times { sum += queue.pop }
+      thread.join
+    end
+
+    assert_equal [3000, 3 * 499_500], [count, sum]
+  end
+
+  def test_heddles_primitives_keep_their_promises
+    most = inside = passed = received = 0
+    Heddle.run do
+      semaphore = Heddle::Semaphore.new(2)
+      channel = Heddle::Channel.new(3)
+      deadline = now + 0.5
+      Heddle.async { channel.each { received += 1 } }
+      Heddle.scope do |scope|
+        4.times do
+          scope.async do
+            while now < deadline
+              semaphore.acquire do
+                inside += 1
+                most = [most, inside].max
+                50.times { nil }
+                inside -= 1
+              end
+              channel.push(1)
+              passed += 1
+            end
+          end
+        end
+      end
+      channel.close
+    end
+
+    assert_includes 1..2, most
+    assert_equal passed, received
+  end
+
+  # What Heddle itself is written in, and what of Ruby's library it calls.
+  def test_heddles_own_code_is_not_interrupted
+    path = File.expand_path("../../lib/heddle/concurrency/made_up.rb", __dir__)
+    own = Module.new.module_eval(<<~RUBY, path, 1) # rubocop:disable Style/EvalWithLocation
+      def self.compute(seconds)
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        set = Set.new
+        1.times { set.merge([1, 2, 3]) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline }
+        yield
+      end
+      self
+    RUBY
+    order = []
+    scheduled do
+      sleep 0.001
+      Fiber.schedule do
+        sleep 0
+        order << :other
+      end
+      own.compute(SLICE * 20) do
+        order << :computed
+        compute(SLICE * 20)
+        order << :computed_in_a_block
+      end
+    end
+
+    assert_equal %i[computed other computed_in_a_block], order
+  end
+
+  def test_a_block_without_preemption_is_not_interrupted
+    order = []
+    scheduled do
+      Fiber.schedule do
+        sleep 0
+        order << :other
+      end
+      Heddle.without_preemption do
+        compute(SLICE * 20)
+        order << :computed
+      end
+    end
+
+    assert_equal %i[computed other], order
+  end
+
+  def test_a_block_without_preemption_ends
+    flag = false
+    scheduled do
+      Fiber.schedule do
+        sleep 0.01
+        flag = true
+      end
+      assert_raises(ArgumentError) { Heddle.without_preemption { raise ArgumentError } }
+      assert_equal 5, Heddle.without_preemption { 5 }
+      nil until flag
+    end
+
+    assert flag
+  end
+
+  def test_without_preemption_outside_of_a_loop_is_nothing_but_a_call
+    assert_equal 3, Heddle.without_preemption { 3 }
+  end
+
+  def test_under_gc_stress
+    lines = []
+    scheduled do
+      GC.stress = true
+      3.times do |i|
+        Fiber.schedule { lines << "#{i}#{lines.size}" until lines.size > 40 }
+      end
+    ensure
+      GC.stress = false
+    end
+
+    assert_operator lines.size, :>, 40
+  end
+
+  # -- processes ------------------------------------------------------------------------------------------------------
+
+  def test_a_program_ends_while_the_fibers_of_another_thread_compute
+    output, status = ruby(<<~RUBY)
+      require "heddle"
+      Heddle::Preemption.enable(slice: 0.002)
+      at_exit { puts "end" }
+      turns = 0
+      Thread.new { Heddle.run { Heddle.async { nil while true }; sleep 0.001 while turns += 1 } }
+      Thread.pass until turns > 3
+    RUBY
+
+    assert_predicate status, :success?, output
+    assert_equal "end\n", output
+  end
+
+  def test_exit_in_a_fiber_ends_those_that_compute_as_soon_as_they_wait
+    output, status = ruby(<<~RUBY)
+      require "heddle"
+      Heddle::Preemption.enable(slice: 0.002)
+      flag = false
+      Heddle.run do
+        Heddle.async do
+          nil until flag
+          puts "computed"
+          sleep
+        ensure
+          puts "ended"
+        end
+        Heddle.async do
+          sleep 0.02
+          flag = true
+          exit 3
+        end
+      end
+    RUBY
+
+    assert_equal [3, "computed\nended\n"], [status.exitstatus, output]
+  end
+
+  def test_the_end_of_a_program_that_was_watched
+    8.times do
+      output, status = ruby(<<~RUBY)
+        require "heddle"
+        Heddle::Preemption.enable(slice: 0.001)
+        flag = false
+        Heddle.run { Heddle.async { sleep 0.01; flag = true }; nil until flag }
+        ended = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.01
+        at_exit { nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ended }
+      RUBY
+
+      assert_predicate status, :success?, output
+      assert_empty output
+    end
+  end
+
+  def test_a_forked_child_preempts_too
+    output, status = ruby(<<~RUBY)
+      require "heddle"
+      Heddle::Preemption.enable(slice: 0.002)
+      flag = false
+      Heddle.run do
+        Heddle.async { nil until flag }
+        pid = fork do
+          Heddle.run do
+            done = false
+            Heddle.async { sleep 0.02; done = true }
+            nil until done
+          end
+          puts "child"
+        end
+        Process.wait(pid)
+        flag = true
+        puts "parent"
+      end
+    RUBY
+
+    assert_equal "child\nparent\n", output
+    assert_predicate status, :success?
+  end
+end
