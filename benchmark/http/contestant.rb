@@ -4,7 +4,7 @@ require "fileutils"
 
 module Bench
   module HTTP
-    # One server, started as its users start it, with one process that serves.
+    # One server, started as its users start it.
     class Contestant
       # The server can't be run here, with the reason.
       class Unavailable < StandardError; end
@@ -13,8 +13,20 @@ module Bench
       APPLICATION = File.expand_path("application", __dir__)
       GEM_PATHS = File.join(ROOT, "bin", "support", "gem_paths.rb")
 
+      # @param settings [Hash] what `new` takes
       # @return [Array<Contestant>] one for each way to run the server
-      def self.variants = [new]
+      def self.variants(**settings) = [new(**settings)]
+
+      # @param config [String] the path of the application's config.ru
+      # @param processes [Integer] how many of them serve
+      def initialize(config: CONFIG, processes: 1)
+        @config = config
+        @processes = processes
+      end
+
+      # @param count [Integer]
+      # @return [Contestant] the same with so many processes that serve
+      def with_processes(count) = dup.tap { |other| other.processes = count }
 
       # @return [String] the word for --contestants
       def key = raise(NotImplementedError)
@@ -43,6 +55,10 @@ module Bench
 
       # @return [String, nil] why it does not take part in the row
       def excludes(_row_key) = nil
+
+      protected
+
+      attr_writer :processes
 
       private
 

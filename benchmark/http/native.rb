@@ -5,13 +5,14 @@ require "open3"
 
 module Bench
   module HTTP
-    # The programs in C beside this file, compiled when they are first asked for.
+    # The programs and libraries in C beside this file, compiled when they are first asked for.
     module Native
       SOURCE = File.expand_path("native", __dir__)
       TARGET = File.join(ROOT, "tmp", "bench")
       FLAGS = %w[-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra].freeze
       PROGRAMS = { "steady" => %w[steady.c client.c], "holder" => %w[holder.c client.c],
-                   "sender" => %w[sender.c] }.freeze
+                   "sender" => %w[sender.c], "work.so" => %w[work.c] }.freeze
+      SHARED = %w[-shared -fPIC].freeze
 
       module_function
 
@@ -25,8 +26,9 @@ module Bench
 
         FileUtils.mkdir_p(TARGET)
         fresh = "#{target}.#{Process.pid}"
-        words, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, "-o", fresh, *sources)
-        raise Child::Failed, "#{name}.c: #{LastWords.of(words)}" unless status.success?
+        shared = name.end_with?(".so") ? SHARED : []
+        words, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, *shared, "-o", fresh, *sources)
+        raise Child::Failed, "#{sources.first}: #{LastWords.of(words)}" unless status.success?
 
         File.rename(fresh, target)
         target

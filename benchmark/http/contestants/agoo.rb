@@ -13,7 +13,7 @@ module Bench
 
         def command(port, folder, ruby_flags)
           [*executable("agoo", ruby_flags), "--silent", "-p", port.to_s, "-w", "1", "-d", folder, "-r", APPLICATION,
-           CONFIG]
+           @config]
         end
       end
     end

@@ -3,17 +3,17 @@
 module Bench
   module HTTP
     module Contestants
-      # `falcon serve` with one worker, which its supervising process forks.
+      # `falcon serve`, whose supervising process forks the workers.
       class Falcon < Contestant
         def key = "falcon"
 
         def label = "Falcon"
 
-        def settings = "one worker and its supervisor"
+        def settings = "#{@processes == 1 ? "one worker" : "#{@processes} workers"} and a supervisor"
 
         def command(port, _folder, ruby_flags)
-          [*executable("falcon", ruby_flags), "--quiet", "serve", "--bind", "http://127.0.0.1:#{port}", "--count", "1",
-           "--config", CONFIG]
+          [*executable("falcon", ruby_flags), "--quiet", "serve", "--bind", "http://127.0.0.1:#{port}", "--count",
+           @processes.to_s, "--config", @config]
         end
       end
     end

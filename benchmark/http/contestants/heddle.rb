@@ -22,8 +22,8 @@ module Bench
         end
 
         def command(port, _folder, ruby_flags)
-          [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, File.join(ROOT, "exe", "heddle"), "serve", CONFIG,
-           "--no-access-log", "-b", "tcp://127.0.0.1:#{port}"]
+          [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, File.join(ROOT, "exe", "heddle"), "serve", @config,
+           "--no-access-log", "--workers", @processes.to_s, "-b", "tcp://127.0.0.1:#{port}"]
         end
       end
     end

@@ -3,7 +3,7 @@
 module Bench
   module HTTP
     module Contestants
-      # Iodine with one process, and the number of threads that Puma has.
+      # Iodine with the number of threads that Puma has.
       class Iodine < Contestant
         THREADS = 5
 
@@ -17,7 +17,8 @@ module Bench
         def environment = { "PORT" => nil, "ADDRESS" => nil }
 
         def command(port, _folder, ruby_flags)
-          [*executable("iodine", ruby_flags), "-b", "http://127.0.0.1:#{port}", "-w", "1", "-t", THREADS.to_s, CONFIG]
+          [*executable("iodine", ruby_flags), "-b", "http://127.0.0.1:#{port}", "-w", @processes.to_s, "-t", THREADS.to_s,
+           @config]
         end
       end
     end

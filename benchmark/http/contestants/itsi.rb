@@ -3,7 +3,7 @@
 module Bench
   module HTTP
     module Contestants
-      # Itsi with one process: once with threads that call the application, once with its Fiber scheduler.
+      # Itsi twice: once with threads that call the application, once with its Fiber scheduler.
       class Itsi < Contestant
         THREADS = 5
         # With more requests than this waiting it answers 503; it would be 30 a thread, fewer than there are
@@ -14,7 +14,6 @@ module Bench
         COMMON = <<~RUBY.freeze
           header_read_timeout #{IDLE_LIMIT}
           ruby_thread_request_backlog_size #{BACKLOG}
-          workers 1
           preload true
           log_level :error
           log_format :plain
@@ -23,10 +22,10 @@ module Bench
         FIBERS = "require \"itsi/scheduler\"\nthreads 1\nfiber_scheduler true\n"
         private_constant :COMMON, :FIBERS
 
-        def self.variants = %i[threads fibers].map { |mode| new(mode) }
+        def self.variants(**settings) = %i[threads fibers].map { |mode| new(mode, **settings) }
 
-        def initialize(mode)
-          super()
+        def initialize(mode, **)
+          super(**)
           @mode = mode
         end
 
@@ -50,7 +49,7 @@ module Bench
 
         def configuration(port)
           mode = @mode == :fibers ? FIBERS : "threads #{THREADS}\nfiber_scheduler nil\n"
-          "#{COMMON}bind \"http://127.0.0.1:#{port}\"\n#{mode}rackup_file #{CONFIG.inspect}\n"
+          "#{COMMON}workers #{@processes}\nbind \"http://127.0.0.1:#{port}\"\n#{mode}rackup_file #{@config.inspect}\n"
         end
       end
     end
