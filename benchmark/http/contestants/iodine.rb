@@ -17,8 +17,8 @@ module Bench
         def environment = { "PORT" => nil, "ADDRESS" => nil }
 
         def command(port, _folder, ruby_flags)
-          [*executable("iodine", ruby_flags), "-b", "http://127.0.0.1:#{port}", "-w", @processes.to_s, "-t", THREADS.to_s,
-           @config]
+          [*executable("iodine", ruby_flags), "-b", "http://127.0.0.1:#{port}", "-w", @processes.to_s,
+           "-t", THREADS.to_s, @config]
         end
       end
     end
