@@ -60,6 +60,39 @@ class EnableTest < Minitest::Test
     assert_match(/one name only/, error.message)
   end
 
+  def test_a_block_has_what_it_asks_for_until_the_last_one_ends
+    Protection.during(%i[one_switch]) do
+      Protection.during(%i[one_switch other_switch]) { assert_predicate @other, :enabled? }
+
+      refute_predicate @other, :enabled?
+      assert_predicate @one, :enabled?
+    end
+
+    refute_predicate @one, :enabled?
+  end
+
+  def test_what_a_program_switched_on_itself_stays_on_after_a_block
+    Heddle.enable(:one_switch)
+    Protection.during(%i[one_switch other_switch]) { Heddle.enable(:other_switch) }
+
+    assert_predicate @one, :enabled?
+    assert_predicate @other, :enabled?
+  end
+
+  def test_a_block_that_fails_or_asks_for_nothing_known_leaves_nothing_on
+    assert_raises(IndexError) { Protection.during(%i[one_switch]) { raise IndexError } }
+    assert_raises(ArgumentError) { Protection.during(%i[one_switch nothing]) { nil } }
+
+    refute_predicate @one, :enabled?
+  end
+
+  def test_the_summary_names_what_is_on_and_what_is_missing
+    Heddle.enable(:one_switch)
+    def @one.status = { reason: "not all of it" }
+
+    assert_match(/one_switch \(not all of it\)/, Protection.summary)
+  end
+
   def test_an_unknown_name_switches_nothing_on_and_is_told_what_there_is
     error = assert_raises(ArgumentError) { Heddle.enable(:one_switch, :nothing) }
 

@@ -14,6 +14,8 @@ module Heddle
 
     @registered = {}
     @lock = Thread::Mutex.new
+    @users = {}
+    @theirs = []
 
     class << self
       # Makes a protection known.
@@ -37,8 +39,54 @@ module Heddle
         end
       end
 
+      # Switches protections on while the block runs, and off after it unless somebody else wants them.
+      # @param names [Array<Symbol>]
+      # @return what the block returns
+      def during(names)
+        taken = []
+        names.each do |name|
+          take(name)
+          taken << name
+        end
+        yield
+      ensure
+        taken.each { |name| give_back(name) }
+      end
+
+      # @api private
+      # What a program switches on itself stays on.
+      def keep(name) = @lock.synchronize { @theirs -= [name] }
+
       # @return [Array<Symbol>] what is on now; loads nothing
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
+
+      # @return [String] what is on, for a person, and where not: "offload (not Ruby's own calls: ...)"
+      def summary
+        on = enabled.map do |name|
+          reason = fetch(name).status[:reason]
+          reason ? "#{name} (#{reason})" : name.to_s
+        end
+        on.empty? ? "none" : on.join(", ")
+      end
+
+      private
+
+      def take(name)
+        protection = fetch(name)
+        @lock.synchronize do
+          @users[name] = @users.fetch(name, 0) + 1
+          @theirs |= [name] unless protection.enabled?
+        end
+        protection.enable unless protection.enabled?
+      end
+
+      def give_back(name)
+        last = @lock.synchronize do
+          @users[name] -= 1
+          @users[name].zero? && @theirs.include?(name) && (@theirs -= [name])
+        end
+        fetch(name).disable if last
+      end
     end
   end
 
@@ -58,6 +106,7 @@ module Heddle
                              "and takes options with one name only"
       end
       names.map { |name| Protection.fetch(name) }.each { |protection| protection.enable(**options) }
+      names.each { |name| Protection.keep(name.to_sym) }
       enabled
     end
 

@@ -30,6 +30,9 @@ module Heddle
     # take it for a circle.
     LOADING = %w[require require_relative load autoload].freeze
 
+    # What {status} says of Ruby's own calls before it was switched on for the first time.
+    NOT_TRIED = "not tried yet"
+
     class << self
       # Switches it on: see {Heddle.enable}.
       #
@@ -54,9 +57,12 @@ module Heddle
       def disable = switch(false)
 
       # @return [Hash] what it does now: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+,
-      #   how many libraries' are; +:libc+, how many libraries' waits in libc are; and what {threads} says
+      #   how many libraries' are; +:libc+, how many libraries' waits in libc are; what {threads} says; and +:reason+,
+      #   what is missing here, or nil
       def status
-        { on: enabled?, core: core || true, extensions: libraries.size, libc: libc_libraries.size, **threads }
+        missing = "not Ruby's own calls: #{core}" if core && core != NOT_TRIED
+        { on: enabled?, core: core || true, extensions: libraries.size, libc: libc_libraries.size, reason: missing,
+          **threads }
       end
 
       # What is known of each native function that fibers have called: +:library+, +:function+ (its symbol or its place

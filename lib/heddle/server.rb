@@ -91,7 +91,9 @@ module Heddle
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
       mode.stop(now: @stopping == :now) if @stopping
-      mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
+      Protection.during(@configuration.protect) do
+        mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
+      end
     ensure
       @mode = nil
       @listeners.close

@@ -259,7 +259,8 @@ typedef struct {
 static pthread_mutex_t leading = PTHREAD_MUTEX_INITIALIZER;
 static library *libraries;
 static size_t library_count;
-static const char *core = "not tried yet";
+static const char NOT_TRIED[] = "not tried yet";
+static const char *core = NOT_TRIED;
 
 static bool seen(const heddle_object *object)
 {
@@ -337,7 +338,8 @@ void heddle_offload_lead(void)
 
 const char *heddle_offload_core(void)
 {
-    return core;
+    const char *unsupported = core == NOT_TRIED ? heddle_imports_unsupported() : NULL;
+    return unsupported ? unsupported : core;
 }
 
 size_t heddle_offload_library_count(void)

@@ -74,9 +74,10 @@ module Heddle
       def announce(server, log)
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves #{what} " \
                "on #{server.urls.join(", ")}"
-        return log.banner(text) unless server.configuration.log_format == :text
+        protection = "Protection: #{Protection.summary}."
+        return log.banner("#{text}. #{protection}") unless server.configuration.log_format == :text
 
-        @output.puts(text, "Ctrl-C stops it.")
+        @output.puts(text, "#{protection} Ctrl-C stops it.")
       end
 
       def check_rest(rest)

@@ -12,7 +12,7 @@ module Heddle
       autoload :Syntax, "heddle/server/configuration/syntax"
 
       # What can't be chosen yet: each option with the values that it can have.
-      NOT_YET = { worker_count: [1], protect: [[]] }.freeze
+      NOT_YET = { worker_count: [1] }.freeze
       # An address that needs no port from elsewhere.
       OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
       private_constant :NOT_YET, :OWN_PORT

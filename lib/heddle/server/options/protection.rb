@@ -5,9 +5,10 @@ module Heddle
     module Options
       # What keeps one request from holding up the others.
       PROTECTION = [
-        Option.new(name: :protect, unit: :list, default: [], choices: %i[offload preempt stall_report handoff],
+        Option.new(name: :protect, unit: :list, default: %i[offload], choices: %i[offload],
                    none: "off", example: "protect :off",
-                   text: "what is done about calls that hold up the loop, or off; only off for now")
+                   text: "what is done about calls that would hold up the loop, or off; offload: a native call that " \
+                         "releases Ruby's lock waits for its own request only")
       ].freeze
     end
   end
