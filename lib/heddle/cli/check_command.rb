@@ -58,7 +58,7 @@ module Heddle
       end
 
       def check(configuration)
-        @problems.concat(Binds.problems(configuration)).concat([selector(configuration), pidfile(configuration)].compact)
+        @problems.concat(Binds.problems(configuration), [selector(configuration), pidfile(configuration)].compact)
         loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
         @application = loader.path
         loader.check

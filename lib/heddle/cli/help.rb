@@ -64,8 +64,10 @@ module Heddle
         def row(option)
           flag = "#{option.flag} #{option.argument}"
           flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
-          default = option.default_text.empty? ? "" : " (#{option.default_text})"
-          row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}", "#{option.text}#{default}", COLUMN)
+          notes = [option.default_text, ("one of #{option.choices.join(", ")}" if option.choices)].compact
+          notes = notes.reject(&:empty?).join("; ")
+          row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}",
+                 notes.empty? ? option.text : "#{option.text} (#{notes})", COLUMN)
         end
 
         def row_of(left, text, column)
