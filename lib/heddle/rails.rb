@@ -18,17 +18,16 @@ module Heddle
       # @return [Boolean] whether a Rails application is loaded
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
-      # Makes the loaded application ready. Does nothing where there is none, and nothing twice.
+      # Makes the loaded application ready: one of Rails, or one that uses Active Support or Active Record without it.
+      # Does nothing twice.
       #
       # @param fibers [Boolean] whether requests are fibers of one thread
       # @return [void]
       # @raise [Server::BootError] when they are, and the application insists on isolation by thread
       def start(fibers: true)
-        return unless application?
-
         if fibers
-          isolate
-          replace_reload_lock
+          isolate if defined?(::ActiveSupport::IsolatedExecutionState)
+          replace_reload_lock if application?
         end
         ActiveSupport.on_load(:active_record) { ConnectionQueue.install }
         answer_503_without_connection
@@ -62,9 +61,11 @@ module Heddle
       def isolate
         state = ActiveSupport::IsolatedExecutionState
         return if state.isolation_level == :fiber
-        raise Server::BootError, REFUSED if ::Rails.application.config.active_support.isolation_level == :thread
+        if application? && ::Rails.application.config.active_support.isolation_level == :thread
+          raise Server::BootError, REFUSED
+        end
 
-        # Heddle was there before Rails, so that the railtie had no chance.
+        # There is no Rails, or Heddle was there before, so that the railtie had no chance.
         state.isolation_level = :fiber
       end
 

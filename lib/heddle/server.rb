@@ -87,7 +87,7 @@ module Heddle
     def run(app, signals: false, &ready)
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
-      Rails.start(fibers: @configuration.mode == :fiber) if defined?(::Rails)
+      Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
       mode.stop(now: @stopping == :now) if @stopping

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "examples/served_example"
+require "examples/support/board"
+require "support/private_postgresql"
+
+# Active Record in an application that is not Rails'.
+class ActiveRecordTest < Minitest::Test
+  include Board
+
+  def setup = need_board
+
+  def teardown = @served&.stop
+
+  def test_requests_have_connections_of_their_own_and_wait_for_them
+    environment = ServedExample.bundle("rails_postgresql").merge("DATABASE_URL" => PrivatePostgresql.shared.url)
+    file = File.expand_path("active_record.ru", __dir__)
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0"], environment:)
+    answers = Array.new(20) { Thread.new { @served.get("/") } }.map { |thread| thread.join(30)&.value or flunk("hangs") }
+
+    assert_equal ["200 fiber"], answers.map { |answer| "#{answer.code} #{answer.body}" }.uniq, @served.output
+    await_output(@served, /pool 5, workers 1 → at most 5 connections of the server's 100$/)
+  end
+end
