@@ -75,15 +75,14 @@ module Bench
       #
       # @param path [String]
       # @param body [String, nil] of a POST
-      # @param expected [String] the body that must come
+      # @param expected [String, Regexp] the body that must come
       # @raise [Child::Failed] that says what came instead
       def check(path, expected:, body: nil)
         answer = request(path, body)
         raise Child::Failed, "answered #{answer.code}" unless answer.code == "200"
-        return if answer.body == expected
+        return if expected === answer.body # rubocop:disable Style/CaseEquality
 
-        raise Child::Failed, "answered with #{answer.body.to_s.bytesize} bytes that are not the #{expected.bytesize} " \
-                             "of the application"
+        raise Child::Failed, "answered with #{answer.body.to_s.bytesize} bytes that are not those of the application"
       rescue SystemCallError, IOError, Timeout::Error, Net::ProtocolError, Net::HTTPBadResponse => e
         raise Child::Failed, "no right answer to #{path}: #{e.class}"
       end

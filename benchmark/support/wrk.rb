@@ -40,11 +40,11 @@ module Bench
     # @return [Float] requests a second
     def rate = @output[%r{Requests/sec:\s+([\d.]+)}, 1].to_f
 
+    # @return [Float, nil] the median of the latency in ms
+    def p50_ms = percentile(50)
+
     # @return [Float, nil] the 99th percentile of the latency in ms
-    def p99_ms
-      value, unit = @output.match(/^\s+99%\s+([\d.]+)(us|ms|s|m)\b/)&.captures
-      value && (value.to_f * { "us" => 0.001, "ms" => 1, "s" => 1_000, "m" => 60_000 }.fetch(unit))
-    end
+    def p99_ms = percentile(99)
 
     # @return [Integer] failed connects, reads and writes, timeouts, and answers that were no 2xx or 3xx
     def socket_errors = errors.values.sum
@@ -56,6 +56,11 @@ module Bench
     def error_words = errors.reject { |_, count| count.zero? }.map { |kind, count| "#{kind} #{count}" }.join(", ")
 
     private
+
+    def percentile(number)
+      value, unit = @output.match(/^\s+#{number}%\s+([\d.]+)(us|ms|s|m)\b/)&.captures
+      value && (value.to_f * { "us" => 0.001, "ms" => 1, "s" => 1_000, "m" => 60_000 }.fetch(unit))
+    end
 
     def errors
       found = @output.match(/Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/)

@@ -10,7 +10,7 @@ module Bench
         WARM_UP_CONNECTIONS = 64
 
         # @param path [String] the address
-        # @param expected [String] the answer
+        # @param expected [String, Regexp] the answer
         # @param connections [Integer]
         # @param script [String, nil] name of a script for wrk, in wrk/
         # @param body [String, nil] of a POST, the same that the script sends
@@ -54,7 +54,8 @@ module Bench
           good = run.requests - run.wrong_answers
           raise Child::Failed, "answered no request (#{run.error_words})" unless good.positive?
 
-          { value: run.rate * good / run.requests, p99_ms: run.p99_ms, errors: run.socket_errors,
+          { value: run.rate * good / run.requests, p50_ms: run.p50_ms, p99_ms: run.p99_ms,
+            errors: run.socket_errors,
             note: run.socket_errors.zero? ? nil : "of #{Figure.grouped(run.requests)} answers: #{run.error_words}",
             **usage(server, before, after, run.requests) }
         end

@@ -1,0 +1,5 @@
+# frozen_string_literal: true
+
+# A line of the page.
+class Note < ActiveRecord::Base
+end
