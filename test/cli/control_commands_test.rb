@@ -135,7 +135,7 @@ class ControlCommandsTest < Minitest::Test
     assert_match(/hello/, socket.read)
     assert_predicate @served.stop, :success?
     @served = nil
-    refute_path_exists file("tmp/heddle.sock")
+    refute_path_exists file("tmp/heddle-control.sock")
   ensure
     socket&.close
   end

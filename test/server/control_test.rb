@@ -177,7 +177,7 @@ class ControlTest < Minitest::Test
       first = Heddle::Server::Control.open(Heddle::Server::Configuration.new, nil, quiet)
       log = Heddle::Server::Log.new(output: out = StringIO.new)
 
-      assert_equal ["unix:#{File.realpath(@folder)}/tmp/heddle.sock"], first.urls
+      assert_equal ["unix:#{File.realpath(@folder)}/tmp/heddle-control.sock"], first.urls
       assert_nil Heddle::Server::Control.open(Heddle::Server::Configuration.new, nil, log)
       assert_match(/no control socket: .*belongs to another server/, out.string)
       first.stop

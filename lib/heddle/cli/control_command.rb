@@ -49,7 +49,7 @@ module Heddle
       def declare(options)
         options.banner = "heddle #{name}: #{COMMANDS.fetch(name).text}"
         options.separator("")
-        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle.sock; else " \
+        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock; else " \
                                         "HEDDLE_CONTROL, else that of this folder") { |word| @control = word }
         options.on("-h", "--help", "this") { @help = true }
       end

@@ -21,7 +21,7 @@ module Heddle
         # @return [String]
         def to_s = "#{MARKS.fetch(level)} #{subject}: #{text}#{"\n    #{advice}" if advice}"
       end
-      MARKS = { ok: "ok ", note: "-- ", warning: "!  ", problem: "!! " }.freeze
+      MARKS = { ok: "ok", note: "--", warning: "! ", problem: "!!" }.freeze
 
       # @param loaded [Boolean] whether an application was loaded
       def initialize(loaded:)

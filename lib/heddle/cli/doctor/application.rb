@@ -6,19 +6,24 @@ module Heddle
       # What Rails and ActiveRecord are set to, in the application that was loaded.
       class Application
         # @return [Array<Finding>]
-        def findings = [isolation, *pools, reloading].compact
+        def findings = [*isolation, *pools, reloading].compact
+
+        # @param level [Symbol] of ActiveSupport::IsolatedExecutionState
+        # @return [Finding]
+        def self.isolation(level)
+          return Finding.new(level: :ok, subject: "Rails", text: "isolates by fiber") if level == :fiber
+
+          Finding.new(level: :problem, subject: "Rails", text: "isolates by #{level}: requests share connections, " \
+                                                               "Current and the query cache",
+                      advice: "config.active_support.isolation_level = :fiber in config/application.rb")
+        end
 
         private
 
         def isolation
           return unless defined?(::ActiveSupport::IsolatedExecutionState)
 
-          level = ::ActiveSupport::IsolatedExecutionState.isolation_level
-          return Finding.new(level: :ok, subject: "Rails", text: "isolates by fiber") if level == :fiber
-
-          Finding.new(level: :problem, subject: "Rails", text: "isolates by #{level}: requests share connections, " \
-                                                               "Current and the query cache",
-                      advice: "config.active_support.isolation_level = :fiber in config/application.rb")
+          self.class.isolation(::ActiveSupport::IsolatedExecutionState.isolation_level)
         end
 
         # No connection is made for it: the server may not be reached from here.

@@ -39,9 +39,9 @@ module Heddle
 
           # The same for a server and for the commands that are given in its folder by the same user.
           # @param folder [String]
-          # @return [String] `tmp/heddle.sock` where there is a folder `tmp`, else a path of this user's own
+          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp`, else a path of this user's own
           def default_path(folder = Dir.pwd)
-            path = File.join(folder, "tmp", "heddle.sock")
+            path = File.join(folder, "tmp", "heddle-control.sock")
             if path.bytesize <= 107 && File.directory?(File.dirname(path)) && File.writable?(File.dirname(path))
               return path
             end

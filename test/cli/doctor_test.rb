@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/cli"
+require "json"
+require "open3"
+require "support/served_process"
+require "tmpdir"
+
+class DoctorTest < Minitest::Test
+  Libraries = Heddle::CLI::Doctor::Libraries
+
+  def setup
+    @folder = Dir.mktmpdir
+  end
+
+  def teardown
+    FileUtils.remove_entry(@folder)
+  end
+
+  # A gem as if it were loaded.
+  def spec(name, version, source = nil)
+    lib = File.join(@folder, name)
+    Dir.mkdir(lib)
+    File.write(File.join(lib, "#{name}.rb"), source) if source
+    Struct.new(:name, :version, :full_require_paths).new(name, Gem::Version.new(version), [lib])
+  end
+
+  def found(*specs) = Libraries.new(specs).findings
+
+  # @return [Array(String, Process::Status)]
+  def doctor(*arguments)
+    output, _, status = Open3.capture3(*ServedProcess::HEDDLE, "doctor", *arguments, chdir: @folder)
+    [output, status]
+  end
+
+  def test_a_gem_that_mixes_up_requests_is_named_with_what_to_do
+    finding, = found(spec("sequel", "5.99.0"))
+
+    assert_equal [:problem, "sequel 5.99.0"], [finding.level, finding.subject]
+    assert_match(/gives one connection to all requests/, finding.text)
+    assert_match(/Sequel\.extension :fiber_concurrency/, finding.advice)
+  end
+
+  def test_versions_count
+    old = Libraries::KNOWN.find { |known| known.name == "mongoid" }
+
+    assert old.concerns?(Struct.new(:version).new(Gem::Version.new("8.1.0")))
+    refute old.concerns?(Struct.new(:version).new(Gem::Version.new("9.1.0")))
+  end
+
+  # Each request has its own copy of these anyway: the option isolate.
+  def test_what_heddle_isolates_itself_is_no_problem
+    assert_equal [:ok], found(spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")).map(&:level)
+  end
+
+  def test_a_gem_that_nobody_knows_and_that_keeps_something_by_thread_is_shown_with_the_place
+    finding = found(spec("odd", "1.0", "# fine\nThread.current.thread_variable_set(:a, 1)\n")).last
+
+    assert_equal [:note, "odd 1.0"], [finding.level, finding.subject]
+    assert_match(/\(odd\.rb:2\)/, finding.text)
+    assert_equal [:ok], found(spec("even", "1.0", "# thread_variable_set(\nThread.current[:a] = 1\n")).map(&:level)
+  end
+
+  def test_the_machine_is_looked_at_without_an_application
+    output, status = doctor
+
+    assert_predicate status, :success?, output
+    assert_match(/^ok +Ruby: #{Regexp.escape(RUBY_VERSION)} /, output)
+    assert_match(/selector: \w+/, output)
+    assert_match(/application: there is no config\.ru here\n +run it in the application's folder/, output)
+  end
+
+  def test_an_application_is_loaded_and_its_gems_are_looked_at
+    File.write(File.join(@folder, "config.ru"), "run ->(_env) { [200, {}, []] }\n")
+    findings = JSON.parse(doctor("--json").first)
+
+    assert_includes findings.map { |one| one["subject"] }, "gems"
+    assert_equal %w[level subject text advice], findings.first.keys
+  end
+
+  def test_an_application_that_cant_be_loaded_is_a_problem_and_no_backtrace
+    File.write(File.join(@folder, "config.ru"), "raise 'broken'\n")
+    output, status = doctor
+
+    assert_equal 1, status.exitstatus
+    assert_match(/^!! application: config\.ru can't be loaded:\n +RuntimeError: broken/, output)
+    assert_match(/Ruby: /, output, "the machine all the same")
+    refute_match(%r{lib/heddle/cli}, output)
+  end
+
+  def test_rails_has_to_isolate_by_fiber
+    finding = Heddle::CLI::Doctor::Application.isolation(:thread)
+
+    assert_equal [:problem, "Rails"], [finding.level, finding.subject]
+    assert_match(/isolation_level = :fiber/, finding.advice)
+    assert_equal :ok, Heddle::CLI::Doctor::Application.isolation(:fiber).level
+  end
+end
