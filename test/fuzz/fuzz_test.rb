@@ -16,7 +16,7 @@ class FuzzTest < Minitest::Test
     [output, status.success?]
   end
 
-  %w[request_head response_head chunked answer_head].each do |target|
+  %w[request_head response_head chunked answer_head proxy_header].each do |target|
     define_method("test_#{target}_keeps_its_promises") do
       output, found_nothing = fuzz(target)
 

@@ -92,4 +92,57 @@ class BindTest < Minitest::Test
     assert_match(%r{the folder /nonexistent does not exist}, refused(Server::UnixBind.new("/nonexistent/a.sock", nil)))
     assert_match(/may have 107 bytes/, refused(Server::UnixBind.new("/tmp/#{"a" * 200}", nil)))
   end
+
+  def test_several_processes_may_share_a_port_where_they_say_so
+    port = listen(Server::TCPBind.new("127.0.0.1", 0, reuse_port: true)).first.port
+
+    assert_equal port, listen(Server::TCPBind.new("127.0.0.1", port, reuse_port: true)).first.port
+    assert_match(/taken/, refused(Server::TCPBind.new("127.0.0.1", port)))
+  end
+
+  def test_an_address_of_ipv6_may_be_for_that_alone
+    listener, = listen(Server::TCPBind.new("::", 0, v6only: true))
+
+    assert_equal "http://localhost:#{listener.port}", listener.url
+    assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", listener.port) }
+    both, = listen(Server::TCPBind.new("::", 0, v6only: false))
+    TCPSocket.new("127.0.0.1", both.port).close
+  end
+
+  def test_a_socket_has_its_mode_and_owner
+    Dir.mktmpdir do |folder|
+      user = Etc.getpwuid.name
+      listen(Server::UnixBind.new(File.join(folder, "s"), 0o620, owner: "#{user}:#{Etc.getgrgid.name}"))
+
+      assert_equal [0o620, Process.uid], File.stat(File.join(folder, "s")).then { |stat| [stat.mode & 0o777, stat.uid] }
+      assert_match(/there is no user or group of the name in owner=nobody-of-that-name/,
+                   refused(Server::UnixBind.new(File.join(folder, "t"), nil, owner: "nobody-of-that-name")))
+    end
+  end
+
+  def test_what_an_address_says_for_itself
+    bind = Server::Bind.parse("unix:/tmp/x?mode=660&owner=a:b", 1)
+
+    assert_equal "/tmp/x", bind.path
+    assert_instance_of Server::SystemdBind, Server::Bind.parse("systemd", 1)
+    assert_equal "web", Server::Bind.parse("systemd:web?tls=on", 1).name
+    assert_equal ["::1", 443], Server::Bind.parse("tls://[::1]:443?min=1.3", 1).then { |one| [one.host, one.port] }
+    assert_equal ["h", 5], Server::Bind.parse("tcp://h?reuse_port=on&v6only=off", 5).then { |one| [one.host, one.port] }
+  end
+
+  def test_a_parameter_that_is_none_is_named
+    {
+      "tcp://a:1?cert=x" => "--bind tcp://a:1?cert=x: cert is nothing that tcp knows; it knows proxy_protocol, " \
+                            "reuse_port, v6only",
+      "a:1?v6only=maybe" => '--bind a:1?v6only=maybe: v6only must be on or off, but is "maybe"',
+      "unix:/x?mode=9" => '--bind unix:/x?mode=9: mode must be permissions such as 660, but is "9"',
+      "tls://a:1?min=1.1" => '--bind tls://a:1?min=1.1: the least version of TLS must be 1.2 or 1.3, but is "1.1"',
+      "tls://a:1?key=x" => "--bind tls://a:1?key=x: there is a key, x, and no certificate to go with it",
+      "unix:" => /must be host:port/, "a:99999" => /must be host:port/, "" => /must be host:port/
+    }.each do |address, message|
+      error = assert_raises(Server::ConfigurationError, address) { Server::Bind.parse(address, 1) }
+
+      assert_operator message, :===, error.message
+    end
+  end
 end

@@ -14,7 +14,7 @@ enum {
     HEDDLE_FIELD_SHORTEST = 2,
 };
 
-#define HEDDLE_FIELD_FACTOR UINT32_C(1793419691)
+#define HEDDLE_FIELD_FACTOR UINT32_C(1577657337)
 
 /* 32 bytes, so that two loads of 16 read a name. */
 typedef struct {

@@ -14,6 +14,7 @@
     X(ACCEPT_LANGUAGE, "accept-language")                                                                             \
     X(AUTHORIZATION, "authorization")                                                                                 \
     X(CACHE_CONTROL, "cache-control")                                                                                 \
+    X(CLIENT_IP, "client-ip")                                                                                         \
     X(CONNECTION, "connection")                                                                                       \
     X(CONTENT_ENCODING, "content-encoding")                                                                           \
     X(CONTENT_LENGTH, "content-length")                                                                               \
@@ -62,6 +63,8 @@
     X(X_FORWARDED_HOST, "x-forwarded-host")                                                                           \
     X(X_FORWARDED_PORT, "x-forwarded-port")                                                                           \
     X(X_FORWARDED_PROTO, "x-forwarded-proto")                                                                         \
+    X(X_FORWARDED_SCHEME, "x-forwarded-scheme")                                                                       \
+    X(X_FORWARDED_SSL, "x-forwarded-ssl")                                                                             \
     X(X_REAL_IP, "x-real-ip")                                                                                         \
     X(X_REQUEST_ID, "x-request-id")                                                                                   \
     X(X_REQUESTED_WITH, "x-requested-with")

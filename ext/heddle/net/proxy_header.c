@@ -70,12 +70,12 @@ static long parse_line(heddle_proxy_header *header, const char *bytes, size_t si
     if (memcmp(bytes, WORD, size < known ? size : known) != 0)
         return -1;
     const char *end = memchr(bytes, '\r', seen);
-    if (!end)
-        return size < LONGEST_LINE - 1 && !memchr(bytes, '\n', seen) ? 0 : -1;
-    if (end + 1 == bytes + size)
-        return size < LONGEST_LINE ? 0 : -1;
-    size_t length = (size_t)(end - bytes);
-    if (end[1] != '\n' || length + 2 > LONGEST_LINE || memchr(bytes, 0, length) || memchr(bytes, '\n', length))
+    size_t length = end ? (size_t)(end - bytes) : size;
+    if (length + 2 > LONGEST_LINE || memchr(bytes, '\n', length) || memchr(bytes, 0, length))
+        return -1;
+    if (!end || length + 1 == size)
+        return 0;
+    if (end[1] != '\n')
         return -1;
     heddle_proxy_header read = {0};
     if (length <= known || !read_line(&read, (rest){bytes + known, end}))

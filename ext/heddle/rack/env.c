@@ -1,5 +1,7 @@
 /* Heddle::Rack::EnvBuilder. */
 
+#include "http/forwarded.h"
+#include "net/networks.h"
 #include "rack/env.h"
 #include "rack/env_of_object.h"
 #include "rack/env_parts.h"
@@ -11,6 +13,7 @@
 
 typedef struct {
     VALUE template;
+    VALUE proxies; /* Heddle::Net::Networks whose word is taken, or Qnil: nobody judges */
     heddle_env_memory memory;
 } env_builder;
 
@@ -18,6 +21,7 @@ static void builder_mark(void *data)
 {
     env_builder *builder = data;
     rb_gc_mark_movable(builder->template);
+    rb_gc_mark_movable(builder->proxies);
     heddle_env_memory_mark(&builder->memory);
 }
 
@@ -25,6 +29,7 @@ static void builder_compact(void *data)
 {
     env_builder *builder = data;
     builder->template = rb_gc_location(builder->template);
+    builder->proxies = rb_gc_location(builder->proxies);
     heddle_env_memory_compact(&builder->memory);
 }
 
@@ -46,7 +51,7 @@ static VALUE builder_allocate(VALUE class)
 {
     env_builder *builder;
     VALUE self = TypedData_Make_Struct(class, env_builder, &builder_type, builder);
-    builder->template = Qnil;
+    builder->template = builder->proxies = Qnil;
     return self;
 }
 
@@ -77,17 +82,18 @@ static void add(VALUE env, const char *key, VALUE value)
 }
 
 /*
- * call-seq: EnvBuilder.new(errors:, scheme: "http")
+ * call-seq: EnvBuilder.new(errors:, scheme: "http", proxies: nil)
  *
  * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `scheme`: of the
- * connections. A builder belongs to one loop.
+ * connections; `proxies`: the Net::Networks whose Forwarded and X-Forwarded-* count, those of others are dropped; nil:
+ * all are left as they are, and none counts. A builder belongs to one loop.
  */
 static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
 {
-    VALUE keywords, values[2];
-    ID names[] = {rb_intern("errors"), rb_intern("scheme")};
+    VALUE keywords, values[3];
+    ID names[] = {rb_intern("errors"), rb_intern("scheme"), rb_intern("proxies")};
     rb_scan_args(argc, argv, ":", &keywords);
-    rb_get_kwargs(keywords, names, 1, 1, values);
+    rb_get_kwargs(keywords, names, 1, 2, values);
     if (!NIL_P(any_builder_of(self)->template))
         rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
@@ -104,6 +110,10 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     add(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
     add(template, "rack.errors", values[0]);
     add(template, "rack.hijack?", Qtrue);
+    if (values[2] != Qundef && !NIL_P(values[2])) {
+        rb_check_typeddata(values[2], &heddle_networks_type);
+        RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, values[2]);
+    }
     RB_OBJ_WRITE(self, &any_builder_of(self)->template, rb_obj_freeze(template));
     return self;
 }
@@ -118,7 +128,8 @@ typedef struct {
     const heddle_address *remote;
     const heddle_address *local;
     heddle_connection *connection; /* asked for `local` where it is NULL */
-    bool secure;
+    bool secure;    /* the connection is */
+    bool forwarded; /* somebody says something of it */
 } env;
 
 static VALUE string_of(const env *env, heddle_slice slice)
@@ -200,7 +211,7 @@ _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
  * Known names are there already only if they came before, which a bit tells. A name with an underscore, where such are
  * kept, may be another spelling of any of them.
  */
-static void add_fields(const env *env)
+static void add_fields(env *env)
 {
     const heddle_request_head *head = env->head;
     uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* came with the authority */
@@ -232,6 +243,7 @@ static void add_fields(const env *env)
         else
             add_again(env, id, key, earlier, field->value);
     }
+    env->forwarded = underscores || (seen & HEDDLE_FORWARDED_FIELDS);
 }
 
 static void add_protocols_of(const env *env, heddle_slice value, VALUE protocols)
@@ -260,6 +272,24 @@ static void add_protocols(const env *env)
         rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
 }
 
+/* Whose word is it? Rack and Rails believe anybody's. */
+static void judge(env *env)
+{
+    VALUE proxies = env->parts->proxies;
+    if (NIL_P(proxies))
+        return;
+    if (heddle_networks_trust(proxies, env->remote)) {
+        heddle_scheme scheme = heddle_forwarded_scheme(env->head, env->bytes);
+        if (scheme != HEDDLE_SCHEME_UNTOLD)
+            env->secure = scheme == HEDDLE_SCHEME_HTTPS;
+        return;
+    }
+    for (int id = 0; id < HEDDLE_FIELD_COUNT; id++) {
+        if (HEDDLE_FORWARDED_FIELDS >> id & 1)
+            rb_hash_delete(env->hash, heddle_env_key.fields[id]);
+    }
+}
+
 static void add_https(VALUE hash)
 {
     rb_hash_aset(hash, heddle_env_key.url_scheme, heddle_env_value.https);
@@ -274,6 +304,8 @@ static VALUE build(env *env)
     add_fields(env);
     if (env->head->upgrade)
         add_protocols(env);
+    if (env->forwarded)
+        judge(env);
     if (env->secure)
         add_https(env->hash);
     RB_GC_GUARD(env->builder);

@@ -57,7 +57,7 @@ module Heddle
           scheme = { nil => "tcp", "ssl" => "tls" }.fetch(scheme, scheme)
           wrong(address) if address.empty? || (rest.to_s.empty? && scheme != "systemd" && query) ||
                             (rest.to_s.empty? && scheme == "unix")
-          parameters = URI.decode_www_form(query.to_s).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
+          parameters = parameters_of(address, query.to_s)
           unknown = parameters.keys - PARAMETERS.fetch(scheme)
           unless unknown.empty?
             raise ConfigurationError, "--bind #{address}: #{unknown.first} is nothing that #{scheme} knows; " \
@@ -65,6 +65,10 @@ module Heddle
           end
 
           [scheme, rest.to_s, parameters]
+        end
+
+        def parameters_of(address, query)
+          URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
           wrong(address)
         end

@@ -16,7 +16,7 @@ module Heddle
         @access = log.access?
         @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused))
         app = RequestId.new(app) if configuration.request_id
-        env_builder = Rack::EnvBuilder.new(errors: log.errors)
+        env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies: configuration.trusted_networks)
         @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners)
                    else Rack::Handler.new(app, env_builder, log)
                    end

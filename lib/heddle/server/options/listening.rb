@@ -31,8 +31,9 @@ module Heddle
         Option.new(name: :trusted_proxies, unit: :list, argument: "NETWORK", none: "none",
                    default: %w[loopback private unix], example: 'trusted_proxies "loopback", "192.0.2.0/24"',
                    details: "Networks as address/bits, or the words loopback, private, unix (whoever connects by a " \
-                            "unix socket) and all.",
-                   text: "from where an address with proxy_protocol=on expects the header of the PROXY protocol"),
+                            "unix socket) and all. From elsewhere such fields are removed, as Rack and Rails would " \
+                            "believe them; see sockets.md.",
+                   text: "whose Forwarded, X-Forwarded-* and PROXY protocol are believed"),
         Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true,
                    text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,

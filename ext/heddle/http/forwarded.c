@@ -1,0 +1,141 @@
+#include "http/forwarded.h"
+
+#include "http/text.h"
+
+#include <string.h>
+
+static heddle_scheme scheme_of(const char *bytes, size_t size)
+{
+    if (heddle_is_word(bytes, size, "https"))
+        return HEDDLE_SCHEME_HTTPS;
+    return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNTOLD;
+}
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* The last one of a list that is a scheme of ours. */
+static heddle_scheme last_of(const char *at, const char *end, heddle_scheme before)
+{
+    while (at < end) {
+        const char *start = at;
+        while (at < end && *at != ',' && !is_blank(*at))
+            at++;
+        heddle_scheme scheme = scheme_of(start, (size_t)(at - start));
+        if (scheme != HEDDLE_SCHEME_UNTOLD)
+            before = scheme;
+        at++;
+    }
+    return before;
+}
+
+/* -- Forwarded ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *at, *end;
+} rest;
+
+static void skip_blanks(rest *text)
+{
+    while (text->at < text->end && is_blank(*text->at))
+        text->at++;
+}
+
+static size_t take_token(rest *text)
+{
+    const char *start = text->at;
+    while (text->at < text->end && heddle_is(*text->at, HEDDLE_TOKEN))
+        text->at++;
+    return (size_t)(text->at - start);
+}
+
+/* An address with a port would have to be quoted, and often is not. */
+static size_t take_bare(rest *text)
+{
+    const char *start = text->at;
+    while (text->at < text->end && !is_blank(*text->at) && !strchr(";,\"\\", *text->at))
+        text->at++;
+    return (size_t)(text->at - start);
+}
+
+/* A quoted string, from its first quote on; its content starts one byte later. -1: it does not end. */
+static long take_quoted(rest *text)
+{
+    const char *start = ++text->at;
+    while (text->at < text->end && *text->at != '"') {
+        if (*text->at == '\\')
+            text->at++;
+        text->at++;
+    }
+    if (text->at >= text->end)
+        return -1;
+    return text->at++ - start;
+}
+
+/* One `name=value`; false: it is malformed. */
+static bool take_pair(rest *text, heddle_scheme *scheme)
+{
+    const char *name = text->at;
+    size_t name_size = take_token(text);
+    if (name_size == 0 || text->at == text->end || *text->at++ != '=' || text->at == text->end)
+        return false;
+    bool quoted = *text->at == '"';
+    const char *value = text->at + quoted;
+    long size = quoted ? take_quoted(text) : (long)take_bare(text);
+    if (size < 0 || (size == 0 && !quoted))
+        return false;
+    if (heddle_is_word(name, name_size, "proto"))
+        *scheme = scheme_of(value, (size_t)size);
+    return true;
+}
+
+static bool read_forwarded(rest text, heddle_scheme *scheme)
+{
+    for (;;) {
+        skip_blanks(&text);
+        if (text.at == text.end)
+            return true;
+        if (*text.at != ';' && *text.at != ',' && !take_pair(&text, scheme))
+            return false;
+        skip_blanks(&text);
+        if (text.at == text.end)
+            return true;
+        if (*text.at != ';' && *text.at != ',')
+            return false;
+        text.at++;
+    }
+}
+
+/* -- all of them --------------------------------------------------------------------------------------------------- */
+
+heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes)
+{
+    heddle_scheme forwarded = HEDDLE_SCHEME_UNTOLD, proto = HEDDLE_SCHEME_UNTOLD, scheme = HEDDLE_SCHEME_UNTOLD;
+    bool malformed = false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const heddle_field *field = &head->fields[i];
+        const char *value = bytes + field->value.start, *end = value + field->value.size;
+        switch ((heddle_field_id)field->id) {
+        case HEDDLE_FIELD_X_FORWARDED_SSL:
+            if (heddle_is_word(value, field->value.size, "on"))
+                return HEDDLE_SCHEME_HTTPS;
+            break;
+        case HEDDLE_FIELD_FORWARDED:
+            malformed |= !read_forwarded((rest){value, end}, &forwarded);
+            break;
+        case HEDDLE_FIELD_X_FORWARDED_PROTO:
+            proto = last_of(value, end, proto);
+            break;
+        case HEDDLE_FIELD_X_FORWARDED_SCHEME:
+            scheme = last_of(value, end, scheme);
+            break;
+        default:
+            break;
+        }
+    }
+    if (forwarded != HEDDLE_SCHEME_UNTOLD && !malformed)
+        return forwarded;
+    return proto != HEDDLE_SCHEME_UNTOLD ? proto : scheme;
+}

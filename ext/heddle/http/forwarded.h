@@ -1,0 +1,29 @@
+#ifndef HEDDLE_HTTP_FORWARDED_H
+#define HEDDLE_HTTP_FORWARDED_H
+
+/* What a proxy says of its client's connection: Forwarded (RFC 7239) and the fields that came before it. No Ruby here. */
+
+#include "http/fields.h"
+#include "http/message.h"
+
+typedef enum {
+    HEDDLE_SCHEME_UNTOLD,
+    HEDDLE_SCHEME_HTTP,
+    HEDDLE_SCHEME_HTTPS,
+} heddle_scheme;
+
+/* The fields whose word is a proxy's; a bit for each known one. */
+#define HEDDLE_FORWARDED_FIELDS                                                                                       \
+    (UINT64_C(1) << HEDDLE_FIELD_FORWARDED | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_FOR |                            \
+     UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_HOST | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_PORT |                    \
+     UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_PROTO | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_SCHEME |                 \
+     UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_SSL | UINT64_C(1) << HEDDLE_FIELD_X_REAL_IP |                            \
+     UINT64_C(1) << HEDDLE_FIELD_CLIENT_IP)
+
+/*
+ * The client's scheme, as Rack finds it: X-Forwarded-Ssl that is `on`, else the last proto of Forwarded, else the last
+ * http or https of X-Forwarded-Proto, else of X-Forwarded-Scheme. A Forwarded that is malformed tells nothing.
+ */
+heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
+
+#endif

@@ -1,0 +1,74 @@
+/* sources: http/forwarded.c http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
+/* sources: http/target.c http/authority.c http/text.c http/fault.c http/refusal.c */
+#include "check.h"
+
+#include "http/forwarded.h"
+
+/* Of a request with these lines, in memory of exactly their size. */
+static heddle_scheme scheme_of(const char *lines)
+{
+    static heddle_field fields[20];
+    const heddle_http_limits limits = {.request_line = 8192, .header = 40000, .header_count = 20, .body = 1};
+    size_t size = strlen(lines) + 27;
+    char *bytes = malloc(size + 1);
+    CHECK_EQUAL(size, sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines));
+    bytes = realloc(bytes, size);
+    heddle_request_head head = {.fields = fields, .field_room = 20};
+    heddle_refusal refusal;
+    CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, 0, &limits, &refusal));
+    heddle_scheme scheme = heddle_forwarded_scheme(&head, bytes);
+    free(bytes);
+    return scheme;
+}
+
+static void the_scheme_is_what_the_nearest_proxy_says(void)
+{
+    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of(""));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: https\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: HTTPS\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: https, http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: http,https , wss,\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of("X-Forwarded-Proto: httpsx, ftp, ,\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of("X-Forwarded-Proto:\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Scheme: https\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Scheme: https\r\nX-Forwarded-Proto: http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Ssl: on\r\nX-Forwarded-Proto: http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Ssl: off\r\nX-Forwarded-Proto: http\r\n"));
+}
+
+static void forwarded_is_read(void)
+{
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: proto=https\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: for=192.0.2.60;Proto=\"https\" ; by=203.0.113.43\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("Forwarded: proto=https, for=\"[2001:db8::1]:80\";proto=http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("Forwarded: proto=https\r\nForwarded: proto=http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: proto=https\r\nX-Forwarded-Proto: http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: for=1.2.3.4:80;proto=https\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("Forwarded: for=\"a;proto=https\\\"\";proto=http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of("Forwarded: for=1.2.3.4\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: , ;proto=https;;\r\n"));
+}
+
+static void a_malformed_forwarded_tells_nothing(void)
+{
+    const char *wrong[] = {"proto", "proto=", "=https", "proto=https for=x", "proto=https;for", "proto=\"https",
+                           "proto=\"https\\", "proto=https;for=\"", "proto=https\"", "proto=https, {}=1", "proto = https"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        char lines[200];
+        snprintf(lines, sizeof(lines), "Forwarded: %s\r\n", wrong[i]);
+        CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of(lines));
+        snprintf(lines, sizeof(lines), "Forwarded: proto=https\r\nForwarded: %s\r\nX-Forwarded-Proto: http\r\n", wrong[i]);
+        CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of(lines));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("forwarded", "the scheme is what the nearest proxy says", the_scheme_is_what_the_nearest_proxy_says);
+    check_run("forwarded", "Forwarded is read", forwarded_is_read);
+    check_run("forwarded", "a malformed Forwarded tells nothing", a_malformed_forwarded_tells_nothing);
+    return check_end();
+}
