@@ -42,15 +42,23 @@ module Heddle
       #   offloaded though they hold Ruby's lock: see docs/offload.md for what such a library must not do
       # @raise [ArgumentError] for a library that must not be hooked
       def enable(deny: [], libc: [])
-        refuse(libc)
-        @deny |= environment + deny.map(&:to_s)
+        name_libraries(deny:, libc:)
         deny_libraries(@deny)
         quick_libraries(QUICK)
         native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
-        hook_libc((LIBC + libc.map(&:to_s)) - @libc)
-        @libc |= LIBC + libc.map(&:to_s)
+        hook_libc(@libc - @hooked)
+        @hooked = @libc
         lead
         switch(true)
+      end
+
+      # Names libraries for the next time it is switched on.
+      # @param (see enable)
+      # @raise (see enable)
+      def name_libraries(deny: [], libc: [])
+        refuse(libc)
+        @deny |= environment + deny.map(&:to_s)
+        @libc |= libc.map(&:to_s)
       end
 
       # Calls that come from now on are as Ruby made them; those under way end as they began.
@@ -113,7 +121,8 @@ module Heddle
     end
 
     @deny = DENIED
-    @libc = []
+    @libc = LIBC
+    @hooked = []
     Protection.register(:offload, self)
   end
 end

@@ -91,6 +91,7 @@ module Heddle
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
       mode.stop(now: @stopping == :now) if @stopping
+      name_libraries if @configuration.protect.include?(:offload)
       Protection.during(@configuration.protect) do
         mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
       end
@@ -142,6 +143,13 @@ module Heddle
       [HTTP, HTTP::H1, Rack, Server].each do |namespace|
         namespace.constants.each { |name| namespace.const_get(name) if namespace.autoload?(name) }
       end
+    end
+
+    def name_libraries
+      require "heddle/offload"
+      Offload.name_libraries(deny: @configuration.offload_deny, libc: @configuration.offload_libc)
+    rescue ArgumentError => e
+      raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
     end
 
     # What a process has one of, whatever its mode; in the loop that was started first.

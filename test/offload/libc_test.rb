@@ -64,6 +64,19 @@ class OffloadLibcTest < Minitest::Test
     assert_equal "[:told, 1]\n", output
   end
 
+  def test_a_library_that_fiddle_loads_later_is_led
+    output, status = ruby(<<~RUBY, NativeCallsLibrary.path)
+      require "heddle"
+      require "fiddle"
+      Heddle.enable(:offload, libc: ["native_calls"])
+      Fiddle.dlopen(ARGV[0])
+      puts Heddle::Offload.libc_libraries
+    RUBY
+
+    assert_predicate status, :success?, output
+    assert_equal "#{NativeCallsLibrary.path}\n", output
+  end
+
   def test_a_library_that_was_not_named_holds_the_lock_as_ever
     offloading(<<~RUBY)
       Heddle.run { NativeCalls.hold(0.001) }

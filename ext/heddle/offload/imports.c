@@ -238,7 +238,7 @@ static VALUE ruby_io_region(rb_blocking_function_t *function, void *data, int fd
 
 #endif
 
-static void *ruby_dlopen(const char *path, int mode)
+static void *our_dlopen(const char *path, int mode)
 {
     void *library = dlopen(path, mode);
     int saved = errno;
@@ -303,8 +303,11 @@ static void lead_object(const heddle_object *object, void *data)
         {"rb_thread_io_blocking_call", (void *)rb_thread_io_blocking_call, (void *)ruby_io_call},
         {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
 #endif
-        {"dlopen", NULL, (void *)ruby_dlopen},
+        {"dlopen", NULL, (void *)our_dlopen},
     };
+    /* What loads libraries at the program's wish; other libraries' own loading is their affair. */
+    const heddle_import loader[] = {{"dlopen", NULL, (void *)our_dlopen}};
+    const char *const loaders[] = {"fiddle.", "ffi_c."};
     /* Never our own: what the loop itself does without the GVL must not wait for the loop. */
     if (heddle_object_contains(object, (void *)lead_object) || seen(object))
         return;
@@ -317,6 +320,8 @@ static void lead_object(const heddle_object *object, void *data)
         return;
     }
     int led = heddle_object_lead(object, extension, sizeof(extension) / sizeof(extension[0]));
+    if (heddle_library_listed(heddle_object_path(object), loaders, sizeof(loaders) / sizeof(loaders[0])))
+        heddle_object_lead(object, loader, sizeof(loader) / sizeof(loader[0]));
     remember(object, led > 0);
 }
 

@@ -8,7 +8,15 @@ module Heddle
         Option.new(name: :protect, unit: :list, default: %i[offload], choices: %i[offload],
                    none: "off", example: "protect :off",
                    text: "what is done about calls that would hold up the loop, or off; offload: a native call that " \
-                         "releases Ruby's lock waits for its own request only")
+                         "releases Ruby's lock waits for its own request only"),
+        Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
+                   example: "offload_deny \"mygem\", \"other\"",
+                   text: "native libraries whose calls stay on the loop's thread, each the start of a file's name, " \
+                         "or none but those that are known to need it"),
+        Option.new(name: :offload_libc, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
+                   example: "offload_libc \"mylibrary\"",
+                   text: "native libraries whose waits (poll, sleep, recv and so on) are offloaded though they hold " \
+                         "Ruby's lock; libpq is by itself; read docs/offload.md first")
       ].freeze
     end
   end
