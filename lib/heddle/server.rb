@@ -164,7 +164,7 @@ module Heddle
 
     def started
       yield if block_given?
-      Rails.tell_connections(@log, @configuration.workers) if defined?(::ActiveRecord::Base)
+      Rails.tell_connections(@log, @configuration.worker_count) if defined?(::ActiveRecord::Base)
     end
 
     def check_selector

@@ -41,6 +41,12 @@ class RailsReloadTest < Minitest::Test
     Array.new(50) { Thread.new { @served.get("/levels") } }
   end
 
+  def test_the_first_fifty_requests_may_come_at_once_and_load_the_same_code
+    answers = fifty.map { |thread| thread.join(60)&.value or flunk("one hangs:\n#{@served.output}") }
+
+    assert_equal ["200 first Note true"], answers.map { |answer| "#{answer.code} #{answer.body}" }.uniq, @served.output
+  end
+
   def test_code_that_changes_while_fifty_requests_run_is_reloaded_and_nobody_hangs
     assert_equal "first Note true", @served.get("/levels").body, @served.output
     5.times do |round|

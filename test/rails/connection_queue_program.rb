@@ -52,4 +52,24 @@ Heddle.run do
   seen[:served] = POOL.stat[:busy].zero?
 end
 
+# Transactions of twenty tasks, each its own; every other one is rolled back while the others wait.
+Heddle.run do
+  POOL.with_connection { |connection| connection.execute("CREATE TABLE numbers (number int)") }
+  Heddle.map(1..20) do |number|
+    ActiveRecord::Base.transaction do
+      connection = ActiveRecord::Base.lease_connection
+      connection.execute("INSERT INTO numbers VALUES (#{number})")
+      sleep 0.01
+      connection.execute("INSERT INTO numbers VALUES (#{number})")
+      raise ActiveRecord::Rollback if number.odd?
+    end
+  ensure
+    POOL.release_connection
+  end
+  seen[:kept] = POOL.with_connection do |connection|
+    connection.select_values("DELETE FROM numbers RETURNING number").sort.tally
+  end
+end
+POOL.with_connection { |connection| connection.execute("DROP TABLE numbers") }
+
 puts JSON.generate(seen)

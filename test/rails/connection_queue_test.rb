@@ -17,7 +17,7 @@ class RailsConnectionQueueTest < Minitest::Test
     require "pg"
   end
 
-  def test_who_waits_is_counted_served_in_order_and_may_be_cancelled_at_any_moment
+  def test_who_waits_is_counted_served_in_order_and_may_be_cancelled_and_transactions_do_not_mix
     environment = ServedExample.bundle("rails_postgresql").merge("DATABASE_URL" => PrivatePostgresql.shared.url)
     output, status = Open3.capture2e(environment, RbConfig.ruby, "-I", LIB, PROGRAM)
 
@@ -28,5 +28,6 @@ class RailsConnectionQueueTest < Minitest::Test
     assert_equal [1, 2, 4, 5, 7], seen["order"]
     assert_equal 0, seen["left_waiting"]
     assert seen["served"]
+    assert_equal (2..20).step(2).to_h { |number| [number.to_s, 2] }, seen["kept"], "a transaction belongs to its task"
   end
 end
