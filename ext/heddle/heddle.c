@@ -5,6 +5,7 @@
 #include "net/net.h"
 #include "offload/offload.h"
 #include "preempt/preempt.h"
+#include "processes/processes.h"
 #include "rack/rack.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
@@ -24,5 +25,6 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
     Init_heddle_http(heddle);
+    Init_heddle_processes(heddle);
     Init_heddle_rack(heddle);
 }

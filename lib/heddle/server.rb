@@ -15,10 +15,13 @@ module Heddle
     autoload :AppLoader, "heddle/server/app_loader"
     autoload :Bind, "heddle/server/bind"
     autoload :BootError, "heddle/server/boot_error"
+    autoload :Cluster, "heddle/server/cluster"
     autoload :Configuration, "heddle/server/configuration"
     autoload :ConfigurationError, "heddle/server/configuration_error"
     autoload :Control, "heddle/server/control"
     autoload :Cores, "heddle/server/cores"
+    autoload :DescriptorLimit, "heddle/server/descriptor_limit"
+    autoload :Drain, "heddle/server/drain"
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
@@ -52,10 +55,14 @@ module Heddle
 
     # @param configuration [Configuration]
     # @param log [Log]
-    def initialize(configuration = Configuration.new, log: Log.of(configuration))
+    # @param listeners [Listeners] {#open} opens them if there are none
+    # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
+    def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
+                   place: nil)
       @configuration = configuration
       @log = log
-      @listeners = Listeners.new
+      @listeners = listeners
+      @place = place
       @stopping = false
       @mode = nil
     end
@@ -88,8 +95,10 @@ module Heddle
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
+      DescriptorLimit.raise
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
+      mode.servings.each { |serving| serving.place = @place }
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if @configuration.protect.include?(:offload)
       Protection.during(@configuration.protect) do
@@ -102,11 +111,20 @@ module Heddle
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
+    # @param giving [BasicSocket, nil] where idle connections are handed over to other workers, who serve the same
+    #   sockets; nil: there are none, and what waits in the kernel's queue is served first
     # @return [void]
-    def stop(now: false)
+    def stop(now: false, giving: nil)
       @stopping = now || @stopping == :now ? :now : :drain
-      @mode&.stop(now:)
+      mode = @mode or return
+      mode.servings.each { |serving| serving.giving = giving }
+      mode.stop(now:)
     end
+
+    # Takes an idle connection that another worker has handed over. In the first loop.
+    # @param socket [BasicSocket]
+    # @return [Boolean] false: there was none, or there is no room for one
+    def take_over(socket) = @mode.servings.first.take_over(socket)
 
     # Has it been told to stop? An answer that goes on for as long as its client listens ends when it sees this.
     # @return [Boolean]
@@ -164,8 +182,11 @@ module Heddle
 
     def started
       yield if block_given?
-      Rails.tell_connections(@log, @configuration.worker_count) if defined?(::ActiveRecord::Base)
+      Rails.tell_connections(@log, @configuration.worker_count) if defined?(::ActiveRecord::Base) && first?
     end
+
+    # What one worker says for all of them, it says.
+    def first? = @place.nil? || @place.last == 0
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

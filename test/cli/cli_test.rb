@@ -90,6 +90,6 @@ class CLITest < Minitest::Test
     assert_misused(/serve takes one file, but got a.ru, b.ru/, "serve", "a.ru", "b.ru")
     assert_misused(/demo takes no file, but got a.ru/, "demo", "a.ru")
     assert_misused(/--bind must be host:port/, "serve", "-b", "a:b")
-    assert_misused(/--workers can only be 1 for now/, "serve", "-w", "4")
+    assert_misused(/--workers must be from 0 to 32, but is 99/, "serve", "-w", "99")
   end
 end

@@ -62,7 +62,7 @@ class ConfigurationTest < Minitest::Test
       { header_limit: "12q" } => "--header-limit must be a number of bytes",
       { header_limit: "1" } => "--header-limit must be at least 1024",
       { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
-      { workers: "2" } => "--workers can only be 1 for now",
+      { workers: "some" } => "--workers must be",
       { mode: "single", threads: "2" } => "--threads can only be 1 with mode single",
       { access_log: "perhaps" } => "--access-log must be on or off" }
       .each do |flags, message|

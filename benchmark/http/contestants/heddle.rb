@@ -23,7 +23,7 @@ module Bench
 
         def command(port, _folder, ruby_flags)
           [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, File.join(ROOT, "exe", "heddle"), "serve", @config,
-           "--no-access-log", "--workers", @processes.to_s, "-b", "tcp://127.0.0.1:#{port}"]
+           "--no-access-log", "--workers", (@processes == 1 ? 0 : @processes).to_s, "-b", "tcp://127.0.0.1:#{port}"]
         end
       end
     end

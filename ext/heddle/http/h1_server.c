@@ -355,7 +355,8 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
     heddle_latency_add(&engine->latency, heddle_now() - arrived(connection));
     engine->answers[heddle_status_class(status)]++;
     h1->answered = true;
-    h1->reusable = reusable && !engine->draining && !connection->error && heddle_h1_discardable(engine, h1);
+    /* Also while the server stops: this client was told that the connection goes on. */
+    h1->reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);
     heddle_sockets_rest(connection);
 }
 

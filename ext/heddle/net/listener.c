@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <ruby/io.h>
@@ -52,6 +53,7 @@ static void drop(heddle_listener **link)
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
 {
     sockets->paused |= reason;
+    heddle_balance_tell_accepting(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm(listener);
 }
@@ -71,6 +73,7 @@ void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason)
     if (!(sockets->paused & reason))
         return;
     sockets->paused &= (uint8_t)~reason;
+    heddle_balance_tell_accepting(sockets);
     if (!sockets->paused)
         arm_all(sockets);
 }
@@ -152,6 +155,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     }
     listener->next = sockets->listeners;
     sockets->listeners = listener;
+    heddle_balance_tell_accepting(sockets);
     int result = sockets->paused ? 0 : arm(listener);
     if (result < 0) {
         sockets->listeners = listener->next;
@@ -164,6 +168,7 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 {
     while (sockets->listeners)
         drop(&sockets->listeners);
+    heddle_balance_tell_accepting(sockets);
 }
 
 /* -- accepting --------------------------------------------------------------------------------------------------- */
@@ -219,6 +224,8 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
     while (*left > 0) {
         if (is_full(sockets))
             return -EDQUOT;
+        if (heddle_balance_leaves_it(sockets))
+            return -EBUSY;
         socket_address address;
         int fd = accept_one(listener, &address);
         if (fd == -EAGAIN || fd == -EWOULDBLOCK || is_exhaustion(fd) || is_fatal(fd))
@@ -233,6 +240,8 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
             return result;
         }
         sockets->accepted++;
+        if (sockets->balance.slot)
+            HEDDLE_BOARD_ADD(sockets->balance.slot->accepted, 1);
     }
     return 0;
 }
@@ -253,6 +262,10 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL);
             return false;
         }
+        if (result == -EBUSY) {
+            heddle_balance_step_back(sockets);
+            return false;
+        }
         if (is_exhaustion(result)) {
             back_off(sockets);
             return !sockets->paused;
@@ -262,4 +275,18 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
         link = &listener->next;
     }
     return false;
+}
+
+void heddle_listeners_accept_rest(heddle_sockets *sockets)
+{
+    heddle_balance_leave(sockets);
+    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
+        disarm(listener);
+    /* Whatever comes between the last look and the end of the socket is lost: nothing else is done there. */
+    for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
+        int left = INT_MAX;
+        if (!is_closed(listener))
+            accept_from(sockets, listener, &left);
+    }
+    heddle_listeners_remove_all(sockets);
 }

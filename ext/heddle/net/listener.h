@@ -19,6 +19,7 @@ enum {
     HEDDLE_PAUSED_FULL = 2,     /* max_connections */
     HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
     HEDDLE_PAUSED_BUSY = 8,     /* many wait to be served */
+    HEDDLE_PAUSED_LOADED = 16,  /* another worker has less to do */
 };
 
 struct heddle_listener {
@@ -39,6 +40,8 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
 void heddle_listeners_remove_all(heddle_sockets *sockets);
 /* Accepts from all, this turn's share; from any that may have something. True: there may be more. */
 bool heddle_listeners_accept(heddle_sockets *sockets);
+/* Accepts all that wait now, whatever there is to do, and nothing more: the sockets are about to be closed. */
+void heddle_listeners_accept_rest(heddle_sockets *sockets);
 /* For a set that forgets a listener once it has told of it. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);

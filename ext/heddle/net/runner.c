@@ -281,6 +281,8 @@ static void begin_to_serve(heddle_runner *runner)
         runner->next->previous = runner;
     runners->serving = runner;
     runners->serving_count++;
+    if (runner->sockets->balance.slot)
+        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
 }
 
 static void end_to_serve(heddle_runner *runner)
@@ -296,6 +298,10 @@ static void end_to_serve(heddle_runner *runner)
         runner->next->previous = runner->previous;
     runner->next = runner->previous = NULL;
     runners->serving_count--;
+    if (runner->sockets->balance.slot) {
+        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
+        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->requests, 1);
+    }
     heddle_runners_look_for_end(runner->sockets);
 }
 

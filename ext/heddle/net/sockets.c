@@ -3,21 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 static const uint32_t NO_PLACE = UINT32_MAX;
-
-int64_t heddle_coarse_now(void)
-{
-#ifdef CLOCK_MONOTONIC_COARSE
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-#else
-    return heddle_now();
-#endif
-}
 
 /* -- places ------------------------------------------------------------------------------------------------------ */
 
@@ -95,6 +83,8 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
         return result;
     }
     sockets->connections++;
+    if (sockets->balance.slot)
+        HEDDLE_BOARD_ADD(sockets->balance.slot->connections, 1);
     if (!listener || !heddle_prelude_begin(connection, listener))
         heddle_sockets_rest(connection);
     return 0;
@@ -124,6 +114,8 @@ static int forget(heddle_connection *connection, bool closing)
         heddle_tls_free(connection->transport.tls); /* its hands were not shaken */
     free(connection);
     sockets->connections--;
+    if (sockets->balance.slot)
+        HEDDLE_BOARD_ADD(sockets->balance.slot->connections, -1);
     if (owner == HEDDLE_OWNER_RUNNING)
         sockets->running--;
     return fd;
@@ -137,6 +129,8 @@ static void made_room(heddle_sockets *sockets)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
     if (sockets->paused & HEDDLE_PAUSED_BUSY)
         heddle_admission_ease(sockets);
+    if (sockets->paused & HEDDLE_PAUSED_LOADED)
+        heddle_balance_look_again(sockets);
 }
 
 void heddle_sockets_close_connection(heddle_connection *connection)
@@ -247,6 +241,7 @@ static void in_child(heddle_fork_guard *guard)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)guard - offsetof(heddle_sockets, fork_guard));
     sockets->abandoned = sockets->closed = true;
+    heddle_balance_abandon(sockets);
     sockets->connections = sockets->running = 0;
     sockets->set.operations->abandon(&sockets->set);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
@@ -302,13 +297,22 @@ void heddle_sockets_check(heddle_sockets *sockets)
     heddle_loop_attach(sockets->loop, &sockets->attachment);
 }
 
-void heddle_sockets_shutdown_idle(heddle_sockets *sockets)
+/* Since when it has waited for a request is known from when it would have waited for too long. */
+static bool rests_longer(const heddle_sockets *sockets, const heddle_connection *connection, int64_t age)
 {
-    sockets->draining = !sockets->listeners;
+    if (connection->prelude && age)
+        return false;
+    return age == 0 || connection->deadline < 0 || sockets->idle_timeout < 0 ||
+           connection->deadline - sockets->idle_timeout + age < heddle_coarse_now();
+}
+
+void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
+{
+    sockets->draining = age == 0 && !sockets->listeners;
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
         /* One on the ready list has a request that deserves its answer. */
-        if (connection && !connection->queued &&
+        if (connection && !connection->queued && rests_longer(sockets, connection, age) &&
             (connection->prelude ? heddle_prelude_at_rest(connection)
                                  : sockets->protocol->operations->at_rest(connection)))
             heddle_sockets_close_idle(connection);
@@ -329,6 +333,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_fork_guard_remove(&sockets->fork_guard);
     heddle_loop_detach(sockets->loop, &sockets->attachment);
     heddle_listeners_remove_all(sockets);
+    heddle_balance_leave(sockets);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         if (sockets->places[i].connection)
             heddle_sockets_close_connection(sockets->places[i].connection);

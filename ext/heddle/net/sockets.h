@@ -4,6 +4,7 @@
 /* The server's sockets of one worker: listeners, connections, and who serves them. One loop owns them. */
 
 #include "net/admission.h"
+#include "net/balance.h"
 #include "net/connection.h"
 #include "net/fork_guard.h"
 #include "net/listener.h"
@@ -57,6 +58,7 @@ struct heddle_sockets {
     heddle_tls *private; /* the connections over TLS */
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
+    heddle_balance balance;
 
     heddle_idle_wheel wheel;
     heddle_timer wheel_timer;
@@ -98,8 +100,6 @@ void heddle_sockets_come_back(heddle_sockets *sockets);
  * gone afterwards.
  */
 void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next);
-/* Good to a few milliseconds, ns. */
-int64_t heddle_coarse_now(void);
 /* So long after a time; without overflow, as nothing says how long a configured duration may be. */
 static inline int64_t heddle_later(int64_t time, int64_t duration)
 {
@@ -130,6 +130,29 @@ void heddle_admission_too_late(heddle_connection *connection);
 void heddle_admission_changed(heddle_sockets *sockets);
 /* Refuses all that wait. */
 void heddle_admission_end_queue(heddle_sockets *sockets);
+
+/* -- balance.c: one worker among others --------------------------------------------------------------------------- */
+
+void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_board *board, uint32_t slot);
+/* It shows up on the board no more. Idempotent. */
+void heddle_balance_leave(heddle_sockets *sockets);
+/* The same in a child process: the slot is its parent's. */
+void heddle_balance_abandon(heddle_sockets *sockets);
+/* Whether anything else is accepted has changed. */
+void heddle_balance_tell_accepting(heddle_sockets *sockets);
+/* Is the next connection rather another worker's? */
+bool heddle_balance_leaves_it(heddle_sockets *sockets);
+/* It is: accepts nothing for now, and makes the others look. */
+void heddle_balance_step_back(heddle_sockets *sockets);
+/* Accepts again if it is not. */
+void heddle_balance_look_again(heddle_sockets *sockets);
+
+/* -- hand_over.c -------------------------------------------------------------------------------------------------- */
+
+/* Gives the idle connections to whoever reads the socket. 0: all of them, -EAGAIN: it is full, other errors. */
+int heddle_sockets_hand_over(heddle_sockets *sockets, int socket);
+/* Takes one. 0, -EAGAIN when there is none, -EDQUOT when there is no room for it here, other errors. */
+int heddle_sockets_take_over(heddle_sockets *sockets, int socket);
 
 /* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
 
@@ -162,7 +185,8 @@ void heddle_sockets_close_connection(heddle_connection *connection);
 int heddle_sockets_detach(heddle_connection *connection);
 /* It has been served and waits for the next request. It may be gone afterwards. */
 void heddle_sockets_rest(heddle_connection *connection);
-void heddle_sockets_shutdown_idle(heddle_sockets *sockets);
+/* Closes those that have waited for a request for longer than this, ns; with 0 those that come to rest later, too. */
+void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 void heddle_sockets_close(heddle_sockets *sockets);
 /* By the garbage collector: the loop may be gone already. */
 void heddle_sockets_free(heddle_sockets *sockets);

@@ -1,5 +1,6 @@
 /* Heddle::Net::Sockets: the Ruby object around the sockets of a worker. */
 
+#include "net/board_ruby.h"
 #include "net/net.h"
 #include "net/sockets.h"
 #include "net/wipe.h"
@@ -22,6 +23,7 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->block);
     rb_gc_mark(sockets->protocol_object);
     rb_gc_mark(sockets->runners.awaiting);
+    rb_gc_mark(sockets->balance.object);
     for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
         heddle_output_mark(&connection->output);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
@@ -212,16 +214,87 @@ static VALUE sockets_resume_accept(VALUE self)
 }
 
 /*
- * call-seq: shutdown_idle -> nil
+ * call-seq: accept_rest -> nil
  *
- * Closes the connections that wait for a request. After #stop_listening also those that become idle from now on.
+ * Accepts all that wait in the kernel's queue now, whatever there is to do, and then no more: for one who is about to
+ * close the listening sockets, and with them the queues.
  */
-static VALUE sockets_shutdown_idle(VALUE self)
+static VALUE sockets_accept_rest(VALUE self)
 {
     heddle_sockets *sockets = sockets_in_use(self);
     if (sockets)
-        heddle_sockets_shutdown_idle(sockets);
+        heddle_listeners_accept_rest(sockets);
     return Qnil;
+}
+
+/*
+ * call-seq: shutdown_idle(seconds = 0) -> nil
+ *
+ * Closes the connections that have waited for a request for that long. With 0, after #stop_listening, also those that
+ * become idle from now on.
+ */
+static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
+{
+    rb_check_arity(count, 0, 1);
+    int64_t age = count ? heddle_duration(arguments[0]) : 0;
+    heddle_sockets *sockets = sockets_in_use(self);
+    if (sockets)
+        heddle_sockets_shutdown_idle(sockets, age);
+    return Qnil;
+}
+
+/*
+ * call-seq: hand_over(socket) -> true or false
+ *
+ * Gives the idle connections to another process, which reads them from this socket of the kind SEQPACKET with
+ * #take_over. false: some are left, as nobody reads.
+ */
+static VALUE sockets_hand_over(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = sockets_in_use(self);
+    if (!sockets)
+        return Qtrue;
+    int result = heddle_sockets_hand_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    if (result == -EAGAIN || result == -ENOBUFS || result == -ETOOMANYREFS)
+        return Qfalse;
+    if (result < 0)
+        rb_syserr_fail(-result, "handing connections over");
+    return Qtrue;
+}
+
+/*
+ * call-seq: take_over(socket) -> true or false
+ *
+ * Takes one connection that another process has handed over. false: there is none now, or no room for one.
+ */
+static VALUE sockets_take_over(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    int result = heddle_sockets_take_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    if (result == -EAGAIN || result == -EDQUOT)
+        return Qfalse;
+    if (result < 0 && result != -EPROTO && result != -ENOMEM)
+        rb_syserr_fail(-result, "taking a connection over");
+    return Qtrue;
+}
+
+/*
+ * call-seq: join(board, slot) -> self
+ *
+ * This is one of several workers that listen on the same sockets: shows in this slot of a Board how busy it is, and
+ * leaves new connections to those that have clearly less to do.
+ */
+static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    heddle_board *board = heddle_board_of(object);
+    uint32_t slot = NUM2UINT(number);
+    if (slot >= board->header->slot_count)
+        rb_raise(rb_eArgError, "the board has no slot %u", slot);
+    if (sockets->balance.slot)
+        rb_raise(rb_eArgError, "these sockets have a slot already");
+    heddle_balance_join(sockets, object, board, slot);
+    return self;
 }
 
 /*
@@ -415,7 +488,11 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);
     rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);
     rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);
-    rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, 0);
+    rb_define_method(sockets_class, "accept_rest", sockets_accept_rest, 0);
+    rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
+    rb_define_method(sockets_class, "hand_over", sockets_hand_over, 1);
+    rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
+    rb_define_method(sockets_class, "join", sockets_join, 2);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
     rb_define_method(sockets_class, "served", sockets_served, 0);
     rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);
@@ -447,6 +524,7 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_wipe();
     Init_heddle_runner(net);
     Init_heddle_connection(net);
+    Init_heddle_board(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
     Init_heddle_prelude(net);

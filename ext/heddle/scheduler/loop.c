@@ -21,6 +21,17 @@ int64_t heddle_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t heddle_coarse_now(void)
+{
+#ifdef CLOCK_MONOTONIC_COARSE
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+#else
+    return heddle_now();
+#endif
+}
+
 int64_t heddle_duration(VALUE seconds)
 {
     if (NIL_P(seconds))

@@ -147,6 +147,7 @@ struct heddle_loop {
     VALUE switched_to; /* the fiber that the last switch on this thread has led to, while `hooked`; see preempt.h */
     bool hooked;
     bool doomed; /* a kill of the thread struck a preempted fiber, which could not be given it */
+    _Atomic int64_t *turn_shown; /* to other processes: when this turn began, coarsely, 0: it sleeps; NULL: to nobody */
 
     uint64_t turns; /* counters, for tests and for `heddle top` */
     uint64_t switches;
@@ -155,6 +156,8 @@ struct heddle_loop {
 };
 
 int64_t heddle_now(void); /* CLOCK_MONOTONIC, nanoseconds */
+/* The same, good to a few milliseconds, for next to nothing. */
+int64_t heddle_coarse_now(void);
 /* nil: -1. Raises as Kernel#sleep does for what is not a duration. */
 int64_t heddle_duration(VALUE seconds);
 /* Adds without overflow. */

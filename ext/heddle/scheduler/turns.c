@@ -150,6 +150,13 @@ static void interrupt_wait(void *data)
     loop->operations->wake(loop->selector);
 }
 
+/* To those who look from other processes. */
+static void show_turn(heddle_loop *loop, bool running)
+{
+    if (loop->turn_shown)
+        atomic_store_explicit(loop->turn_shown, running ? heddle_coarse_now() : 0, memory_order_relaxed);
+}
+
 static void fall_idle(heddle_loop *loop)
 {
     if (!loop->beat)
@@ -171,6 +178,7 @@ static void awake(heddle_loop *loop)
 
 static void block(heddle_loop *loop, int64_t timeout)
 {
+    show_turn(loop, false);
     atomic_store(&loop->sleeping, 1);
     /* From here on whoever posts a letter sees the flag; who posted before is seen now. */
     if (heddle_inbox_empty(&loop->inbox)) {
@@ -186,6 +194,7 @@ static void block(heddle_loop *loop, int64_t timeout)
     } else {
         atomic_store(&loop->sleeping, 0);
     }
+    show_turn(loop, true);
     rb_thread_check_ints();
 }
 
@@ -251,6 +260,8 @@ static bool timer_due(heddle_loop *loop)
 static void turn(heddle_loop *loop)
 {
     loop->turns++;
+    if (loop->turn_shown)
+        show_turn(loop, true);
     if (loop->hooked != heddle_preempting)
         heddle_preempt_follow(loop, heddle_preempting);
     run_ready(loop);

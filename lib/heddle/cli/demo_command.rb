@@ -15,7 +15,8 @@ module Heddle
       def load = Demo.app(server: @server)
 
       # The crowd that the page sends asks a hundred thousand times: nobody reads that, unless they say so.
-      def defaults = { access_log: false, control: [] }
+      # Its panels show the numbers of the process that serves the page.
+      def defaults = { access_log: false, control: [], workers: 0 }
 
       # The folder where somebody tries the demo may be an application's.
       def configuration_file = nil

@@ -41,41 +41,49 @@ module Heddle
       # The sockets first: that a port is taken should not take a minute of loading to find out.
       def serve(configuration)
         @output.sync = true
-        raise_descriptor_limit
         log = Server::Log.of(configuration, output: @output)
+        pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
+        way = configuration.workers_of_their_own? ? :serve_by_workers : :serve_alone
+        send(way, configuration, log, pidfile) ? DONE : FAILED
+      ensure
+        pidfile&.remove
+      end
+
+      def serve_alone(configuration, log, pidfile)
         @server = server = Server.new(configuration, log:)
         server.open
-        pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
         pidfile&.write
         notify = Server::SystemdNotify.new
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
         application = load
-        answered = server.run(application, signals: true) do
-          announce(server, log)
+        server.run(application, signals: true) do
+          announce(configuration, log, what, server.urls, Server::Cluster.facts)
           notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
         end
-        answered ? DONE : FAILED
       ensure
-        pidfile&.remove
         notify&.stopping
         control&.stop
       end
 
-      # A connection is a descriptor, and the usual soft limit of 1,024 is meant for programs that use `select`.
-      def raise_descriptor_limit
-        soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
-        Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard) if soft < hard
-      rescue SystemCallError
-        # Then it is what it is.
+      def serve_by_workers(configuration, log, pidfile)
+        inheritance = Server::Cluster::Inheritance.take
+        master = Server::Cluster::Master.new(configuration, log:, load: method(:load), inheritance:) do |urls, facts|
+          # Before that the file is another master's, which may go on.
+          pidfile&.write if inheritance.any?
+          announce(configuration, log, "#{what} with #{workers(master.fleet.size)}", urls, facts)
+        end
+        pidfile&.write unless inheritance.any?
+        master.run
       end
 
+      def workers(count) = count == 1 ? "1 worker" : "#{count} workers"
+
       # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
-      def announce(server, log)
-        text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{Fiber.scheduler.selector}) serves #{what} " \
-               "on #{server.urls.join(", ")}"
-        protection = "Protection: #{Protection.summary}."
-        return log.banner("#{text}. #{protection}") unless server.configuration.log_format == :text
+      def announce(configuration, log, what, urls, facts)
+        text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{facts[:selector]}) serves #{what} on #{urls.join(", ")}"
+        protection = "Protection: #{facts[:protection]}."
+        return log.banner("#{text}. #{protection}") unless configuration.log_format == :text
 
         @output.puts(text, "#{protection} Ctrl-C stops it.")
       end

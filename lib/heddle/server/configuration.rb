@@ -11,11 +11,9 @@ module Heddle
       autoload :Source, "heddle/server/configuration/source"
       autoload :Syntax, "heddle/server/configuration/syntax"
 
-      # What can't be chosen yet: each option with the values that it can have.
-      NOT_YET = { worker_count: [1] }.freeze
       # An address that needs no port from elsewhere.
       OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
-      private_constant :NOT_YET, :OWN_PORT
+      private_constant :OWN_PORT
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -47,7 +45,6 @@ module Heddle
         @origin = origin
         @http = http_configuration(values)
         @selector = @selector&.to_sym
-        refuse_what_is_not_yet
         check_threads
         freeze
       end
@@ -71,8 +68,14 @@ module Heddle
         raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
       end
 
-      # @return [Integer] how many processes `workers` means
-      def worker_count = workers == :auto ? Cores.available : [workers, 1].max
+      # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another
+      def worker_count = workers == :auto ? [Cores.available, 2].max : [workers, 1].max
+
+      # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one
+      #   worker for a person who develops is the process that was started
+      def workers_of_their_own?
+        workers != 0 && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
+      end
 
       # @param name [Symbol] of an option
       # @return [Object] its value, those of {#http} included
@@ -142,17 +145,6 @@ module Heddle
       # What defaults may depend on.
       def known
         Options::OWN.to_h { |option| [option.name, instance_variable_get(:"@#{option.name}")] }
-      end
-
-      def refuse_what_is_not_yet
-        NOT_YET.each do |name, values|
-          value = public_send(name)
-          next if values.include?(value)
-
-          option = Options::BY_NAME.fetch(name == :worker_count ? :workers : name)
-          raise ConfigurationError,
-                "#{option.flag} can only be #{option.show(values.first)} for now, but is #{option.show(value)}"
-        end
       end
 
       def check_threads

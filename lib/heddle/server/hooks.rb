@@ -5,7 +5,13 @@ module Heddle
     # The blocks of a configuration file that run at the steps of a process's life.
     class Hooks
       # Each name with when its blocks are called.
-      NAMES = {}.freeze
+      NAMES = {
+        before_mold: "in the mold, before it loads the application",
+        after_mold: "in the mold, when it has loaded the application: to close what workers must not share",
+        before_worker_fork: "in the mold, each time before a worker is forked",
+        worker_boot: "in a worker, before it serves; gets the worker's number, counted from 0",
+        worker_stop: "in a worker, when it has answered its last request; gets the worker's number"
+      }.freeze
 
       def initialize
         @blocks = Hash.new { |_, _| [].freeze }
@@ -21,6 +27,12 @@ module Heddle
       # @param name [Symbol]
       # @return [Array<Proc>] in the order in which they were added
       def [](name) = @blocks[name]
+
+      # Calls them one after the other, with as many of the arguments as each takes.
+      # @param name [Symbol]
+      # @raise what one of them raises
+      # @return [void]
+      def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
       # @return [Array<Symbol>] the names that have blocks
       def names = @blocks.keys

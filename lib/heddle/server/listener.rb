@@ -35,6 +35,13 @@ module Heddle
       # @return [void]
       def attach(sockets) = sockets.listen(io, tls:, proxies:)
 
+      # Leaves the socket, and a unix socket's file, to other processes that have it.
+      # @return [void]
+      def release
+        @io.close unless @io.closed?
+        @path = nil
+      end
+
       # @return [void]
       def close
         @io.close unless @io.closed?

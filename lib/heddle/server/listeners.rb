@@ -6,8 +6,11 @@ module Heddle
     class Listeners
       include Enumerable
 
-      def initialize
-        @all = []
+      # @param all [Array<Listener>] that are open already
+      # @param shared [Boolean] whether other processes have them, too: what is closed here goes on there
+      def initialize(all = [], shared: false)
+        @all = all
+        @shared = shared
       end
 
       # @param listeners [Array<Listener>]
@@ -28,7 +31,7 @@ module Heddle
       def close
         all = @all
         @all = []
-        all.each(&:close)
+        all.each(&(@shared ? :release : :close))
       end
     end
   end

@@ -31,6 +31,7 @@ module Heddle
         "HEDDLE_NATIVE" => "which build of the extension is loaded",
         "HEDDLE_GUARD_PAGES" => "whether fibers' stacks have guard pages",
         "HEDDLE_RUBY" => "the Ruby of bin/setup and bin/test",
+        "HEDDLE_INHERITED" => "what a master leaves to the one that replaces it",
         "HEDDLE_DEBUG" => "how the extension is built", "HEDDLE_SANITIZE" => "how the extension is built",
         "HEDDLE_WERROR" => "how the extension is built", "HEDDLE_LIBKQUEUE" => "the tests",
         "HEDDLE_TEST_" => "the tests", "HEDDLE_BENCH_" => "the benchmarks"

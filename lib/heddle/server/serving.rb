@@ -12,6 +12,11 @@ module Heddle
       # @return [HTTP::H1::Engine, nil] what counts requests and how long they took, while the loop serves
       attr_reader :engine
 
+      # @return [Array(Net::Board, Integer), nil] the slot of one worker among others
+      attr_writer :place
+      # @return [BasicSocket, nil] see {Server#stop}
+      attr_writer :giving
+
       # @param configuration [Configuration]
       # @param log [Log]
       # @param loops [Integer] how many loops share the process's limits
@@ -22,7 +27,7 @@ module Heddle
         @loops = loops
         @runners = runners
         @stopping = false
-        @main = @scheduler = @sockets = @engine = @admission = nil
+        @main = @scheduler = @sockets = @engine = @admission = @place = @giving = nil
       end
 
       # Serves until {#stop}, and until the requests that run then are answered. In a loop.
@@ -58,6 +63,10 @@ module Heddle
         main = @main
         @scheduler.unpark(main) if main
       end
+
+      # @param socket [BasicSocket]
+      # @return [Boolean] see {Server#take_over}
+      def take_over(socket) = @sockets ? @sockets.take_over(socket) : false
 
       # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it serves not
       def statistics
@@ -96,20 +105,13 @@ module Heddle
                                                handshake_timeout: @configuration.handshake_timeout.to_f,
                                                protocol: service.engine) { |exchange| service.call(exchange) }
         listeners.each { |listener| listener.attach(sockets) }
+        sockets.join(*@place) if @place
         sockets
       end
 
       def drain(sockets, listeners)
-        @engine.drain
-        sockets.stop_listening
-        listeners.close
-        sockets.shutdown_idle
-        sockets.wake_at_end(@main)
-        deadline = now + @configuration.stop_timeout
-        until sockets.ended? || @stopping == :now || (left = deadline - now) <= 0
-          @scheduler.park([left, LOOK].min)
-        end
-        return true if sockets.ended?
+        drain = Drain.new(sockets, @engine, @configuration, @log, giving: @giving) { @stopping == :now }
+        return true if drain.run { listeners.close }
 
         cancel_running(sockets)
         false
@@ -123,8 +125,6 @@ module Heddle
                     "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
         running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -16,16 +16,20 @@ module Heddle
         @proxies = proxies
       end
 
+      # @return [String] the same for the same sockets in another process
+      def key = "systemd:#{name}"
+
       # @param _backlog [Integer] is systemd's to choose
       # @param notice [#call, nil] told what a person should know
+      # @param open [Array<TCPServer, UNIXServer>] those that another process was handed
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(_backlog, notice: nil)
-        taken = Inherited.take { |inherited| name.nil? || inherited.name == name }
-        raise BootError, nothing if taken.empty?
+      def open(_backlog, notice: nil, open: [])
+        open = Inherited.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
+        raise BootError, nothing if open.empty?
 
         acceptor = @tls&.acceptor(nil, notice)
-        taken.map { |inherited| adopt(inherited.io, acceptor) }
+        open.map { |io| adopt(io, acceptor) }
       end
 
       # @return [String, nil] what is wrong, found without listening

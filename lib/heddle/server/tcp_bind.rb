@@ -40,16 +40,19 @@ module Heddle
         "#{secure ? "https" : "http"}://#{name}:#{port}"
       end
 
+      # @return [String] the same for the same address in another process
+      def key = "tcp:#{host}:#{port}"
+
       # @param backlog [Integer]
       # @param notice [#call, nil] told what a person should know
+      # @param open [Array<TCPServer>] those that another process has opened for this address
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(backlog, notice: nil)
+      def open(backlog, notice: nil, open: [])
         acceptor = @tls&.acceptor(host, notice)
-        inherited = take_inherited
-        return inherited.map { |one| adopt(one.io, acceptor) } if inherited.any?
-
-        sockets(backlog).map { |socket| adopt(socket, acceptor) }
+        open = take_inherited.map(&:io) if open.empty?
+        open = sockets(backlog) if open.empty?
+        open.map { |socket| adopt(socket, acceptor) }
       end
 
       # @return [String, nil] what is wrong, found without listening

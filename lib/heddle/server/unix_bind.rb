@@ -25,11 +25,17 @@ module Heddle
         @proxies = proxies
       end
 
+      # @return [String] the same for the same address in another process
+      def key = "unix:#{path}"
+
       # @param backlog [Integer]
+      # @param open [Array<UNIXServer>] those that another process has opened for this address
       # @param _options [Hash] what other binds want to know
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(backlog, **_options)
+      def open(backlog, open: [], **_options)
+        return open.map { |socket| adopt(socket, path) } if open.any?
+
         inherited = Inherited.take { |one| one.address.unix? && one.address.unix_path == path }
         return inherited.map { |one| adopt(one.io) } if inherited.any?
 

@@ -3,6 +3,9 @@
 module Heddle
   class Server
     module Options
+      # Environments for people who develop: one process, so that a debugger has the terminal to itself.
+      ONE_PROCESS = %w[development test].freeze
+
       # What runs: processes, threads, where the application lives.
       PROCESSES = [
         Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
@@ -12,9 +15,14 @@ module Heddle
         Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                    variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV RACK_ENV], example: 'environment "production"',
                    text: "the environment of the application, which finds it in RAILS_ENV and RACK_ENV"),
-        Option.new(name: :workers, unit: :auto, default: 1, range: 0.., short: "-w",
+        Option.new(name: :workers, unit: :auto, range: 0..32, short: "-w",
+                   default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
+                   default_words: "auto; in development and test 1",
                    variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                   text: "number of processes that serve; only 1 for now"),
+                   text: "number of processes that serve; auto: as many as processors, and 2 at least",
+                   details: "See [Processes](processes.md). With 0 the process that was started serves by itself, " \
+                            "and so it does with 1 in development and test: then nothing is forked, and it can be " \
+                            "restarted only with a pause."),
         Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single],
                    text: "what runs a request: a fiber among others, a thread, or the main thread, one at a time",
                    details: "See [ways to run an application](modes.md)."),
@@ -28,6 +36,15 @@ module Heddle
                    text: "where the number of the server's process is written, as long as it runs"),
         Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..,
                    text: "how long running requests may take to finish when the server is stopped"),
+        Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..,
+                   text: "how long a worker may give no sign of life until it is killed and replaced; 0: for ever",
+                   details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \
+                            "requests. Requests that only take long don't matter."),
+        Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..,
+                   text: "memory of a worker above which it is replaced; 0: any",
+                   details: "What counts is its proportional share (PSS), so that memory which workers have in " \
+                            "common is counted once. Up to a tenth less for each worker, so that not all are " \
+                            "replaced at the same time. The new one serves before the old one ends."),
         Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                    default_words: "the best one that the machine allows",
                    text: "io_uring, epoll, kqueue or select")

@@ -1,0 +1,116 @@
+#include "net/sockets.h"
+
+#include <unistd.h>
+
+static heddle_balance *balance_of(heddle_sockets *sockets)
+{
+    return &sockets->balance;
+}
+
+void heddle_balance_tell_accepting(heddle_sockets *sockets)
+{
+    heddle_board_slot *slot = sockets->balance.slot;
+    if (slot)
+        HEDDLE_BOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
+}
+
+bool heddle_balance_leaves_it(heddle_sockets *sockets)
+{
+    heddle_balance *balance = balance_of(sockets);
+    return balance->slot && heddle_board_others_idler(balance->board, balance->slot, heddle_coarse_now());
+}
+
+void heddle_balance_look_again(heddle_sockets *sockets)
+{
+    if ((sockets->paused & HEDDLE_PAUSED_LOADED) && !heddle_balance_leaves_it(sockets))
+        heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
+}
+
+static void look_again_later(heddle_sockets *sockets);
+
+static void again(heddle_timer *timer)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
+    heddle_balance_look_again(sockets);
+    /* Nobody pokes for one that got stuck. */
+    if (sockets->paused & HEDDLE_PAUSED_LOADED)
+        look_again_later(sockets);
+}
+
+static void look_again_later(heddle_sockets *sockets)
+{
+    heddle_timer *timer = &sockets->balance.again;
+    if (timer->place)
+        return;
+    timer->fn = again;
+    timer->deadline = heddle_deadline(HEDDLE_BALANCE_AGAIN);
+    if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
+        heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than deaf */
+}
+
+void heddle_balance_step_back(heddle_sockets *sockets)
+{
+    heddle_listeners_pause(sockets, HEDDLE_PAUSED_LOADED);
+    look_again_later(sockets);
+    heddle_board_poke(sockets->balance.board);
+}
+
+static void poked(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.poked));
+    if (sockets->loop->operations == &heddle_select_operations) { /* it knows no edges */
+        uint64_t count;
+        if (read(waiter->fd, &count, sizeof(count)) < 0)
+            count = 0; /* somebody else has read it */
+    }
+    if (!(flags & HEDDLE_MORE)) {
+        heddle_loop_disarmed(sockets->loop);
+        if (result > 0)
+            heddle_loop_arm(sockets->loop, waiter);
+    }
+    heddle_balance_look_again(sockets);
+}
+
+void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_board *board, uint32_t slot)
+{
+    heddle_balance *balance = balance_of(sockets);
+    balance->object = object;
+    balance->board = board;
+    balance->slot = &board->slots[slot];
+    HEDDLE_BOARD_SET(balance->slot->pid, (uint32_t)getpid());
+    if (!sockets->loop->turn_shown) {
+        sockets->loop->turn_shown = &balance->slot->beat;
+        balance->beats = true;
+    }
+    if (board->poke_fd >= 0) {
+        balance->poked = (heddle_waiter){
+            .fn = poked, .fd = board->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+        heddle_loop_arm(sockets->loop, &balance->poked); /* without it we look a little later */
+    }
+    heddle_balance_tell_accepting(sockets);
+}
+
+void heddle_balance_leave(heddle_sockets *sockets)
+{
+    heddle_balance *balance = balance_of(sockets);
+    if (!balance->slot)
+        return;
+    if (balance->beats)
+        sockets->loop->turn_shown = NULL;
+    HEDDLE_BOARD_SET(balance->slot->accepting, 0);
+    if (balance->beats)
+        HEDDLE_BOARD_SET(balance->slot->beat, 0);
+    if (!sockets->loop->closed) {
+        heddle_loop_disarm(sockets->loop, &balance->poked);
+        heddle_timer_heap_remove(&sockets->loop->timers, &balance->again);
+    }
+    balance->slot = NULL;
+}
+
+/* In a child: the slot is its parent's. */
+void heddle_balance_abandon(heddle_sockets *sockets)
+{
+    if (sockets->balance.beats)
+        sockets->loop->turn_shown = NULL;
+    sockets->balance.slot = NULL;
+}

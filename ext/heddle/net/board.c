@@ -1,0 +1,162 @@
+#include "net/board.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef HAVE_SYS_EVENTFD_H
+#include <sys/eventfd.h>
+#endif
+
+static const uint64_t MAGIC = UINT64_C(0x68656464626f6172); /* "heddboar" */
+
+static int map(heddle_board *board, size_t size)
+{
+    int flags = board->fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, board->fd, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+    board->header = memory;
+    board->slots = (heddle_board_slot *)(board->header + 1);
+    board->size = size;
+    return 0;
+}
+
+static void close_descriptors(heddle_board *board)
+{
+    if (board->fd >= 0)
+        close(board->fd);
+    if (board->poke_fd >= 0)
+        close(board->poke_fd);
+    board->fd = board->poke_fd = -1;
+}
+
+int heddle_board_create(heddle_board *board, uint32_t slot_count)
+{
+    size_t size = sizeof(heddle_board_header) + (size_t)slot_count * HEDDLE_BOARD_SLOT;
+    int result = 0;
+    *board = (heddle_board){.fd = -1, .poke_fd = -1};
+#ifdef HAVE_MEMFD_CREATE
+    board->fd = memfd_create("heddle-board", MFD_CLOEXEC);
+    if (board->fd >= 0 && ftruncate(board->fd, (off_t)size) != 0)
+        result = -errno;
+#endif
+#ifdef HAVE_SYS_EVENTFD_H
+    board->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#endif
+    if (result == 0)
+        result = map(board, size);
+    if (result < 0) {
+        close_descriptors(board);
+        return result;
+    }
+    board->header->version = HEDDLE_BOARD_VERSION;
+    board->header->slot_size = HEDDLE_BOARD_SLOT;
+    board->header->slot_count = slot_count;
+    board->header->magic = MAGIC;
+    return 0;
+}
+
+static bool is_ours(const heddle_board *board)
+{
+    const heddle_board_header *header = board->header;
+    return header->magic == MAGIC && header->version == HEDDLE_BOARD_VERSION &&
+           header->slot_size == HEDDLE_BOARD_SLOT &&
+           board->size >= sizeof(*header) + (size_t)header->slot_count * HEDDLE_BOARD_SLOT;
+}
+
+int heddle_board_open(heddle_board *board, int fd, int poke_fd)
+{
+    struct stat status;
+    *board = (heddle_board){.fd = fd, .poke_fd = poke_fd};
+    int result = fstat(fd, &status) == 0 ? 0 : -errno;
+    if (result == 0 && (size_t)status.st_size < sizeof(heddle_board_header))
+        result = -EPROTO;
+    if (result == 0)
+        result = map(board, (size_t)status.st_size);
+    if (result == 0 && !is_ours(board))
+        result = -EPROTO;
+    if (result < 0)
+        heddle_board_close(board);
+    return result;
+}
+
+void heddle_board_close(heddle_board *board)
+{
+    if (board->header)
+        munmap(board->header, board->size);
+    board->header = NULL;
+    board->slots = NULL;
+    close_descriptors(board);
+}
+
+static void wipe(heddle_board_slot *slot)
+{
+    /* Out of the count first: a reader between the lines must not take it for somebody idle. */
+    HEDDLE_BOARD_SET(slot->accepting, 0);
+    HEDDLE_BOARD_SET(slot->index, 0);
+    HEDDLE_BOARD_SET(slot->pid, 0);
+    HEDDLE_BOARD_SET(slot->in_flight, 0);
+    HEDDLE_BOARD_SET(slot->connections, 0);
+    HEDDLE_BOARD_SET(slot->waiting, 0);
+    HEDDLE_BOARD_SET(slot->limit, 0);
+    HEDDLE_BOARD_SET(slot->beat, 0);
+    HEDDLE_BOARD_SET(slot->lag, 0);
+    HEDDLE_BOARD_SET(slot->accepted, 0);
+    HEDDLE_BOARD_SET(slot->requests, 0);
+}
+
+int64_t heddle_board_take(heddle_board *board, uint32_t generation, uint32_t index)
+{
+    for (uint32_t i = 0; i < board->header->slot_count; i++) {
+        heddle_board_slot *slot = &board->slots[i];
+        uint32_t nobody = 0;
+        /* Two masters have the board while the one takes over from the other. */
+        if (!atomic_compare_exchange_strong(&slot->generation, &nobody, generation))
+            continue;
+        wipe(slot);
+        HEDDLE_BOARD_SET(slot->index, index);
+        uint32_t used = atomic_load(&board->header->used);
+        while (used < i + 1 && !atomic_compare_exchange_weak(&board->header->used, &used, i + 1))
+            continue;
+        return i;
+    }
+    return -1;
+}
+
+void heddle_board_free(heddle_board *board, uint32_t number)
+{
+    heddle_board_slot *slot = &board->slots[number];
+    wipe(slot);
+    atomic_store(&slot->generation, 0);
+}
+
+void heddle_board_poke(const heddle_board *board)
+{
+    uint64_t one = 1;
+    if (board->poke_fd >= 0 && write(board->poke_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
+        /* Its count is full: reading makes room, and the write is what wakes. */
+        uint64_t count;
+        if (read(board->poke_fd, &count, sizeof(count)) > 0 && write(board->poke_fd, &one, sizeof(one)) < 0)
+            return; /* they look again by themselves, a little later */
+    }
+}
+
+bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now)
+{
+    uint32_t least = UINT32_MAX, used = atomic_load_explicit(&board->header->used, memory_order_relaxed);
+    for (uint32_t i = 0; i < used; i++) {
+        const heddle_board_slot *slot = &board->slots[i];
+        if (slot == mine || !atomic_load_explicit(&slot->accepting, memory_order_relaxed))
+            continue;
+        int64_t beat = atomic_load_explicit(&slot->beat, memory_order_relaxed);
+        if (beat && now - beat > HEDDLE_BOARD_STUCK)
+            continue;
+        uint32_t load = heddle_board_load(slot);
+        least = load < least ? load : least;
+    }
+    /* Some slack, so that not every connection makes them take turns. */
+    return least != UINT32_MAX && heddle_board_load(mine) > least + 1 + least / 8;
+}

@@ -1,0 +1,81 @@
+#ifndef HEDDLE_BOARD_H
+#define HEDDLE_BOARD_H
+
+/*
+ * The load board: memory that all processes of a server share, with a slot for each worker. Who serves writes its own
+ * slot only; the master gives slots out and takes them back. Every word is read and written by itself (relaxed): what
+ * is read is a hint of how busy somebody is, never a promise. No Ruby here.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    HEDDLE_BOARD_VERSION = 1,
+    HEDDLE_BOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
+};
+
+/* A turn that takes longer, in ns, is no turn of somebody who could accept now. */
+#define HEDDLE_BOARD_STUCK INT64_C(20000000)
+
+typedef struct {
+    _Alignas(HEDDLE_BOARD_SLOT) uint64_t magic;
+    uint32_t version, slot_size, slot_count;
+    _Atomic uint32_t used; /* slots beyond that were never given out */
+} heddle_board_header;
+
+typedef struct {
+    /* by the master */
+    _Alignas(HEDDLE_BOARD_SLOT) _Atomic uint32_t generation; /* 0: nobody's */
+    _Atomic uint32_t index;                                  /* the worker's number, as people know it */
+    /* by the worker */
+    _Atomic uint32_t pid;
+    _Atomic uint32_t accepting; /* it would accept, were it not for others that have less to do */
+    _Atomic uint32_t in_flight; /* requests that are served */
+    _Atomic uint32_t connections;
+    _Atomic uint32_t waiting; /* requests that wait for their turn; looked at now and then */
+    _Atomic uint32_t limit;   /* how many requests may run at once; 0: any number */
+    _Atomic int64_t beat;     /* when its loop's turn began, CLOCK_MONOTONIC in ns, coarsely; 0: it sleeps */
+    _Atomic int64_t lag;      /* by how much its loop was late lately, ns */
+    _Atomic uint64_t accepted, requests;
+} heddle_board_slot;
+
+_Static_assert(sizeof(heddle_board_header) == HEDDLE_BOARD_SLOT, "the slots follow in their own cache lines");
+_Static_assert(sizeof(heddle_board_slot) == HEDDLE_BOARD_SLOT, "one slot, one writer, its own cache lines");
+
+typedef struct {
+    heddle_board_header *header; /* NULL: closed */
+    heddle_board_slot *slots;
+    size_t size;
+    int fd;      /* of the memory, for a new master; -1: it goes over a fork only */
+    int poke_fd; /* an eventfd, or -1: whoever writes to it makes all others look at the board again */
+} heddle_board;
+
+/* 0 or -errno. */
+int heddle_board_create(heddle_board *board, uint32_t slot_count);
+/* Of another process; takes the descriptors over. -EPROTO: it is another version's. */
+int heddle_board_open(heddle_board *board, int fd, int poke_fd);
+void heddle_board_close(heddle_board *board);
+/* The number of a slot that is its taker's from now on, or -1. By the master. */
+int64_t heddle_board_take(heddle_board *board, uint32_t generation, uint32_t index);
+/* Its taker is no more. By the master. */
+void heddle_board_free(heddle_board *board, uint32_t slot);
+void heddle_board_poke(const heddle_board *board);
+
+/* Idle connections cost little but may be the next requests: somebody who has many is no good place for more. */
+static inline uint32_t heddle_board_load(const heddle_board_slot *slot)
+{
+    return atomic_load_explicit(&slot->connections, memory_order_relaxed) +
+           atomic_load_explicit(&slot->in_flight, memory_order_relaxed);
+}
+/* Has somebody who can accept now clearly less to do than this one? */
+bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now);
+
+/* There is one writer at a time: no need for an atomic addition. */
+#define HEDDLE_BOARD_ADD(word, count)                                                                                 \
+    atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
+#define HEDDLE_BOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+
+#endif

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Several processes that serve the same sockets. The master opens them and loads nothing of the application; it
+    # forks the mold, which loads the application and forks the workers, which serve. Restarts are the master's.
+    module Cluster
+      autoload :Backoff, "heddle/server/cluster/backoff"
+      autoload :Channel, "heddle/server/cluster/channel"
+      autoload :Commons, "heddle/server/cluster/commons"
+      autoload :Endings, "heddle/server/cluster/endings"
+      autoload :Fleet, "heddle/server/cluster/fleet"
+      autoload :Inheritance, "heddle/server/cluster/inheritance"
+      autoload :Master, "heddle/server/cluster/master"
+      autoload :MemoryGuard, "heddle/server/cluster/memory_guard"
+      autoload :Mold, "heddle/server/cluster/mold"
+      autoload :MoldHandle, "heddle/server/cluster/mold_handle"
+      autoload :Reload, "heddle/server/cluster/reload"
+      autoload :RestartFile, "heddle/server/cluster/restart_file"
+      autoload :SignalPipe, "heddle/server/cluster/signal_pipe"
+      autoload :Upgrade, "heddle/server/cluster/upgrade"
+      autoload :Watch, "heddle/server/cluster/watch"
+      autoload :Worker, "heddle/server/cluster/worker"
+      autoload :WorkerHandle, "heddle/server/cluster/worker_handle"
+
+      # @return [Hash{Symbol => String}] what people are told of a process that serves. In its loop.
+      def self.facts = { selector: Fiber.scheduler.selector.to_s, protection: Protection.summary }
+    end
+  end
+end

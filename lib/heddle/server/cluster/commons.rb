@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Heddle
+  class Server
+    module Cluster
+      # What all processes of a server have in common, made before any is forked or taken over from another master: the
+      # sockets, the load board, and the pair of sockets over which idle connections are handed over.
+      class Commons
+        # How many workers may be on the board, those that have not ended yet included.
+        SLOTS = 64
+        private_constant :SLOTS
+
+        # @return [Hash{String => Array<Listener>}] by what is the same for the same address in another process
+        attr_reader :by_key
+        # @return [Net::Board]
+        attr_reader :board
+        # @return [BasicSocket] where a worker that ends leaves its idle connections
+        attr_reader :giving
+        # @return [BasicSocket] where the others take them
+        attr_reader :taking
+
+        # @param configuration [Configuration]
+        # @param inheritance [Inheritance]
+        # @param log [Log]
+        # @raise [BootError]
+        def initialize(configuration, inheritance, log)
+          @by_key = {}
+          configuration.binds.each do |bind|
+            @by_key[bind.key] = bind.open(configuration.backlog, notice: log.method(:notice),
+                                                                 open: inheritance.sockets(bind.key))
+          end
+          inheritance.close_rest
+          @board = inheritance.board || Net::Board.new([SLOTS, configuration.worker_count * 4].max)
+          @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)
+        rescue BootError
+          close_listeners
+          raise
+        end
+
+        # @return [Array<Listener>]
+        def listeners = by_key.values.flatten
+
+        # @return [Array<String>] where the server is reached
+        def urls = listeners.map(&:url).uniq
+
+        # @return [void]
+        def close_listeners
+          listeners.each(&:close)
+          by_key.clear
+        end
+
+        # Other processes go on with them.
+        # @return [void]
+        def release_listeners
+          listeners.each(&:release)
+          by_key.clear
+        end
+
+        # @return [void]
+        def close
+          close_listeners
+          [giving, taking].each(&:close)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # How a process has ended, in words.
+      module Endings
+        # @param status [Process::Status]
+        # @return [String] what comes after the name of the process
+        def self.of(status)
+          return "ended with status #{status.exitstatus}" unless status.signaled?
+
+          name = Signal.signame(status.termsig)
+          hint = case name
+                 when "KILL" then ", which nothing here has sent: the system may be out of memory (see dmesg)"
+                 when "SEGV", "BUS", "ABRT", "ILL", "FPE" then ": native code has crashed, its report is above"
+                 else ""
+                 end
+          "was ended by SIG#{name}#{hint}"
+        end
+      end
+    end
+  end
+end

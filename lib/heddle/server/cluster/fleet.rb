@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # The workers: how many there are to be, which one is where in its life, who replaces whom. Called by the master,
+      # in one thread.
+      class Fleet
+        # Seconds beyond `stop_timeout` that a worker may take to end.
+        GRACE = 5
+        # A worker of the first ones that fails so often before any has served is no accident.
+        TRIES = 3
+        private_constant :GRACE, :TRIES
+
+        # @return [Integer] how many workers there are to be
+        attr_reader :size
+        # @return [MoldHandle, nil] what forks new ones
+        attr_accessor :mold
+        # @return [String, nil] why none of the first ones could serve
+        attr_reader :failure
+
+        # @param size [Integer]
+        # @param board [Net::Board]
+        # @param log [#notice]
+        # @param clock [#call] seconds
+        def initialize(size, board, log, clock)
+          @size = size
+          @board = board
+          @log = log
+          @clock = clock
+          @workers = []
+          @backoffs = Hash.new { |all, index| all[index] = Backoff.new }
+          @strangers = {}
+          @served = false
+          @early = 0
+          @unclean = false
+        end
+
+        # @return [Array<WorkerHandle>] all that there are, in the order of their numbers
+        def workers = @workers.sort_by { |worker| [worker.index, worker.born] }
+
+        # @return [Array<WorkerHandle>] those that serve, in the order of their numbers
+        def serving = workers.select(&:serving?)
+
+        # @return [Boolean]
+        def empty? = @workers.empty?
+
+        # @return [Boolean] whether as many serve as are to be
+        def complete? = (0...size).all? { |index| serving.any? { |worker| worker.index == index } }
+
+        # @return [Boolean] whether a worker had to be killed, or has left requests unanswered, while it was to end
+        def unclean? = @unclean
+
+        # @param number [Integer]
+        # @return [void]
+        def resize(number)
+          @size = [number, 1].max
+          serving.each { |worker| retire(worker, "leave") if worker.index >= size }
+        end
+
+        # Starts those that are missing, as far as they may be started now.
+        # @return [Float, nil] when to look again
+        def fill
+          return unless mold&.ready?
+
+          missing = (0...size).reject { |index| @workers.any? { |one| one.index == index && !one.ending? } }
+          later = missing.filter_map do |index|
+            at = @backoffs[index].at
+            next at if at > @clock.call
+
+            start(index)
+            nil
+          end
+          later.min
+        end
+
+        # @param index [Integer]
+        # @param replaces [WorkerHandle, nil] who ends as soon as the new one serves
+        # @return [WorkerHandle, nil] nil: the board is full, as too many have not ended yet
+        def start(index, replaces: nil)
+          slot = @board.take(mold.generation, index) or return
+          ours, theirs = Channel.pair
+          worker = WorkerHandle.new(index:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
+          @workers << worker
+          mold.channel.say("spawn", index:, slot:, io: theirs.io)
+          theirs.close
+          worker
+        end
+
+        # @param worker [WorkerHandle]
+        # @param how [String] "leave": others go on, "stop": nobody does, "now"
+        # @return [void]
+        def retire(worker, how)
+          worker.state = :ending
+          worker.deadline = @clock.call + worker.mold.configuration.stop_timeout + GRACE
+          worker.channel.say(how)
+        end
+
+        # The mold has forked a worker, or could not.
+        # @return [void]
+        def spawned(slot, pid)
+          worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
+          worker.pid = pid
+          status = @strangers.delete(pid)
+          ended(worker, status) if status
+        end
+
+        # @return [void]
+        def unspawned(slot, message)
+          worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
+          gone(worker, "could not be forked: #{message}")
+        end
+
+        # Its end of the channel is closed. If its process is known, that is waited for.
+        # @param worker [WorkerHandle]
+        # @return [void]
+        def silent(worker)
+          worker.silent = true
+          gone(worker, "has vanished with its mold") if worker.pid.nil?
+        end
+
+        # A worker accepts requests.
+        # @param worker [WorkerHandle]
+        # @return [void]
+        def ready(worker)
+          return if worker.ending?
+
+          worker.state = :serving
+          @served = true
+          retire(worker.replaces, "leave") if worker.replaces&.serving?
+          retire(worker, "leave") if worker.index >= size
+        end
+
+        # A child of the master has ended.
+        # @param pid [Integer]
+        # @param status [Process::Status]
+        # @return [void]
+        def reaped(pid, status)
+          worker = @workers.find { |one| one.pid == pid }
+          return ended(worker, status) if worker
+
+          # A worker of which the mold has not told yet; or a child that some worker has left behind.
+          @strangers[pid] = status
+          @strangers.shift if @strangers.size > 100
+        end
+
+        # @return [WorkerHandle, nil] the last one that should have replaced another and could not
+        attr_accessor :failed_replacement
+
+        private
+
+        def ended(worker, status)
+          return gone(worker, worker.reason || Endings.of(status)) unless worker.ending?
+
+          @unclean = true unless status.success?
+          remove(worker)
+        end
+
+        def gone(worker, how)
+          served = worker.serving?
+          remove(worker)
+          return if worker.ending?
+
+          return tell_of_early_end(worker, how) unless served || @served
+          return give_up_replacing(worker, how) if worker.replaces
+
+          now = @clock.call
+          delay = @backoffs[worker.index].failed(now, now - worker.born)
+          again = delay == 0 ? "now" : "in #{delay} s"
+          @log.notice("#{worker.name} #{how}; a new one starts #{again}")
+        end
+
+        def give_up_replacing(worker, how)
+          @log.notice("#{worker.name} #{how} before it could serve; the one that it was to replace goes on")
+          self.failed_replacement = worker
+        end
+
+        def tell_of_early_end(worker, how)
+          @early += 1
+          return @failure = "no worker can serve: #{worker.name} #{how}" if @early >= TRIES
+
+          delay = @backoffs[worker.index].failed(@clock.call, 0)
+          @log.notice("#{worker.name} #{how} before it could serve; a new one starts in #{delay} s")
+        end
+
+        def remove(worker)
+          @workers.delete(worker)
+          worker.close
+          @board.free(worker.slot)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+
+module Heddle
+  class Server
+    module Cluster
+      # What a master has from the one that it is to replace: the sockets, the load board, and where to say that it is
+      # ready. It comes as open descriptors, named in an environment variable.
+      class Inheritance
+        VARIABLE = "HEDDLE_INHERITED"
+
+        # @return [Array<String>] the command line that has started this program
+        attr_reader :command
+
+        # @return [Inheritance] of a master that replaces nobody
+        def self.none = new({}, [])
+
+        # Takes it out of the environment: the application, and what it starts, are not to see it.
+        # @param environment [Hash{String => String}]
+        # @return [Inheritance]
+        def self.take(environment = ENV)
+          text = environment.delete(VARIABLE)
+          new(text ? JSON.parse(text) : {}, command_line)
+        rescue JSON::ParserError
+          new({}, command_line)
+        end
+
+        # As it was typed; where the system does not tell, as Ruby knows it.
+        def self.command_line
+          File.read("/proc/self/cmdline").split("\0")
+        rescue SystemCallError
+          [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
+        end
+        private_class_method :command_line
+
+        # @param values [Hash{String => Object}] what {Upgrade} has written
+        # @param command [Array<String>]
+        def initialize(values, command)
+          @values = values
+          @command = command
+          @listeners = values["listeners"] || {}
+          @ready = IO.for_fd(values["ready"], "w") if values["ready"]
+        end
+
+        # @return [Boolean]
+        def any? = @values.any?
+
+        # @param key [String] of a bind
+        # @return [Array<TCPServer, UNIXServer>] the sockets of this address; none is left for another time
+        def sockets(key)
+          (@listeners.delete(key) || []).map do |descriptor|
+            unix = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address.unix?
+            (unix ? UNIXServer : TCPServer).for_fd(descriptor)
+          end
+        end
+
+        # What no address stands for any more.
+        # @return [void]
+        def close_rest
+          @listeners.each_value { |all| all.each { |descriptor| IO.for_fd(descriptor).close } }
+          @listeners = {}
+        end
+
+        # @return [Net::Board, nil]
+        def board
+          memory, poke = @values["board"] # none where it goes over a fork only
+          Net::Board.for_fd(memory, poke) if memory
+        rescue SystemCallError
+          nil # of another version: the two masters' workers do without a common one
+        end
+
+        # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed over
+        def pair = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
+
+        # The workers serve: the other master may end.
+        # @return [void]
+        def ready
+          @ready&.write("ready\n")
+          forget
+        rescue SystemCallError
+          nil # it is gone already
+        end
+
+        # @return [void]
+        def forget
+          @ready&.close
+          @ready = nil
+        end
+      end
+    end
+  end
+end

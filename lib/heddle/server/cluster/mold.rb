@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # The process that has loaded the application and serves nothing: workers are copies of it, and share its memory
+      # as long as they don't write to it.
+      class Mold
+        # @param setting [Worker::Setting] what workers need
+        # @param channel [Channel] to the master
+        # @param load [#call] the application; raises BootError
+        def initialize(setting, channel, &load)
+          @setting = setting
+          @channel = channel
+          @load = load
+        end
+
+        # Never returns.
+        def run
+          Process.setproctitle("heddle: mold")
+          # Ctrl-C goes to all processes of a terminal; what it means is the master's to say.
+          trap("INT") {} # rubocop:disable Lint/EmptyBlock
+          @app = prepare
+          @channel.say("ready")
+          fork_workers
+          leave(0)
+        rescue SignalException
+          leave(0)
+        rescue Exception => e
+          @setting.log.errors.write("the mold failed: #{e.full_message(highlight: false)}")
+          leave(1)
+        end
+
+        private
+
+        def prepare
+          @setting.configuration.export_environment
+          hooks.run(:before_mold)
+          app = @load.call
+          Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
+          hooks.run(:after_mold)
+          Process.warmup
+          app
+        rescue SystemExit => e
+          fail_with("the application ended the process while it was loaded, with status #{e.status}")
+        rescue BootError => e
+          fail_with(e.message)
+        rescue StandardError, ScriptError => e
+          fail_with("a hook failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
+        end
+
+        def fail_with(message)
+          @channel.say("failed", message:)
+          leave(1)
+        end
+
+        # What the application does at the end of its process is for those that serve.
+        def leave(status)
+          $stdout.flush
+          $stderr.flush
+          exit!(status)
+        end
+
+        def fork_workers
+          while (message = @channel.wait)
+            spawn(message) if message.what == "spawn"
+          end
+        end
+
+        # Forked twice, so that the worker becomes a child of the master: that one hears how it ends.
+        def spawn(message)
+          slot = message.values["slot"]
+          hooks.run(:before_worker_fork)
+          reader, writer = IO.pipe
+          middle = fork do
+            reader.close
+            writer.write(fork { work(message, writer) }.to_s)
+            exit!(0)
+          end
+          writer.close
+          pid = reader.read.to_i
+          reader.close
+          Process.wait(middle)
+          @channel.say("spawned", slot:, pid:)
+        rescue StandardError => e
+          @channel.say("unspawned", slot:, message: "#{e.class}: #{e.message}")
+        ensure
+          message.io.close
+        end
+
+        def work(message, writer)
+          writer.close
+          @channel.close
+          Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
+                               channel: Channel.new(message.io)).run(@app)
+        end
+
+        def hooks = @setting.configuration.hooks
+      end
+    end
+  end
+end

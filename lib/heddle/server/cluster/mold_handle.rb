@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # What the master knows of a mold.
+      class MoldHandle
+        # @return [Integer]
+        attr_reader :pid
+        # @return [Channel] to it
+        attr_reader :channel
+        # @return [Integer] which one it is since the start, counted from 1
+        attr_reader :generation
+        # @return [Configuration] what its workers serve by
+        attr_reader :configuration
+        # @return [Float]
+        attr_reader :born
+        # @return [Symbol] :loading, :ready or :ending
+        attr_accessor :state
+        # @return [String, nil] why it could not load the application
+        attr_accessor :failure
+
+        def initialize(pid:, channel:, generation:, configuration:, now:)
+          @pid = pid
+          @channel = channel
+          @generation = generation
+          @configuration = configuration
+          @born = now
+          @state = :loading
+        end
+
+        # @return [Boolean]
+        def ready? = state == :ready
+
+        # It keeps nothing that anybody misses.
+        # @return [void]
+        def end!
+          self.state = :ending
+          Process.kill("KILL", pid)
+        rescue Errno::ESRCH
+          # It has ended by itself.
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Replaces the workers one by one with those of a new mold: the next one's turn comes when the last one serves.
+      class Reload
+        # @param fleet [Fleet]
+        # @param mold [MoldHandle] that is loading
+        # @param log [#notice]
+        # @param done [#call] with the mold that is needed no more, when it is over
+        def initialize(fleet, mold, log, &done)
+          @fleet = fleet
+          @mold = mold
+          @log = log
+          @done = done
+          @former = nil
+          @current = nil
+          @replaced = 0
+        end
+
+        # @return [MoldHandle] the new one
+        attr_reader :mold
+
+        # Goes as far as it can now.
+        # @return [void]
+        def proceed
+          return unless mold.ready?
+
+          take_over unless @former
+          return abandon(nil) if @current && @fleet.failed_replacement.equal?(@current)
+          return if @current && !@current.serving? && @fleet.workers.include?(@current)
+
+          old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
+          return replace(old) if old
+          return if @fleet.workers.any? { |worker| worker.state == :coming }
+
+          @log.notice("reloaded: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} the new code")
+          @done.call(@former)
+        end
+
+        # @param reason [String, nil] nil: it was told
+        # @return [void]
+        def abandon(reason)
+          @log.notice("not reloaded: #{reason}; the workers go on as they are") if reason
+          @fleet.mold = @former if @former
+          @done.call(mold)
+        end
+
+        private
+
+        def take_over
+          @former = @fleet.mold
+          @fleet.failed_replacement = nil
+          @fleet.mold = mold
+          @fleet.resize(mold.configuration.worker_count)
+        end
+
+        def replace(old)
+          @current = @fleet.start(old.index, replaces: old) or return # once another one has ended
+          @replaced += 1
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # `tmp/restart.txt`: touching it asks for a reload, as with Phusion Passenger.
+      class RestartFile
+        # @param path [String]
+        def initialize(path = File.join(Dir.pwd, "tmp/restart.txt"))
+          @path = path
+          @seen = changed_at
+        end
+
+        # @return [Boolean] whether it was touched since the last look
+        def touched?
+          at = changed_at
+          return false if at.nil? || at == @seen
+
+          @seen = at
+          true
+        end
+
+        private
+
+        def changed_at
+          File.mtime(@path)
+        rescue SystemCallError
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Looks after the workers once a second: who gives no sign of life, who has taken too much memory, who does not
+      # end.
+      class Watch
+        # Seconds between two questions whether a worker still lives.
+        PING = 5
+        # Seconds between two looks at the memory of all workers; each costs the kernel a walk through its pages.
+        MEMORY = 10
+        # Seconds that a stuck worker may take to say what it does.
+        LAST_WORDS = 0.5
+        private_constant :PING, :MEMORY, :LAST_WORDS
+
+        # @param fleet [Fleet]
+        # @param log [#notice]
+        # @param clock [#call] seconds
+        # @param memory [MemoryGuard]
+        def initialize(fleet, log, clock, memory: MemoryGuard.new)
+          @fleet = fleet
+          @log = log
+          @clock = clock
+          @memory = memory
+          @pinged = @measured = -Float::INFINITY
+        end
+
+        # @return [void]
+        def look
+          now = @clock.call
+          @fleet.workers.each { |worker| look_at(worker, now) }
+          ping(now)
+          measure(now)
+        end
+
+        private
+
+        def look_at(worker, now)
+          timeout = worker.mold.configuration.worker_timeout
+          if worker.ending?
+            end_late(worker) if worker.deadline && now > worker.deadline
+          elsif timeout > 0 && now - worker.heard > timeout && !worker.reason
+            end_stuck(worker, now - worker.heard)
+          end
+        end
+
+        def end_late(worker)
+          worker.deadline = nil
+          @log.notice("#{worker.name} has not ended in time: it is killed")
+          worker.kill("KILL")
+        end
+
+        def end_stuck(worker, silent)
+          doing = worker.serving? ? "has given no sign of life" : "has not become ready"
+          worker.reason = "#{doing} for #{silent.round} s and was killed"
+          @log.notice("#{worker.name} #{doing} for #{silent.round} s: it is killed")
+          worker.kill("KILL")
+        end
+
+        def ping(now)
+          shortest = @fleet.serving.map { |worker| worker.mold.configuration.worker_timeout }.select(&:positive?).min
+          return if shortest.nil? || now - @pinged < [PING, shortest / 4.0].min
+
+          @pinged = now
+          @fleet.serving.each { |worker| worker.channel.say("ping") }
+        end
+
+        # One at a time, so that they don't all come back cold.
+        def measure(now)
+          return if now - @measured < MEMORY
+
+          @measured = now
+          workers = @fleet.workers
+          @memory.keep(workers)
+          return if workers.any? { |worker| !worker.serving? }
+
+          workers.each do |worker|
+            limit = worker.mold.configuration.worker_memory_limit
+            bytes = @memory.excess(worker, limit) or next
+            @log.notice("#{worker.name} uses #{mebibytes(bytes)} MiB of memory, worker_memory_limit is " \
+                        "#{mebibytes(limit)} MiB: it is replaced")
+            return @fleet.start(worker.index, replaces: worker)
+          end
+        end
+
+        def mebibytes(bytes) = (bytes / 1_048_576.0).round
+      end
+    end
+  end
+end

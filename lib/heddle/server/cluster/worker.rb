@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # The process that serves: a {Server} on sockets that are open already, with a channel to the master.
+      class Worker
+        # What the master gives to all workers.
+        #
+        # @!attribute configuration [Configuration]
+        # @!attribute log [Log]
+        # @!attribute commons [Commons]
+        Setting = Data.define(:configuration, :log, :commons)
+
+        # Connections that are taken over between two turns of the loop.
+        SHARE = 16
+        # Seconds.
+        PAUSE = 0.01
+        # Seconds between two looks at what the board does not get by itself.
+        NOTES = 1
+        private_constant :SHARE, :PAUSE, :NOTES
+
+        # @return [Integer] counted from 0; the one that replaces it has the same
+        attr_reader :index
+        # @return [Server]
+        attr_reader :server
+
+        # @param setting [Setting]
+        # @param index [Integer]
+        # @param slot [Integer] of the board
+        # @param channel [Channel] to the master
+        def initialize(setting, index:, slot:, channel:)
+          @setting = setting
+          @index = index
+          @slot = slot
+          @channel = channel
+          @answers = {}
+        end
+
+        # Something the master may ask, see {WorkerHandle#ask}. Answered in the loop.
+        # @param what [String]
+        # @yieldparam arguments [Object] as JSON has it
+        # @yieldreturn [Object] for JSON
+        # @return [void]
+        def on(what, &block) = @answers[what] = block
+
+        # Never returns.
+        # @param app [#call]
+        def run(app)
+          Process.setproctitle("heddle: worker #{index}")
+          trap("INT") {} # rubocop:disable Lint/EmptyBlock
+          trap("TERM") { @channel.say("asks_to_end") }
+          hooks.run(:worker_boot, index)
+          exit(serve(app))
+        rescue SystemExit
+          raise
+        rescue Exception => e
+          @setting.log.errors.write("#{failure(e)}\n")
+          exit(1)
+        end
+
+        private
+
+        def serve(app)
+          listeners = Listeners.new(commons.listeners, shared: true)
+          @server = Server.new(@setting.configuration, log: @setting.log, listeners:,
+                                                       place: [commons.board, @slot])
+          on("statistics") { @server.statistics }
+          answered = @server.run(app) do
+            Heddle.async(name: "master", background: true) { follow }
+            Heddle.async(name: "handed over", background: true) { take_over }
+            Heddle.async(name: "board", background: true) { note }
+            @channel.say("ready", **Cluster.facts)
+          end
+          hooks.run(:worker_stop, index)
+          answered
+        end
+
+        def follow
+          while (message = @channel.wait)
+            heed(message.what, message.values)
+          end
+          # The master is gone, and with it who would replace anybody: what is queued is served, and that is it.
+          @server.stop
+        end
+
+        def heed(what, values)
+          case what
+          when "ping" then @channel.say("pong")
+          when "leave" then @server.stop(giving: commons.giving)
+          when "stop" then @server.stop
+          when "now" then @server.stop(now: true)
+          when "ask" then answer(**values.transform_keys(&:to_sym))
+          end
+        end
+
+        def answer(id:, what:, arguments:)
+          @channel.say("answer", id:, value: @answers[what]&.call(arguments))
+        end
+
+        def take_over
+          until @server.stopping?
+            commons.taking.wait_readable
+            taken = 0
+            taken += 1 while taken < SHARE && !@server.stopping? && @server.take_over(commons.taking)
+            # Nothing taken: another worker was faster, or there is no room here.
+            sleep(taken > 0 ? 0 : PAUSE)
+          end
+        end
+
+        def note
+          loop do
+            sleep(NOTES)
+            statistics = @server.statistics or break
+            commons.board.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
+          end
+        end
+
+        def commons = @setting.commons
+
+        def hooks = @setting.configuration.hooks
+
+        def failure(error)
+          lines = [error, *error.cause].map { |one| "#{one.class}: #{one.message}" }
+          "#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{lines.join(", caused by ")}\n" \
+            "#{(error.backtrace || []).first(20).map { |line| "    from #{line}" }.join("\n")}"
+        end
+      end
+    end
+  end
+end

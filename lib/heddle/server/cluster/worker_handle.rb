@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # What the master knows of a worker.
+      class WorkerHandle
+        # @return [Integer] its number, as people know it; that of the one that it replaces
+        attr_reader :index
+        # @return [Integer] of the board
+        attr_reader :slot
+        # @return [Channel] to it
+        attr_reader :channel
+        # @return [MoldHandle] what has forked it
+        attr_reader :mold
+        # @return [WorkerHandle, nil] who ends as soon as this one serves
+        attr_reader :replaces
+        # @return [Float] when it was asked for
+        attr_reader :born
+        # @return [Integer, nil] once it is known
+        attr_accessor :pid
+        # @return [Symbol] :coming, :serving or :ending
+        attr_accessor :state
+        # @return [Float] when it last said something
+        attr_accessor :heard
+        # @return [Boolean] whether it will say nothing any more
+        attr_accessor :silent
+        # @return [Float, nil] when it is killed if it has not ended by itself
+        attr_accessor :deadline
+        # @return [String, nil] why the master has ended it, after its name
+        attr_accessor :reason
+
+        def initialize(index:, slot:, channel:, mold:, replaces:, now:)
+          @index = index
+          @slot = slot
+          @channel = channel
+          @mold = mold
+          @replaces = replaces
+          @born = @heard = now
+          @state = :coming
+          @questions = {}
+          @asked = 0
+        end
+
+        # @return [Boolean]
+        def serving? = state == :serving
+
+        # @return [Boolean]
+        def ending? = state == :ending
+
+        # @return [String]
+        def name = "worker #{index}#{" (pid #{pid})" if pid}"
+
+        # Asks something of the process; what it answers is given to the block, nil if it ends before.
+        # @param what [String] see {Worker#on}
+        # @param arguments [Object] as JSON
+        # @yieldparam answer [Object, nil]
+        # @return [void]
+        def ask(what, arguments = nil, &block)
+          @questions[@asked += 1] = block
+          answered(@asked, nil) unless channel.say("ask", id: @asked, what:, arguments:)
+        end
+
+        # @param id [Integer]
+        # @param answer [Object]
+        # @return [void]
+        def answered(id, answer) = @questions.delete(id)&.call(answer)
+
+        # It is gone.
+        # @return [void]
+        def close
+          channel.close
+          @questions.keys.each { |id| answered(id, nil) } # rubocop:disable Style/HashEachMethods
+        end
+
+        # @param name [String] a signal
+        # @return [void]
+        def kill(name)
+          Process.kill(name, pid) if pid
+        rescue Errno::ESRCH
+          # It has ended by itself.
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # How many descriptors, and so connections, this process may have.
+    module DescriptorLimit
+      # The usual soft limit of 1,024 is meant for programs that use `select`.
+      # @return [void]
+      def self.raise
+        soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
+        Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard) if soft < hard
+      rescue SystemCallError
+        # Then it is what it is.
+      end
+    end
+  end
+end

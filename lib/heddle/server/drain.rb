@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # The end of a loop's sockets in order: nothing new, an answer for all that was asked. In the loop.
+    class Drain
+      # Seconds that an idle client has for a last request.
+      LAST_WORD = 0.25
+      # Seconds after which it looks whether it was told to stop at once: a word from another thread may come just
+      # before it begins to wait.
+      LOOK = 1.0
+      # Seconds between two looks for connections that other workers can have.
+      GIVING = 0.02
+      private_constant :LAST_WORD, :LOOK, :GIVING
+
+      # @param sockets [Net::Sockets]
+      # @param engine [HTTP::H1::Engine] what they speak
+      # @param configuration [Configuration]
+      # @param log [Log]
+      # @param giving [BasicSocket, nil] see {Server#stop}
+      # @yieldreturn [Boolean] whether it was told to stop at once
+      def initialize(sockets, engine, configuration, log, giving: nil, &at_once)
+        @sockets = sockets
+        @engine = engine
+        @log = log
+        @giving = giving
+        @at_once = at_once
+        @scheduler = Fiber.scheduler
+        @deadline = now + configuration.stop_timeout
+      end
+
+      # Goes on until everything is answered, the time is up, or it is told to stop at once; being woken makes it look.
+      # @yield when nothing more is accepted
+      # @return [Boolean] whether everything was answered
+      def run(&)
+        @engine.drain
+        @sockets.wake_at_end(Fiber.current)
+        @giving ? give(&) : let_come_to_rest(&)
+        wait_until(@deadline)
+        @sockets.ended?
+      end
+
+      private
+
+      # Nobody else answers those who are connected but not accepted yet. Who asks just now, or has only just connected,
+      # gets an answer, which says that it is the last one.
+      def let_come_to_rest
+        @sockets.accept_rest
+        yield
+        @sockets.shutdown_idle(LAST_WORD)
+        wait_until([@deadline, now + LAST_WORD].min)
+        @sockets.shutdown_idle
+      end
+
+      # Other workers serve the same sockets. Who was told that the connection goes on finds that it does.
+      def give
+        @sockets.stop_listening
+        yield
+        loop do
+          # What another process can't go on with, TLS above all, is closed.
+          @sockets.shutdown_idle(LAST_WORD) if @sockets.hand_over(@giving)
+          break unless wait_until([@deadline, now + GIVING].min)
+        end
+      rescue SystemCallError => e
+        @log.notice("idle connections can't be handed over, and are closed: #{e.message}")
+      ensure
+        @sockets.shutdown_idle
+      end
+
+      # @return [Boolean] whether there is something left to wait for
+      def wait_until(time)
+        until over? || (left = time - now) <= 0
+          @scheduler.park([left, LOOK].min)
+        end
+        !over? && now < @deadline
+      end
+
+      def over? = @sockets.ended? || @at_once.call
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

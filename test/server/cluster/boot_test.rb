@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+require "open3"
+
+# What happens before the first request.
+class ClusterBootTest < Minitest::Test
+  include ClusterCase
+
+  def boot(*arguments)
+    command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-p", "0", "-b", "127.0.0.1", *arguments]
+    Open3.capture2e(*command, chdir: @folder, stdin_data: "")
+  end
+
+  def test_it_says_where_and_by_how_many_workers
+    serve
+
+    assert_match(/^Heddle .* serves config\.ru with 2 workers on #{served.uri.to_s.chomp("/")}$/, served.output)
+  end
+
+  def test_an_application_that_can_not_be_loaded_is_told_once_and_ends_it_all
+    { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
+      "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
+      "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3\n\z/,
+      "Process.kill 'KILL', $$" => /\Aheddle: the process that was to load the application was ended by SIGKILL/ }
+      .each do |code, message|
+        write("config.ru", code)
+        output, status = boot
+
+        assert_equal 1, status.exitstatus
+        assert_match message, output
+        assert_equal 1, output.scan("heddle:").size, output
+        refute_match(%r{lib/heddle/}, output)
+      end
+    File.unlink(path("config.ru"))
+    output, status = boot
+
+    assert_equal 1, status.exitstatus
+    assert_match(/\Aheddle: there is no file config\.ru/, output)
+  end
+
+  def test_a_worker_that_can_not_boot_ends_it_when_none_ever_could
+    write("config/heddle.rb", "worker_boot { |number| raise \"no database for \#{number}\" }\n")
+    output, status = boot
+
+    assert_equal 1, status.exitstatus
+    assert_match(/worker \d failed: RuntimeError: no database for \d$/, output)
+    assert_match(/^heddle: no worker can serve: worker \d \(pid \d+\) ended with status 1$/, output)
+  end
+
+  def test_a_port_that_is_taken_is_told_before_the_application_is_loaded
+    taken = TCPServer.new("127.0.0.1", 0)
+    write("config.ru", "puts 'loaded'\n#{APP}")
+    output, status = boot("-p", taken.local_address.ip_port.to_s)
+
+    assert_equal 1, status.exitstatus
+    assert_match(/the port is taken/, output)
+    refute_includes output, "loaded"
+  ensure
+    taken.close
+  end
+
+  def test_the_application_is_loaded_once_and_not_by_the_master
+    write("config.ru", "puts \"loaded by \#{$$}\"\n#{APP}")
+    serve
+    loaders = served.output.scan(/loaded by (\d+)/).flatten.map(&:to_i)
+
+    assert_equal 1, loaders.size
+    refute_includes [served.pid, *workers], loaders.first
+  end
+
+  def test_hooks_run_in_their_processes_and_in_their_order
+    write("config/heddle.rb", <<~'RUBY')
+      note = ->(what) { File.write("notes", "#{what} #{$$}\n", mode: "a") }
+      before_mold { note.("before_mold") }
+      after_mold { note.("after_mold") }
+      before_worker_fork { note.("before_worker_fork") }
+      worker_boot { |number| note.("worker_boot #{number}") }
+      worker_stop { |number| note.("worker_stop #{number}") }
+    RUBY
+    serve(workers: 1)
+    pid = worker
+    served.stop
+    notes = File.readlines(path("notes"), chomp: true)
+    mold = notes.first[/\d+/].to_i
+
+    assert_equal ["before_mold #{mold}", "after_mold #{mold}", "before_worker_fork #{mold}", "worker_boot 0 #{pid}",
+                  "worker_stop 0 #{pid}"], notes
+    refute_equal served.pid, mold
+    @served = nil
+  end
+
+  def test_one_worker_is_a_process_of_its_own_in_production_only
+    { "development" => true, "production" => false }.each do |environment, same|
+      serve(workers: 1, environment: { "RACK_ENV" => environment })
+
+      assert_equal same, worker == served.pid, environment
+      served.stop
+    end
+    @served = nil
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/served_process"
+require "support/steady_load"
+require "tmpdir"
+require "fileutils"
+
+# `heddle serve` with workers, as a person starts it, in a folder of its own.
+module ClusterCase
+  PATIENCE = 40
+
+  # Says which process has answered; on /hold when the file `go` is there, having made `held`; on /block when its thread
+  # has slept for a second; on /die not at all.
+  APP = <<~RUBY
+    run do |env|
+      case env["PATH_INFO"]
+      when "/hold"
+        File.write("held", "")
+        sleep 0.01 until File.exist?("go")
+      when "/block"
+        File.write("held", "")
+        Fiber.blocking { sleep 1 }
+      when "/die" then Process.kill("KILL", $$)
+      end
+      [200, { "x-worker" => $$.to_s }, ["code 1"]]
+    end
+  RUBY
+
+  GET = "GET %s HTTP/1.1\r\nHost: a\r\n\r\n"
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    write("config.ru", APP)
+  end
+
+  def teardown
+    served&.stop
+    FileUtils.remove_entry(@folder)
+  end
+
+  attr_reader :served
+
+  def path(name) = File.join(@folder, name)
+
+  # In its place at once, as a deployment does it.
+  def write(name, text)
+    FileUtils.mkdir_p(File.dirname(path(name)))
+    File.write(path("#{name}.new"), text)
+    File.rename(path("#{name}.new"), path(name))
+  end
+
+  def serve(*arguments, workers: 2, environment: { "RACK_ENV" => "production" })
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", "-w", workers.to_s, "-p", "0", "-b", "127.0.0.1",
+                                 "--no-access-log", *arguments], folder: @folder, environment:)
+  end
+
+  def signal(name, pid = served.pid) = Process.kill(name, pid)
+
+  def said(text) = served.output.scan(text).size
+
+  def wait_for(text, times = 1) = wait_until("#{text.inspect} is not said") { said(text) >= times }
+
+  def wait_until(what = "nothing happens")
+    deadline = now + PATIENCE
+    until yield
+      flunk "#{what}:\n#{served.output}" if now > deadline
+      sleep 0.01
+    end
+  end
+
+  def load(**) = SteadyLoad.new(served.uri.host, served.uri.port, **)
+
+  def ask(path)
+    socket = TCPSocket.new(served.uri.host, served.uri.port)
+    socket.timeout = PATIENCE
+    socket.write(format(GET, path))
+    socket
+  end
+
+  # Which process answers now.
+  def worker = Integer(served.get("/")["x-worker"])
+
+  def workers(count = 2)
+    found = []
+    wait_until("there are not #{count} workers") { (found |= [worker]).size >= count }
+    found
+  end
+
+  def alive?(pid)
+    Process.kill(0, pid)
+    true
+  rescue Errno::ESRCH
+    false
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end

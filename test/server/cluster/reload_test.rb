@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# New code comes without any client noticing.
+class ClusterReloadTest < Minitest::Test
+  include ClusterCase
+
+  def test_twenty_reloads_under_load_fail_not_one_request
+    serve
+    load = self.load
+    load.wait_for(50)
+    20.times do |number|
+      signal(number.even? ? "HUP" : "USR1")
+      wait_for("reloaded: 2 workers serve the new code", number + 1)
+      load.wait_for(20)
+    end
+    load.stop
+
+    assert_empty load.failures
+    assert_equal 0, load.closed, "connections that were closed without a word"
+    assert_operator load.by_worker.size, :>=, 40, "each reload replaces both workers"
+  end
+
+  def test_requests_that_run_are_answered_by_the_old_code
+    serve
+    held = ask("/hold")
+    wait_until { File.exist?(path("held")) }
+    write("config.ru", APP.sub("code 1", "code 2"))
+    signal("HUP")
+    wait_for("reloaded")
+
+    assert_equal "code 2", served.get("/").body
+    write("go", "")
+
+    assert_match(/connection: close.*code 1\z/m, held.read)
+  end
+
+  def test_a_reload_of_code_that_is_broken_changes_nothing_and_says_why_in_one_line
+    serve
+    before = workers
+    write("config.ru", "run ->(env) {")
+    signal("HUP")
+    wait_for("not reloaded")
+
+    assert_match(/^[\d:]+ not reloaded: config\.ru can't be loaded.*; the workers go on as they are$/, served.output)
+    assert_empty workers - before
+    write("config.ru", APP.sub("code 1", "code 2"))
+    signal("HUP")
+    wait_for("reloaded: 2")
+
+    assert_equal "code 2", served.get("/").body
+  end
+
+  def test_a_configuration_with_a_mistake_changes_nothing_either
+    write("config/heddle.rb", "stop_timeout 5\n")
+    serve
+    write("config/heddle.rb", "stop_timeot 5\n")
+    signal("HUP")
+    wait_for("not reloaded")
+
+    assert_match(%r{not reloaded: config/heddle\.rb:1: .*stop_timeot}, served.output)
+    assert_equal "200", served.get("/").code
+  end
+
+  def test_workers_that_can_not_boot_leave_the_old_ones
+    write("config/heddle.rb", "worker_boot { }\n")
+    serve
+    before = workers
+    write("config/heddle.rb", "worker_boot { raise 'no database' }\n")
+    signal("HUP")
+    wait_for("the one that it was to replace goes on")
+
+    assert_match(/worker 0 failed: RuntimeError: no database/, served.output)
+    assert_empty workers - before
+  end
+
+  def test_touching_restart_txt_reloads
+    serve
+    write("tmp/restart.txt", "")
+    wait_for("reloaded")
+  end
+
+  def test_reloads_that_are_asked_for_meanwhile_come_after
+    write("config.ru", "sleep 0.3\n#{APP}")
+    serve
+    3.times { signal("HUP") && sleep(0.1) } # sleeps between signals, which would become one
+    wait_for("reloaded", 2)
+  end
+
+  def test_ttin_and_ttou_are_a_worker_more_or_less
+    serve(workers: 1)
+    signal("TTIN")
+    wait_for("2 workers from now on")
+    workers(2)
+    signal("TTOU")
+    wait_for("1 worker from now on")
+    signal("TTOU")
+    remaining = nil
+    wait_until { 5.times.map { remaining = worker }.uniq.size == 1 }
+
+    assert_equal 1, said("1 worker from now on"), "at least one stays"
+    assert alive?(remaining)
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# What was asked is answered when the server stops.
+class ClusterStopTest < Minitest::Test
+  include ClusterCase
+
+  def test_a_stop_under_load_answers_all_that_was_asked
+    serve
+    load = self.load(fresh: 0, kept: 8)
+    load.wait_for(200)
+    signal("TERM")
+    wait_until { !alive?(served.pid) || said("stopping") > 0 }
+    status = served.stop
+    load.stop
+
+    assert_predicate status, :success?, served.output
+    assert_empty(load.failures.reject { |failure| failure.error.include?("ECONNREFUSED") })
+    @served = nil
+  end
+
+  def test_who_waits_to_be_accepted_is_answered_too
+    serve(workers: 1)
+    blocked = ask("/block")
+    wait_until { File.exist?(path("held")) }
+    queued = Array.new(20) { ask("/") }
+    signal("TERM")
+
+    [blocked, *queued].each { |socket| assert_match(/code 1\z/, socket.read) }
+    assert_predicate served.stop, :success?
+    @served = nil
+  end
+
+  def test_running_requests_finish_and_a_second_ctrl_c_ends_them
+    serve
+    held = ask("/hold")
+    wait_until { File.exist?(path("held")) }
+    signal("INT")
+    wait_for("Ctrl-C again stops at once")
+
+    assert alive?(served.pid)
+    status = served.stop
+
+    assert_equal 1, status.exitstatus, served.output
+    assert_equal "", held.read
+    assert_match(/stopping with 1 request unanswered/, served.output)
+    @served = nil
+  end
+
+  def test_all_processes_end
+    serve
+    pids = workers
+    pids |= children_of(served.pid)
+    served.stop
+
+    assert_operator pids.size, :>=, 3, "the mold too"
+    wait_until { pids.none? { |pid| alive?(pid) } }
+    @served = nil
+  end
+
+  def test_workers_end_by_themselves_when_their_master_is_killed
+    serve
+    pids = workers | children_of(served.pid)
+    signal("KILL")
+    wait_until { pids.none? { |pid| alive?(pid) } }
+  end
+
+  def test_a_pidfile_names_the_master_as_long_as_it_runs
+    serve("--pidfile", "tmp/server.pid")
+
+    assert_equal served.pid, File.read(path("tmp/server.pid")).to_i
+    served.stop
+
+    refute_path_exists path("tmp/server.pid")
+    @served = nil
+  end
+
+  private
+
+  def children_of(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
+end

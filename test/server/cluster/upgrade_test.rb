@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# A new master, from new code, on the same sockets.
+class ClusterUpgradeTest < Minitest::Test
+  include ClusterCase
+
+  def teardown
+    # It is no child of the test's.
+    signal("KILL", @master) if @master && alive?(@master)
+    super
+  end
+
+  def test_a_new_master_takes_over_under_load_and_fails_no_request
+    serve("--pidfile", "server.pid")
+    old = served.pid
+    load = self.load
+    load.wait_for(50)
+    write("config.ru", APP.sub("code 1", "code 2"))
+    signal("USR2")
+    wait_for("serves: this one ends")
+    wait_until { File.read(path("server.pid")).to_i != old }
+    @master = File.read(path("server.pid")).to_i
+    wait_until { !alive?(old) }
+    load.wait_for(100)
+
+    load.stop
+
+    assert_equal "code 2", served.get("/").body
+    assert_empty load.failures
+    assert_equal 0, load.closed
+    signal("TERM", @master)
+    wait_until { !alive?(@master) }
+
+    refute_path_exists path("server.pid")
+  end
+
+  def test_one_that_can_not_start_leaves_everything_as_it_is
+    serve("--pidfile", "server.pid")
+    write("config.ru", "raise 'broken'")
+    signal("USR2")
+    wait_for("the new master could not start; this one goes on")
+
+    assert_equal served.pid, File.read(path("server.pid")).to_i
+    assert_equal "code 1", served.get("/").body
+    write("config.ru", APP)
+    signal("HUP")
+    wait_for("reloaded")
+  end
+end

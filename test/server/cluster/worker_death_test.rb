@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# A worker that dies takes its own requests with it, and is replaced.
+class ClusterWorkerDeathTest < Minitest::Test
+  include ClusterCase
+
+  KILLS = 5
+
+  def test_killed_workers_fail_only_the_requests_that_they_serve
+    serve
+    load = self.load(kept: 4, fresh: 4)
+    load.wait_for(50)
+    killed = Array.new(KILLS) do |number|
+      pid = worker
+      signal("KILL", pid)
+      wait_for(/worker \d \(pid \d+\) was ended by SIGKILL/, number + 1)
+      load.wait_for(100)
+      pid
+    end
+    load.stop
+    others = load.failures.reject { |failure| failure.worker.nil? || killed.include?(failure.worker.to_i) }
+
+    assert_empty others, "requests on workers that nobody has killed"
+    assert_operator load.failures.size, :<=, KILLS * 8, "one a client that the worker was serving"
+    assert_match(/was ended by SIGKILL, which nothing here has sent.*a new one starts now$/, served.output)
+  end
+
+  def test_one_that_is_asked_to_end_does_so_in_order
+    serve
+    load = self.load
+    load.wait_for(50)
+    before = workers
+    before.each do |pid|
+      signal("TERM", pid)
+      wait_until { !alive?(pid) }
+      load.wait_for(50)
+    end
+    load.stop
+
+    assert_empty load.failures
+    assert_empty workers & before
+  end
+
+  def test_one_that_dies_again_and_again_is_started_ever_more_slowly
+    serve(workers: 1)
+    3.times do |number|
+      assert_equal "", ask("/die").read
+      wait_for("SIGKILL", number + 1)
+
+      assert_equal "200", served.get("/").code
+    end
+
+    assert_equal ["now", "in 0.5 s", "in 1.0 s"], served.output.scan(/a new one starts (.*)$/).flatten
+  end
+
+  def test_one_that_gives_no_sign_of_life_is_killed_and_replaced
+    serve("--worker-timeout", "1")
+    stuck = worker
+    signal("STOP", stuck)
+    wait_until { !alive?(stuck) }
+
+    assert_match(/worker \d \(pid #{stuck}\) has given no sign of life for \d s: it is killed$/, served.output)
+    wait_for("and was killed; a new one starts now")
+  end
+end
