@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "openssl"
 require "support/prometheus_text"
 require_relative "server_helpers"
 
@@ -45,6 +46,16 @@ class MetricsTest < Minitest::Test
     assert_equal 3, buckets["+Inf"]
     assert_operator buckets[BOUNDS.reverse.find { |bound| bound < 0.05 && buckets.key?(bound.to_s) }.to_s], :<=, 2
     assert_operator found["heddle_request_duration_seconds_sum"][{ "worker" => "0" }], :>=, 0.05
+  end
+
+  def test_native_calls_beside_the_loop_are_counted
+    found = metrics_of(->(_) { [200, {}, [OpenSSL::PKey::RSA.new(512).n.to_s]] }) { get("/") }
+    one = { "worker" => "0" }
+
+    assert_operator found["heddle_offload_calls_total"][one], :>=, ENV["HEDDLE_MODE"] == "thread" ? 0 : 1
+    assert_equal 0, found["heddle_offload_calls"][one.merge("state" => "running")]
+    assert_operator found["heddle_offload_threads"][one], :>=, 0
+    assert_nil metrics_of(text, protect: []) { get("/") }["heddle_offload_threads"]&.fetch(one, nil)
   end
 
   def test_there_are_loop_memory_and_collector

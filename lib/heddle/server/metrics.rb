@@ -27,6 +27,7 @@ module Heddle
         about
         traffic
         load
+        offload
         process
         master if @master
         @out
@@ -77,6 +78,17 @@ module Heddle
         one("loop_beat_age_seconds", "gauge", "Time since the loop last turned; above 1 it is held up.", :beat)
         one("fibers", "gauge", "Fibers of the loop.", :fibers)
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
+      end
+
+      def offload
+        family("offload_calls_total", "counter", "Native calls that ran beside the loop.")
+        each_with(:offload) { |one, offload| sample("offload_calls_total", offload[:calls], worker: one[:index]) }
+        family("offload_calls", "gauge", "Native calls beside the loop that run, and that wait for a thread.")
+        each_with(:offload) do |one, offload|
+          %i[running queued].each { |state| sample("offload_calls", offload[state], worker: one[:index], state:) }
+        end
+        family("offload_threads", "gauge", "Threads for native calls.")
+        each_with(:offload) { |one, offload| sample("offload_threads", offload[:threads], worker: one[:index]) }
       end
 
       def process

@@ -9,8 +9,10 @@ module Heddle
       REQUESTS = 50
       # Lines of the application's code that say where a request is.
       LINES = 3
+      # Native functions that are told of, those that take most time.
+      FUNCTIONS = 20
       PLACE = /\A.*?:\d+/
-      private_constant :REQUESTS, :LINES, :PLACE
+      private_constant :REQUESTS, :LINES, :FUNCTIONS, :PLACE
 
       # @param server [Server]
       # @param log [Log]
@@ -26,7 +28,7 @@ module Heddle
           pid: Process.pid, started: @started, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **@server.statistics.to_h,
           clients_gone: @log.gone, requests: requests.first(REQUESTS), memory: Memory.used, pss: Memory.proportional,
-          gc:, threads: Thread.list.size
+          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:
         }
       end
 
@@ -72,6 +74,13 @@ module Heddle
         stat = GC.stat
         { count: stat[:count], minor: stat[:minor_gc_count], major: stat[:major_gc_count], time: stat[:time] / 1e3,
           allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
+      end
+
+      # Native calls beside the loop; nil when they are not offloaded.
+      def offload
+        return unless Protection.enabled.include?(:offload)
+
+        { **Offload.threads, functions: Offload.functions.first(FUNCTIONS) }
       end
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
