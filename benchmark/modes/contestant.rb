@@ -37,6 +37,22 @@ module Bench
       end
     end
 
+    # Loops of Heddle's in as many Ractors as there are cores.
+    class Ractors < Contestant
+      PROGRAM = File.expand_path("ractors.rb", __dir__)
+
+      def initialize = super("ractors", [])
+
+      def label = "Ractors"
+
+      def version = "#{HTTP::Contestants::Heddle.instance_method(:version).bind_call(self)}, #{Etc.nprocessors} Ractors"
+
+      def command(port, _folder, ruby_flags)
+        [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, "-I", File.join(ROOT, "lib"), PROGRAM, port.to_s,
+         Etc.nprocessors.to_s]
+      end
+    end
+
     # Puma, which is what the mode `thread` is like.
     class Puma < HTTP::Contestants::Puma
       def command(*) = super.tap { |command| command[-1] = CONFIG }

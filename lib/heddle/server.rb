@@ -100,8 +100,8 @@ module Heddle
       @mode = mode = Modes.of(@configuration, @log)
       mode.servings.each { |serving| serving.place = @place }
       mode.stop(now: @stopping == :now) if @stopping
-      name_libraries if @configuration.protect.include?(:offload)
-      Protection.during(@configuration.protect) do
+      name_libraries if protections.include?(:offload)
+      Protection.during(protections) do
         mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
       end
     ensure
@@ -149,7 +149,7 @@ module Heddle
     def served = @mode ? @mode.servings.flat_map(&:served) : []
 
     # @return [Symbol, nil] how the loop hears of events, while the server runs
-    def selector = @mode&.servings&.first&.selector
+    def selector = @mode && @mode.servings.first.selector
 
     # @return [String] every task of each loop and where it waits, for a person. From any thread.
     def task_tree = @mode ? @mode.servings.map(&:task_tree).join("\n") : "no tasks\n"
@@ -187,6 +187,9 @@ module Heddle
 
     # What one worker says for all of them, it says.
     def first? = @place.nil? || @place.last == 0
+
+    # They are about the fibers of a loop: an application in a thread holds up nobody.
+    def protections = @configuration.mode == :fiber ? @configuration.protect : []
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

@@ -241,6 +241,7 @@ class InterfaceTest < Minitest::Test
           reader, writer = IO.pipe
           Fiber.schedule { result << reader.gets }
           Fiber.schedule { sleep 0.01; writer.puts("ractor \#{number}"); writer.close }
+          Fiber.schedule { File.read(__FILE__) } # a blocking operation, of which Ruby asks the scheduler
           scheduler.run
           [scheduler.selector, result]
         end

@@ -27,6 +27,9 @@ module Heddle
         # @param scheduler [Scheduler]
         # @param work [Proc]
         def run(scheduler, work)
+          # Beside the main Ractor, Ruby 3.4 crashes when the fiber that has asked is switched away from.
+          return Fiber.blocking { work.call } unless Ractor.current.equal?(Ractor.main)
+
           # 0: this method; 1: the hook; 2: the method that asked.
           label = caller_locations(2, 1)&.first&.label.to_s
           return Fiber.blocking { work.call } if inline?(label) || Offload.refused?

@@ -38,6 +38,10 @@ class ThreadModeTest < Minitest::Test
     refute_includes found.map(&:last), @thread
   end
 
+  def test_the_protections_of_fibers_are_off
+    serving(text, protect: %i[offload]) { assert_empty Heddle.enabled }
+  end
+
   def test_as_many_requests_run_at_once_as_there_are_threads_and_the_others_wait
     serving(held, threads: 3) do
       sockets = Array.new(5) { ask(LAST) }
