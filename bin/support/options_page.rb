@@ -19,8 +19,9 @@ module Heddle
       3. the configuration file: `stop_timeout 20`
       4. the default
 
-      `heddle check` validates all of it and prints what counts, and where it was said. `heddle help stop_timeout` prints
-      what this page says of an option. `heddle serve` takes every flag; `rackup -s heddle` and `rails server -u heddle`
+      `heddle check` validates all of it, the addresses and the application's file, and prints what counts and where it was
+      said; `--load` loads the application, too, `--json` is for programs, and the exit status is 1 when something is
+      wrong. `heddle help stop_timeout` prints what this page says of an option. `heddle serve` takes every flag; `rackup -s heddle` and `rails server -u heddle`
       read the same variables and the same file, and take an option by `-O stop_timeout=20`.
 
       ## The configuration file

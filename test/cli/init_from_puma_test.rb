@@ -50,15 +50,43 @@ class InitFromPumaTest < Minitest::Test
   end
 
   def test_what_rails_generates
-    text = rails_template
-    report = carry_over(text)
-    queue = text.lines.index { |line| line.start_with?("plugin :solid_queue") } + 1
+    report = carry_over(rails_template)
 
-    assert_includes code, "threads 3"
-    assert_includes code, "port 3000"
-    assert_includes code, 'bind "0.0.0.0"'
-    assert_includes left(report).keys, queue
+    assert_equal ["mode :thread", "threads 3", 'bind "0.0.0.0"', "port 3000", 'if ENV["SOLID_QUEUE_IN_PUMA"]'],
+                 code.first(5)
+    assert_match(/\A  worker_boot \{ .*SolidQueue::Supervisor/, code[5])
+    assert_empty left(report)
     assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
+    assert_match(/plugin :tmp_restart\n +→ touching tmp.restart\.txt makes a reload/, report)
+    found = configuration({ "RAILS_MAX_THREADS" => "4", "PORT" => "4000" })
+
+    assert_equal [:thread, 4, ["0.0.0.0"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
+                                                        found.hooks.names]
+    ENV["SOLID_QUEUE_IN_PUMA"] = "1"
+
+    assert_equal %i[worker_boot worker_stop], configuration.hooks.names
+  ensure
+    ENV.delete("SOLID_QUEUE_IN_PUMA")
+  end
+
+  def test_hooks_run_at_the_same_step
+    report = carry_over(<<~RUBY)
+      name = "queue"
+      before_fork { $heddle_test = [:fork] }
+      on_worker_boot do |index|
+        $heddle_test << index
+      end
+      before_worker_shutdown { |index| puts name }
+      on_booted { }
+    RUBY
+    hooks = configuration.hooks
+
+    assert_equal %i[after_mold worker_boot], hooks.names
+    hooks.run(:after_mold)
+    hooks.run(:worker_boot, 7)
+
+    assert_equal [:fork, 7], $heddle_test
+    assert_equal({ 6 => "its block uses name of Puma's file", 7 => "there is no hook at that step" }, left(report))
   end
 
   def test_variables_that_heddle_reads_are_not_frozen_into_the_file
@@ -86,6 +114,21 @@ class InitFromPumaTest < Minitest::Test
                  code.grep(/bind|port/)
     assert_equal [4, 5], left(report).keys
     assert_match(/backlog is left out/, report)
+  end
+
+  def test_certificates_come_along
+    report = carry_over(<<~RUBY)
+      ssl_bind "::1", 3443, cert: "config/a&b.pem", key: "config/b.pem", verify_mode: "peer"
+      bind "ssl://0.0.0.0:3444?key=/keys/b.pem&cert=a.pem&no_tlsv1=true"
+      ssl_bind "127.0.0.1", "3445"
+      bind_to_activated_sockets
+    RUBY
+
+    assert_equal ['bind "tls://[::1]:3443?cert=config/a%26b.pem&key=config/b.pem"',
+                  'bind "tls://0.0.0.0:3444?cert=a.pem&key=/keys/b.pem"', 'bind "tls://127.0.0.1:3445"',
+                  'bind "systemd"'], code.grep(/bind/)
+    assert_match(/verify_mode is left out: clients are not asked/, report)
+    assert_match(/no_tlsv1 is left out/, report)
   end
 
   def test_conditions_are_kept_or_told

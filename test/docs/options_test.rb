@@ -3,6 +3,14 @@
 require "test_helper"
 require_relative "../../bin/support/options_page"
 
+class PumaPageTest < Minitest::Test
+  def test_the_guide_for_those_who_come_from_puma_is_up_to_date
+    require_relative "../../bin/support/puma_page"
+
+    assert_equal Heddle::PumaPage.text, File.read(Heddle::PumaPage::PATH), "run bin/docs"
+  end
+end
+
 class OptionsPageTest < Minitest::Test
   def test_the_page_of_the_options_is_up_to_date
     assert_equal Heddle::OptionsPage.text, File.read(Heddle::OptionsPage::PATH), "run bin/docs"

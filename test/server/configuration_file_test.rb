@@ -135,6 +135,27 @@ class ConfigurationFileTest < Minitest::Test
     end
   end
 
+  def test_what_only_a_restart_changes_is_known
+    write("port 1\nstop_timeout 1\n")
+    before = load
+    write("port 2\nstop_timeout 2\n")
+
+    assert_equal [[:port], []], [before.needing_restart(before.reload), before.needing_restart(before)]
+  end
+
+  def test_hooks_are_blocks_that_run_later
+    write("number = 5\nworker_boot { |index| [:first, index + number] }\nworker_boot { :second }\n")
+    hooks = load.hooks
+
+    assert_equal [:worker_boot], hooks.names
+    assert_equal [[:first, 7], :second], hooks[:worker_boot].map { |block| block.call(2) }
+    assert_empty hooks[:worker_stop]
+    assert_predicate hooks, :frozen?
+    assert_equal ["config/heddle.rb:1: worker_boot takes a block and nothing else, as in: worker_boot { … }",
+                  "config/heddle.rb:2: there is no option worker_bot. Did you mean worker_boot?"],
+                 problems("worker_boot 5\nworker_bot { }\n")
+  end
+
   def test_reload_reads_the_file_again_and_leaves_the_old_configuration_alone
     write("port 1")
     before = load({ backlog: "5" })

@@ -109,6 +109,10 @@ module Heddle
       # @raise [ConfigurationError] this one stays as it is
       def reload = @origin.again ? @origin.again.call : self
 
+      # @param newer [Configuration] what {#reload} has found
+      # @return [Array<Symbol>] what has changed and counts only when a server starts
+      def needing_restart(newer) = Options::AT_START.reject { |name| self[name] == newer[name] }
+
       # Tells the application its environment, which frameworks read when they are loaded.
       # @param variables [Hash{String => String}]
       # @return [void]

@@ -23,6 +23,8 @@ module Heddle
       OWN = (ALL - LIMITS).freeze
       # What a configuration file can say: not where it is.
       IN_FILE = ALL.reject { |option| option.name == :config }.freeze
+      # What a reload does not change: the master's sockets and files stay as they are.
+      AT_START = %i[bind port backlog reuse_port pidfile].freeze
       BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
       # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands

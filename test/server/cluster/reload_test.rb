@@ -63,6 +63,16 @@ class ClusterReloadTest < Minitest::Test
     assert_equal "200", served.get("/").code
   end
 
+  def test_what_takes_more_than_a_reload_is_told
+    write("config/heddle.rb", "stop_timeout 5\nbacklog 64\n")
+    serve
+    write("config/heddle.rb", "stop_timeout 6\nbacklog 65\n")
+    signal("HUP")
+    wait_for("reloaded: 2")
+
+    assert_match(/backlog changed: that takes a new master, heddle restart or USR2$/, served.output)
+  end
+
   def test_workers_that_can_not_boot_leave_the_old_ones
     write("config/heddle.rb", "worker_boot { }\n")
     serve

@@ -51,7 +51,7 @@ module Heddle
         def report
           [*("#{@file.failure}. What follows there was only read, not run." if @file.failure),
            *section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
-           *section("Not carried over:", :left)]
+           *section("Not carried over:", :left), ""]
         end
 
         private
@@ -185,20 +185,21 @@ module Heddle
         end
 
         def tls(address, parameters)
-          raise Left, "Heddle does not speak TLS yet: let a proxy do it" unless Server::Options::BY_NAME.key?(:tls_cert)
-
-          kept = parameters.slice("cert", "key")
-          raise Left, "without cert and key Puma makes a certificate up" unless kept.size == 2
-
-          drop(parameters.except("cert", "key"), {})
-          listen("tls://#{address}?#{kept.map { |name, path| "#{name}=#{path}" }.join("&")}")
+          kept = parameters.slice("cert", "key").map { |name, path| "#{name}=#{escaped(relative(path.to_s))}" }
+          @remarks << "In development a certificate is made; elsewhere name one with cert and key." if kept.empty?
+          drop(parameters.except("cert", "key"), "verify_mode" => "clients are not asked for certificates")
+          listen(["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?"))
         end
+
+        def escaped(path) = path.gsub(/[%&+#;,?]/) { |sign| format("%%%02X", sign.ord) }
 
         def translate_ssl_bind(host, port, options = {})
           raise Left, "certificates are read from files" if options.key?(:cert_pem) || options.key?(:key_pem)
 
           tls("#{bracketed(host)}:#{port}", options.to_h { |name, value| [name.to_s, value] })
         end
+
+        def translate_bind_to_activated_sockets(*) = listen("systemd")
 
         def drop(parameters, why)
           parameters.each_key { |name| @remarks << "#{name} is left out#{": #{why[name]}" if why[name]}" }
@@ -230,7 +231,21 @@ module Heddle
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
 
-        def translate_plugin(name) = raise(Left, "Heddle has no plugins, and nothing that stands for #{name}")
+        def translate_plugin(name)
+          name = name.to_s
+          raise Needless, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
+          raise Left, "Heddle has no plugins, and nothing that stands for #{name}" unless name == "solid_queue"
+
+          @remarks << PumaWords::SOLID_QUEUE_REMARK
+          PumaWords::SOLID_QUEUE
+        end
+
+        def translate_stdout_redirect(output = nil, errors = nil, *)
+          raise Left, "say where errors go when you start the server: heddle serve 2>> log/error.log" unless output
+
+          @remarks << "Errors go to the standard error: heddle serve 2>> #{errors}" if errors
+          option(:log_file, relative(output))
+        end
 
         def condition(call, lines)
           return lines if call.conditions == []
@@ -277,7 +292,7 @@ module Heddle
           rows = @outcomes.select { |one| one.kind == kind }
           return [] if rows.empty?
 
-          ["", title, *rows.map { |one| row(one) }, *("" if kind == :left)]
+          ["", title, *rows.map { |one| row(one) }]
         end
 
         def row(outcome)

@@ -22,7 +22,18 @@ module Heddle
 
         # What takes more than a table: {PumaTranslation} has a method for each.
         SPECIAL = %i[threads workers port ssl_bind quiet log_requests preload_app! plugin force_shutdown_after
-                     set_default_host].freeze
+                     set_default_host stdout_redirect bind_to_activated_sockets].freeze
+
+        # Plugins that need no equal, each with why.
+        PLUGINS = { "tmp_restart" => "touching tmp/restart.txt makes a reload" }.freeze
+
+        # The plugin solid_queue: what it does in its mode `async`, in Heddle's words.
+        SOLID_QUEUE = [
+          "worker_boot { |index| @jobs = SolidQueue::Supervisor.start(mode: :async, standalone: false) if index == 0 }",
+          "worker_stop { @jobs&.stop }"
+        ].freeze
+        SOLID_QUEUE_REMARK = "Jobs run in threads of the first worker. In a process of their own, bin/jobs, they are " \
+                             "in nobody's way."
 
         # What Heddle does without being told.
         NEEDLESS = {
@@ -51,17 +62,17 @@ module Heddle
           rackup: "name the file when you start the server: heddle serve path/to/config.ru",
           directory: "start the server in that folder",
           load: "carry that file over by itself: heddle init --from",
-          state_path: "there is no file of that kind; the pidfile has the process's number",
+          state_path: "there is no file of that kind: `heddle status` asks the server itself",
           state_permission: "there is no file of that kind",
-          activate_control_app: "there is no control application of that kind: see `heddle help serve --all`",
-          stdout_redirect: "say where the output goes when you start the server: heddle serve >> log/server.log 2>&1",
-          tag: "processes are named by the server",
+          activate_control_app: "`heddle status`, `reload`, `restart` and `stop` ask the server by a socket that is " \
+                                "always there: see `heddle help control`",
+          tag: "processes have no names of the user's",
           lowlevel_error_handler: "what the application raises is answered with 500 and logged",
           log_formatter: "lines have a fixed form",
           custom_logger: "lines go to the standard output",
           debug: "there is no such switch",
-          set_remote_address: "proxies that are trusted are named by options: see `heddle help serve --all`",
-          rack_url_scheme: "proxies that are trusted are named by options: see `heddle help serve --all`",
+          set_remote_address: "whose word is taken for a client's address is said by trusted_proxies",
+          rack_url_scheme: "whose word is taken for the scheme is said by trusted_proxies",
           worker_boot_timeout: "a worker may take the time that it needs to boot",
           worker_culling_strategy: "there is no choice which worker ends first",
           worker_directory: "start the server in that folder",
@@ -72,7 +83,6 @@ module Heddle
           max_io_threads: "waiting requests need no threads",
           idle_timeout: "a server without work goes on running; Heddle's idle_timeout is Puma's persistent_timeout",
           supported_http_methods: "every method is handed to the application",
-          bind_to_activated_sockets: "there is no such switch",
           on_restart: "there is no hook at that step", before_restart: "there is no hook at that step",
           on_booted: "there is no hook at that step", after_booted: "there is no hook at that step",
           on_stopped: "there is no hook at that step", after_stopped: "there is no hook at that step",

@@ -71,7 +71,9 @@ module Heddle
           return @again = true if @reload
           return if @stopping || @upgrade
 
-          started = start_mold(configuration.reload)
+          newer = configuration.reload
+          tell_what_takes_more(configuration.needing_restart(newer))
+          started = start_mold(newer)
           @reload = Reload.new(fleet, started, @log) { |mold| reloaded(mold) }
         rescue ConfigurationError => e
           @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
@@ -328,6 +330,12 @@ module Heddle
           @looked = now
           @watch.look
           reload if @restart_file.touched? && !@stopping
+        end
+
+        def tell_what_takes_more(names)
+          return if names.empty?
+
+          @log.notice("#{names.join(", ")} changed: that takes a new master, heddle restart or USR2")
         end
 
         def reload_again

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "options_page"
+require "heddle/cli"
+
+module Heddle
+  # The guide for those who come from Puma; its tables are made of what `heddle init --from` knows.
+  module PumaPage
+    PATH = File.expand_path("../../docs/from_puma.md", __dir__)
+
+    # What words become that take more than a table.
+    SPECIAL = {
+      threads: "`mode :thread` and `threads`: one request a thread, as under Puma. Without them each process runs " \
+               "many requests at once, in fibers",
+      workers: "`workers`", port: "`bind` and `port`: Puma listens on every address, Heddle on localhost",
+      bind: "`bind`", ssl_bind: "`bind`, with `tls://`", bind_to_activated_sockets: "`bind \"systemd\"`",
+      quiet: "`access_log false`, which Puma does unless it is told otherwise",
+      log_requests: "`access_log true`", preload_app!: "nothing: the application is always loaded before the fork",
+      force_shutdown_after: "`stop_timeout`", set_default_host: "`bind`",
+      stdout_redirect: "`log_file`; errors go to the standard error"
+    }.freeze
+
+    INTRODUCTION = <<~TEXT
+      # Coming from Puma
+
+      1. In the Gemfile, `gem "heddle"` takes the place of `gem "puma"`.
+      2. `heddle init --from config/puma.rb` writes `config/heddle.rb`. Puma's file is run, without Puma, and every line of
+         it is answered for: carried over, needless, or left out, with the line's number and the reason. What depends on
+         `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` or `PIDFILE` goes on doing so, for Heddle
+         reads them, too.
+      3. `heddle check` prints what counts, and where it was said.
+      4. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts it.
+
+      What was carried over does what Puma did: `mode :thread`, one request a thread. When that works, remove `mode` and
+      `threads`: each process then runs many requests at once, in fibers, and a request that waits costs no thread.
+
+      Signals and what they do, beside Puma's, are in [Processes](processes.md#signals).
+
+      ## What stands for what
+
+      | Puma | Heddle |
+      | - | - |
+    TEXT
+
+    # @return [String] the page
+    def self.text
+      words = CLI::InitCommand::PumaWords
+      rows = [words::OPTIONS.map { |word, option| [word, "`#{option}`"] },
+              words::HOOKS.map { |word, hook| [word, "`#{hook} { … }`"] },
+              SPECIAL.to_a,
+              words::PLUGINS.map { |name, why| ["plugin :#{name}", "nothing: #{why}"] },
+              [["plugin :solid_queue", "`worker_boot { … }` and `worker_stop { … }`, see below"]],
+              words::NEEDLESS.map { |word, why| [word, "nothing: #{why}"] },
+              words::LEFT.map { |word, why| [word, "no equal: #{why}"] }]
+      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, what| "| `#{word}` | #{what} |" }, jobs].join("\n")
+    end
+
+    def self.jobs
+      <<~TEXT
+
+        ## Solid Queue in the server's processes
+
+        What `plugin :solid_queue` is under Puma is two lines of `config/heddle.rb`:
+
+        ```ruby
+        #{CLI::InitCommand::PumaWords::SOLID_QUEUE.join("\n")}
+        ```
+
+        #{CLI::InitCommand::PumaWords::SOLID_QUEUE_REMARK}
+      TEXT
+    end
+    private_class_method :jobs
+  end
+end
