@@ -25,6 +25,18 @@ class RailsPostgresqlTest < Minitest::Test
     await_output(@served, /pool 5, workers 1 → at most 5 connections of the server's 100$/)
   end
 
+  def test_two_workers_count_their_connections_once_and_answer
+    environment = environment("production").merge("HEDDLE_WORKERS" => "2")
+    served = ServedExample.new("rails_postgresql", bundled: true, environment:)
+    codes = codes_of(100, "/slow?seconds=0.05", served)
+    await_output(served, /pool 5, workers 2 → at most 10 connections of the server's 100$/)
+
+    assert_equal ["200"], codes.uniq, served.output
+    assert_equal 1, served.output.scan("workers 2 →").size
+  ensure
+    served&.stop
+  end
+
   def test_queries_run_at_the_same_time_as_far_as_there_are_connections
     @served.get("/slow?seconds=0") # opens one
     codes = []
@@ -56,9 +68,9 @@ class RailsPostgresqlTest < Minitest::Test
   private
 
   # The statuses of so many requests, all sent before the first answer is read.
-  def codes_of(count, path)
+  def codes_of(count, path, served = @served)
     sockets = Array.new(count) do
-      TCPSocket.new(@served.uri.host, @served.uri.port).tap do |socket|
+      TCPSocket.new(served.uri.host, served.uri.port).tap do |socket|
         socket.write("GET #{path} HTTP/1.1\r\nhost: board\r\nconnection: close\r\n\r\n")
       end
     end

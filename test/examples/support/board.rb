@@ -16,7 +16,7 @@ module Board
   # @return [Hash] the process environment, with a database that is ready
   def environment(name)
     { "RAILS_ENV" => name, "SECRET_KEY_BASE" => "0" * 64, "RAILS_LOG_LEVEL" => "warn",
-      "RAILS_MAX_THREADS" => nil, "PORT" => nil, "HEDDLE_ACCESS_LOG" => "off",
+      "HEDDLE_WORKERS" => "1", "RAILS_MAX_THREADS" => nil, "PORT" => nil, "HEDDLE_ACCESS_LOG" => "off",
       "DATABASE_URL" => Board.database(name) }
   end
 
