@@ -108,6 +108,14 @@ class MetricsTest < Minitest::Test
     assert_empty found["heddle_fibers"]
   end
 
+  def test_of_a_worker_and_the_one_that_replaces_it_the_newer_one_is_told
+    workers = [{ index: 0, state: "ending", started: 1.0, fibers: 9 },
+               { index: 0, state: "running", started: 2.0, fibers: 5 }]
+    found = PrometheusText.parse(Heddle::Server::Metrics.new(workers:).to_s)
+
+    assert_equal({ { "worker" => "0" } => 5.0 }, found["heddle_fibers"])
+  end
+
   def test_labels_are_escaped
     worker = { index: 0, selector: "a\"b\\c\nd" }
     found = PrometheusText.parse(Heddle::Server::Metrics.new(workers: [worker]).to_s)

@@ -38,7 +38,7 @@ module Heddle
       def all = @report[:workers]
 
       def heading
-        one = all.find { |worker| worker[:version] } || {}
+        one = all.find { |worker| worker[:urls]&.any? } || all.find { |worker| worker[:version] } || {}
         jit = one[:jit] ? " #{one[:jit]}" : ""
         urls = Array(one[:urls]).join(" ")
         "Heddle #{one[:version] || VERSION}  Ruby #{one[:ruby]}#{jit}  #{one[:selector]}  #{urls}"

@@ -71,10 +71,21 @@ module Heddle
         master = Server::Cluster::Master.new(configuration, log:, load: method(:load), inheritance:) do |urls, facts|
           # Before that the file is another master's, which may go on.
           pidfile&.write if inheritance.any?
+          source = master.control
+          source.control ||= control_of(configuration, source, log, succeeding: true)
           announce(configuration, log, "#{what} with #{workers(master.fleet.size)}", urls, facts)
         end
         pidfile&.write unless inheritance.any?
+        master.control = source = Server::Control::Cluster.new(master, log)
+        source.control = control_of(configuration, source, log) unless inheritance.any?
         master.run
+      ensure
+        source&.control&.stop
+        source&.close
+      end
+
+      def control_of(configuration, source, log, succeeding: false)
+        Server::Control.open(configuration, source, log, succeeding:).tap { |control| control&.start }
       end
 
       def workers(count) = count == 1 ? "1 worker" : "#{count} workers"

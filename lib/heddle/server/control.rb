@@ -9,6 +9,7 @@ module Heddle
       autoload :Address, "heddle/server/control/address"
       autoload :Alone, "heddle/server/control/alone"
       autoload :App, "heddle/server/control/app"
+      autoload :Cluster, "heddle/server/control/cluster"
       autoload :Client, "heddle/server/control/client"
 
       # What may be asked of it at once, and how long one may take to ask.
@@ -16,32 +17,41 @@ module Heddle
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Seconds that its end may take.
       PATIENCE = 2
-      private_constant :CONNECTIONS, :LIMITS, :PATIENCE
+      # A ring's memory would be too much for a request now and then.
+      SELECTOR = (:epoll if Selector.built.include?(:epoll))
+      # Seconds between two attempts to take over what another server still has.
+      LOOK = 0.5
+      private_constant :CONNECTIONS, :LIMITS, :PATIENCE, :SELECTOR, :LOOK
 
       # Opens the sockets that the configuration names.
       #
       # @param configuration [Configuration]
       # @param source [Alone] what is told, and what is to be done
       # @param log [Log]
+      # @param succeeding [Boolean] whether another server has the addresses, which ends when this one serves
       # @return [Control, nil] nil: there is none
       # @raise [BootError] when an address that the user has named can't be had
-      def self.open(configuration, source, log)
+      def self.open(configuration, source, log, succeeding: false)
+        later = []
         listeners = Address.all(configuration.control).flat_map do |address|
-          address.open
+          address.open(succeeding:)
         rescue BootError => e
-          raise unless address.default?
-
-          log.notice("no control socket: #{e.message}")
+          if succeeding then later << address
+          elsif address.default? then log.notice("no control socket: #{e.message}")
+          else raise
+          end
           []
         end
-        new(listeners, source, log) unless listeners.empty?
+        new(listeners, source, log, later:) unless listeners.empty? && later.empty?
       end
 
       # @param listeners [Array<Listener>]
       # @param source [Alone]
       # @param log [Log]
-      def initialize(listeners, source, log)
+      # @param later [Array<Address>] that another server still has
+      def initialize(listeners, source, log, later: [])
         @listeners = listeners
+        @later = later
         @source = source
         @log = log
         @stopping = false
@@ -69,13 +79,18 @@ module Heddle
         @listeners.each(&:close)
       end
 
+      # In a child process: what is its parent's stays its parent's.
+      # @return [void]
+      def forget = @listeners.each(&:release)
+
       private
 
       def run(ready)
-        Heddle.run(name: "control") do
+        Heddle.run(name: "control", selector: SELECTOR) do
           @scheduler = scheduler = Fiber.scheduler
           @main = Fiber.current
           sockets = open_sockets(scheduler)
+          succeed(scheduler, sockets) unless @later.empty?
           ready << true
           scheduler.park until @stopping
         ensure
@@ -88,14 +103,30 @@ module Heddle
         ready << true
       end
 
+      # Takes what another server has had, once it has ended.
+      def succeed(scheduler, group)
+        Heddle.async(name: "succession", background: true) do
+          until @later.empty?
+            sleep(LOOK)
+            found = @later.flat_map { |address| try(address) }
+            found.each { |listener| group.sockets << sockets_for(scheduler, [listener], app_of(listener)) }
+            @listeners.concat(found)
+          end
+        end
+      end
+
+      def try(address)
+        address.open.tap { @later.delete(address) }
+      rescue BootError
+        []
+      end
+
       # Who comes over TCP may be anybody; who may open the unix socket has been let in by its mode.
       def open_sockets(scheduler)
-        trusted, open = @listeners.partition { |listener| listener.port.nil? }
-        made = [[trusted, true], [open, false]].map do |listeners, commands|
-          sockets_for(scheduler, listeners, App.new(@source, commands:)) unless listeners.empty?
-        end
-        Group.new(made.compact)
+        Group.new(@listeners.map { |listener| sockets_for(scheduler, [listener], app_of(listener)) })
       end
+
+      def app_of(listener) = App.new(@source, commands: listener.port.nil?)
 
       def sockets_for(scheduler, listeners, app)
         engine = HTTP::H1::Engine.new(HTTP::Configuration.new(**LIMITS))

@@ -17,7 +17,12 @@ module Heddle
       # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: what the
       #   master says, if there is one
       def initialize(report)
-        @workers = report[:workers]
+        # While one replaces another both have the same number, and a series must be one of them.
+        @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
+          all.max_by do |one|
+            one[:started] || 0
+          end
+        end
         @master = report[:master]
         @out = +""
       end
@@ -110,7 +115,7 @@ module Heddle
       end
 
       def master
-        family("worker_restarts_total", "counter", "Workers that were replaced, whatever the reason.")
+        family("worker_restarts_total", "counter", "Workers that ended without being told to, and were replaced.")
         sample("worker_restarts_total", @master[:restarts].to_i)
         family("workers_wanted", "gauge", "How many workers there should be.")
         sample("workers_wanted", @master[:wanted].to_i)

@@ -16,6 +16,8 @@ module Heddle
         attr_reader :size
         # @return [MoldHandle, nil] what forks new ones
         attr_accessor :mold
+        # @return [Integer] workers that have ended without being told to
+        attr_reader :lost
         # @return [String, nil] why none of the first ones could serve
         attr_reader :failure
 
@@ -32,7 +34,7 @@ module Heddle
           @backoffs = Hash.new { |all, index| all[index] = Backoff.new }
           @strangers = {}
           @served = false
-          @early = 0
+          @early = @lost = 0
           @unclean = false
         end
 
@@ -160,6 +162,8 @@ module Heddle
           served = worker.serving?
           remove(worker)
           return if worker.ending?
+
+          @lost += 1
 
           return tell_of_early_end(worker, how) unless served || @served
           return give_up_replacing(worker, how) if worker.replaces

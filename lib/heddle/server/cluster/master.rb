@@ -21,6 +21,8 @@ module Heddle
         attr_reader :commons
         # @return [Configuration] that of the newest mold
         attr_reader :configuration
+        # @return [Control::Cluster, nil] what answers operators, in a thread of its own
+        attr_accessor :control
 
         # @param configuration [Configuration]
         # @param log [Log]
@@ -64,6 +66,9 @@ module Heddle
         # @param io [IO]
         # @return [void]
         def unwatch(io) = @watched.delete(io)
+
+        # @return [Boolean] whether it has been told to stop
+        def stopping? = !@stopping.nil?
 
         # New code, worker by worker.
         # @return [void]
@@ -124,7 +129,7 @@ module Heddle
           ours, theirs = Channel.pair
           $stdout.flush
           $stderr.flush
-          setting = Worker::Setting.new(configuration:, log: @log, commons:)
+          setting = Worker::Setting.new(configuration:, log: @log, commons:, control: control&.folder)
           pid = fork do
             ours.close
             forget
@@ -142,6 +147,7 @@ module Heddle
           fleet.workers.each { |worker| worker.channel.close }
           @molds.each { |mold| mold.channel.close }
           @watched.each_key(&:close)
+          control&.forget
           @upgrade&.forget
           @inheritance.forget
         end

@@ -10,7 +10,8 @@ module Heddle
         # @!attribute configuration [Configuration]
         # @!attribute log [Log]
         # @!attribute commons [Commons]
-        Setting = Data.define(:configuration, :log, :commons)
+        # @!attribute control [String, nil] the folder where each answers an operator for itself
+        Setting = Data.define(:configuration, :log, :commons, :control)
 
         # Connections that are taken over between two turns of the loop.
         SHARE = 16
@@ -66,6 +67,8 @@ module Heddle
           @server = Server.new(@setting.configuration, log: @setting.log, listeners:,
                                                        place: [commons.board, @slot])
           on("statistics") { @server.statistics }
+          control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
+          control&.start
           answered = @server.run(app) do
             Heddle.async(name: "master", background: true) { follow }
             Heddle.async(name: "handed over", background: true) { take_over }
@@ -74,6 +77,8 @@ module Heddle
           end
           hooks.run(:worker_stop, index)
           answered
+        ensure
+          control&.stop
         end
 
         def follow

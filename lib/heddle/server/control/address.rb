@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
+require "fileutils"
 require "socket"
 require "tmpdir"
 
@@ -69,13 +70,14 @@ module Heddle
         # @return [Boolean] whether the user has named none
         def default? = @default
 
+        # @param succeeding [Boolean] whether another server has the path, which is to be ours
         # @return [Array<Listener>] `localhost` may be two addresses
         # @raise [BootError]
-        def open
+        def open(succeeding: false)
           return open_tcp unless path
 
           make_own_folder if File.dirname(path) == self.class.own_folder
-          remove_stale
+          succeeding ? FileUtils.rm_f(path) : remove_stale
           [Listener.new(private_socket, "unix:#{path}", nil, path)]
         rescue SystemCallError, ArgumentError => e
           raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \

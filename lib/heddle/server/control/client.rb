@@ -8,7 +8,7 @@ module Heddle
     class Control
       # Asks a running server, over its control socket.
       class Client
-        # Seconds that an answer may take.
+        # Seconds.
         PATIENCE = 10
         private_constant :PATIENCE
 
@@ -21,8 +21,10 @@ module Heddle
         end
 
         # @param address [Address]
-        def initialize(address)
+        # @param patience [Numeric] seconds that an answer may take
+        def initialize(address, patience: PATIENCE)
           @address = address
+          @patience = patience
         end
 
         # @return [Hash{Symbol => Object}] see {Alone#report}
@@ -63,7 +65,7 @@ module Heddle
 
           body.force_encoding(Encoding::UTF_8)
         rescue IO::TimeoutError
-          raise NoServer, "the server at #{@address} has not answered for #{PATIENCE} s: something holds all of its " \
+          raise NoServer, "the server at #{@address} has not answered for #{@patience} s: something holds all of its " \
                           "threads up"
         rescue SystemCallError => e
           raise NoServer, "the server at #{@address} has broken off (#{e.class})"
@@ -73,7 +75,7 @@ module Heddle
 
         def connect
           socket = @address.path ? UNIXSocket.new(@address.path) : TCPSocket.new(@address.host, @address.port)
-          socket.timeout = PATIENCE
+          socket.timeout = @patience
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
           raise NoServer, "no server runs here: nobody answers at #{@address}. Run the command in the folder where " \

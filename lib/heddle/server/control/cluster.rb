@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "tmpdir"
+
+module Heddle
+  class Server
+    class Control
+      # What a master tells of all its workers, and does when it is told to. Each worker answers for itself, on a socket
+      # of its own in a folder of the master's; one that does not is shown as stuck, with what the board says of it.
+      class Cluster
+        # Seconds that a worker may take to answer.
+        PATIENCE = 1.5
+        # Seconds that all loops may be held up before the whole counts as dead.
+        DEAD = 30
+        SAYS = {
+          "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",
+          "reload" => "new workers replace the old ones, one by one; the log says how it goes",
+          "restart" => "a new master is started, and takes over when its workers serve"
+        }.freeze
+        private_constant :PATIENCE, :DEAD, :SAYS
+
+        # The socket over which a worker answers for itself.
+        #
+        # @param folder [String] of the master's
+        # @param server [Server]
+        # @param log [Log]
+        # @return [Control]
+        def self.of_worker(folder, server, log)
+          listeners = Address.new(path: socket(folder, Process.pid)).open
+          Control.new(listeners, Alone.new(server, log), log)
+        end
+
+        # @return [String]
+        def self.socket(folder, pid) = File.join(folder, "#{pid}.sock")
+
+        # @return [String] where workers have their sockets, this user's alone
+        attr_reader :folder
+
+        # @param master [Server::Cluster::Master]
+        # @param log [Log]
+        def initialize(master, log)
+          @master = master
+          @log = log
+          @folder = Dir.mktmpdir("heddle-control-")
+          @orders = Thread::Queue.new
+          @reader, @writer = IO.pipe
+          master.watch(@reader) { obey }
+        end
+
+        # @return [Hash{Symbol => Object}]
+        def report
+          workers = handles
+          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size },
+            workers: ask_all(workers) { |one, client| told(one, client.status[:workers].first) } }
+        end
+
+        # @return [String, nil] why no request should be sent here; nil: it is ready
+        def unready
+          return "the server stops" if @master.stopping?
+
+          "no worker serves yet" if handles.none?(&:serving?)
+        end
+
+        # @return [String, nil] why it should be ended; nil: it lives. A single worker that is stuck is the master's to
+        #   replace.
+        def dead
+          serving = handles.select(&:serving?)
+          held = serving.map { |one| board(one)[:busy_for] || 0 }
+          "no worker's loop has turned for #{held.min.round(1)} s" if held.any? && held.min > DEAD
+        end
+
+        # @return [String] every task of every worker, and where it waits
+        def tasks
+          ask_all(handles) { |_, client| client.tasks }.zip(handles).map do |text, one|
+            "#{one&.name}:\n#{text.is_a?(String) ? text : "no answer\n"}"
+          end.join("\n")
+        end
+
+        # @param name [String] of a command
+        # @return [String] what happens now
+        def command(name)
+          @orders << name
+          @writer.write_nonblock(".", exception: false)
+          SAYS.fetch(name)
+        end
+
+        # @return [void]
+        def close
+          [@reader, @writer].each(&:close)
+          FileUtils.remove_entry(@folder, true)
+        end
+
+        # @return [Control, nil] the sockets over which it is asked
+        attr_accessor :control
+
+        # In a child: what is the master's alone.
+        # @return [void]
+        def forget
+          control&.forget
+          [@reader, @writer].each { |io| io.close unless io.closed? }
+        end
+
+        private
+
+        # In the master's own thread, which alone may do these things.
+        def obey
+          @reader.read_nonblock(100, exception: false)
+          follow(@orders.pop) until @orders.empty?
+        end
+
+        def follow(name)
+          @log.notice("#{SAYS.fetch(name).sub(/;.*/, "")} (heddle #{name.sub("-", " --")})")
+          case name
+          when "stop" then @master.stop
+          when "stop-now" then @master.stop(now: true)
+          when "reload" then @master.reload
+          when "restart" then @master.restart
+          end
+        end
+
+        def handles = @master.fleet&.workers || []
+
+        # All at once, as one that is stuck takes its time.
+        def ask_all(workers)
+          tasks = workers.map do |one|
+            Heddle.async do
+              raise Client::NoServer, "it has no process yet" unless one.pid
+
+              address = Address.new(path: Cluster.socket(@folder, one.pid))
+              yield one, Client.new(address, patience: PATIENCE)
+            rescue Client::NoServer, Client::Declined => e
+              silent(one, e)
+            end
+          end
+          tasks.map(&:value)
+        end
+
+        def told(one, snapshot) = { **snapshot, index: one.index, state: one.ending? ? "ending" : snapshot[:state] }
+
+        # What others know of one that says nothing.
+        def silent(one, error)
+          return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
+
+          heard = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - one.heard).round(1)
+          known = board(one)
+          { index: one.index, pid: one.pid, state: "stuck", running: known[:in_flight], waiting: known[:waiting],
+            connections: known[:connections], lag: known[:lag], beat: known[:busy_for],
+            problem: "does not answer (#{error.message}); the master last heard of it #{heard} s ago" }.compact
+        end
+
+        def board(one) = @master.commons.board.read(one.slot) || {}
+      end
+    end
+  end
+end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/prometheus_text"
+require "heddle/server"
+require "json"
+require "open3"
+require_relative "cluster_case"
+
+# An operator sees all workers over the master's socket, and commands the master.
+class ClusterControlTest < Minitest::Test
+  include ClusterCase
+
+  def client
+    Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path: path("control.sock")))
+  end
+
+  def serve(...) = super("--control", "unix:control.sock", "--control", "tcp://127.0.0.1:0", ...)
+
+  def pids = client.status[:workers].map { |one| one[:pid] }
+
+  def metrics
+    socket = UNIXSocket.new(path("control.sock"))
+    socket.write("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    PrometheusText.parse(socket.read.split("\r\n\r\n", 2).last)
+  ensure
+    socket&.close
+  end
+
+  def heddle(*arguments)
+    Open3.capture2e(*ServedProcess::HEDDLE, *arguments, "--control", "unix:control.sock", chdir: @folder)
+  end
+
+  def test_every_worker_tells_of_itself_and_the_master_of_all
+    serve
+    answering = workers
+    report = client.status
+
+    assert_equal answering.sort, report[:workers].map { |one| one[:pid] }.sort
+    assert_equal [0, 1], report[:workers].map { |one| one[:index] }
+    assert_equal({ pid: served.pid, restarts: 0, wanted: 2 }, report[:master])
+    found = metrics
+
+    assert_equal({ { "worker" => "0" } => 1.0, { "worker" => "1" } => 1.0 }, found["heddle_worker_up"])
+    assert_operator found["heddle_requests_total"].select { |labels, _| labels["status"] == "2xx" }.values.sum, :>=, 2
+    output, status = heddle("status")
+
+    assert_predicate status, :success?, output
+    answering.each { |pid| assert_match(/ #{pid} +running /, output) }
+  end
+
+  def test_requests_of_all_workers_are_seen
+    serve
+    holding = ask("/hold")
+    wait_until { File.exist?(path("held")) }
+    requests = client.status[:workers].flat_map { |one| one[:requests] }
+
+    assert_equal ["/hold"], requests.map { |one| one[:target] }
+    assert_match(/config\.ru/, requests.first[:at].first)
+  ensure
+    write("go", "")
+    holding&.close
+  end
+
+  # Stopped as a debugger stops it, it can't say a word.
+  def test_a_worker_that_is_stuck_is_shown_as_stuck
+    serve
+    stuck = workers.first
+    signal("STOP", stuck)
+    workers = client.status[:workers]
+    one = workers.find { |worker| worker[:pid] == stuck }
+
+    assert_equal "stuck", one[:state]
+    assert_match(/the master last heard of it [\d.]+ s ago/, one[:problem])
+    assert_equal %w[running], (workers - [one]).map { |worker| worker[:state] }
+    assert_equal [0.0, 1.0], metrics["heddle_worker_up"].values.sort
+    assert_match(/^! worker #{one[:index]}: does not answer/, heddle("status").first)
+  ensure
+    signal("CONT", stuck) if stuck
+  end
+
+  def test_reload_replaces_the_workers
+    serve
+    before = pids
+    output, status = heddle("reload")
+
+    assert_predicate status, :success?, output
+    wait_for("reloaded: 2 workers")
+    wait_until { !pids.intersect?(before) && pids.size == 2 }
+
+    assert_match(/\(heddle reload\)/, served.output)
+    assert_equal 2, metrics["heddle_worker_up"].size
+  end
+
+  def test_restart_starts_a_new_master_which_takes_the_socket_over
+    serve
+    before = client.status[:master][:pid]
+    load = self.load
+    heddle("restart")
+    wait_until { client.there? && client.status[:master][:pid] != before }
+    wait_until { !alive?(before) }
+
+    assert_equal 2, client.status[:workers].count { |one| one[:state] == "running" }
+    assert_empty load.stop.failures
+  ensure
+    heddle("stop")
+  end
+
+  def test_stop_ends_all_of_it
+    serve
+    output, status = heddle("stop")
+
+    assert_predicate status, :success?, output
+    assert_equal "stopping when running requests are answered\nstopped\n", output
+    wait_until { !alive?(served.pid) }
+    refute_path_exists path("control.sock")
+  end
+
+  def test_a_worker_that_was_lost_is_counted
+    serve
+    signal("KILL", workers.first)
+    wait_for("a new one starts")
+
+    assert_equal 1, client.status[:master][:restarts]
+  end
+end
