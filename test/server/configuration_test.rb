@@ -10,6 +10,13 @@ class ConfigurationTest < Minitest::Test
 
   def load(flags = {}, environment = {}) = Configuration.load(flags:, environment:)
 
+  def test_in_single_mode_the_process_that_was_started_serves
+    configuration = Configuration.load(flags: { mode: "single", workers: "4", threads: "3" }, environment: {},
+                                       file: nil)
+
+    assert_equal [1, false], [configuration.worker_count, configuration.workers_of_their_own?]
+  end
+
   def test_each_option_comes_from_its_flag_else_the_environment_else_its_default
     assert_equal 9_292, load.port
     assert_equal 3_000, load({}, { "PORT" => "3000" }).port
@@ -63,7 +70,6 @@ class ConfigurationTest < Minitest::Test
       { header_limit: "1" } => "--header-limit must be at least 1024",
       { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
       { workers: "some" } => "--workers must be",
-      { mode: "single", threads: "2" } => "--threads can only be 1 with mode single",
       { access_log: "perhaps" } => "--access-log must be on or off" }
       .each do |flags, message|
         error = assert_raises(Wrong, flags.inspect) { load(flags) }

@@ -45,7 +45,6 @@ module Heddle
         @origin = origin
         @http = http_configuration(values)
         @selector = @selector&.to_sym
-        check_threads
         freeze
       end
 
@@ -68,13 +67,18 @@ module Heddle
         raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
       end
 
-      # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another
-      def worker_count = workers == :auto ? [Cores.available, 2].max : [workers, 1].max
+      # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
+      #   single it is the process that was started, which has the terminal.
+      def worker_count
+        return 1 if mode == :single
+
+        workers == :auto ? [Cores.available, 2].max : [workers, 1].max
+      end
 
       # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one
       #   worker for a person who develops is the process that was started
       def workers_of_their_own?
-        workers != 0 && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
+        workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
       end
 
       # @param name [Symbol] of an option
@@ -149,12 +153,6 @@ module Heddle
       # What defaults may depend on.
       def known
         Options::OWN.to_h { |option| [option.name, instance_variable_get(:"@#{option.name}")] }
-      end
-
-      def check_threads
-        return if mode != :single || threads == 1
-
-        raise ConfigurationError, "--threads can only be 1 with mode single, but is #{threads}"
       end
 
       def http_configuration(values)

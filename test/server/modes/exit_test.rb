@@ -11,7 +11,7 @@ class ExitTest < Minitest::Test
   RUBY
 
   { "in a fiber" => %w[--mode fiber], "in a loop of several" => %w[--mode fiber --threads 3],
-    "in a thread" => %w[--mode thread], "in single mode" => %w[--mode single] }.each do |name, flags|
+    "in a thread" => %w[--mode thread], "in single mode" => %w[--mode single -w 2] }.each do |name, flags|
     define_method(:"test_#{name.tr(" ", "_")}") do
       Dir.mktmpdir do |folder|
         config = File.join(folder, "config.ru")
