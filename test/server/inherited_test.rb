@@ -17,7 +17,7 @@ class InheritedTest < Minitest::Test
 
   def setup
     @folder = Dir.mktmpdir
-    File.write(File.join(@folder, "config.ru"), 'run ->(env) { [200, {}, ["env: #{ENV.keys.grep(/LISTEN/)}"]] }')
+    File.write(File.join(@folder, "config.ru"), 'run ->(env) { [200, {}, ["env: ", ENV.keys.grep(/LISTEN/).inspect]] }')
   end
 
   def teardown

@@ -108,7 +108,7 @@ class ServerProxiesTest < Minitest::Test
       assert_equal "2001:db8::9", env["REMOTE_ADDR"]
       assert_equal "127.0.0.1", ask(before: "PROXY UNKNOWN\r\n")["REMOTE_ADDR"]
       assert_equal "192.0.2.8", ask(before: v2("\xC0\0\x02\x08".b, "\x7F\0\0\x01".b, [1, 2]))["REMOTE_ADDR"]
-      assert_equal "::2", ask(before: v2(("\0" * 15) + "\x02", ("\0" * 15) + "\x01", [1, 2]))["REMOTE_ADDR"]
+      assert_equal "::2", ask(before: v2("\x02".rjust(16, "\0"), "\x01".rjust(16, "\0"), [1, 2]))["REMOTE_ADDR"]
       assert_equal "127.0.0.1", ask(before: "#{V2}\x20\0\0\0".b)["REMOTE_ADDR"]
     end
   end
