@@ -35,16 +35,22 @@ class InheritedTest < Minitest::Test
       input.close
       said = +""
       Timeout.timeout(PATIENCE) do
-        until said.include?("stops it") || (line = output.gets).nil?
-          said << line.to_s
+        while !said.include?("stops it") && (line = output.gets)
+          said << line
         end
       end
       yield said, output
     ensure
-      Process.kill(:INT, process.pid) if process.alive?
+      end_of(process)
       output.read
       process.join(PATIENCE) or raise "it does not end"
     end
+  end
+
+  def end_of(process)
+    Process.kill(:INT, process.pid)
+  rescue Errno::ESRCH
+    # It has ended by itself.
   end
 
   def ask(socket)
@@ -66,6 +72,22 @@ class InheritedTest < Minitest::Test
     end
 
     assert_path_exists File.join(@folder, "s") # it is systemd's
+  end
+
+  def test_a_new_master_goes_on_with_them
+    web = tcp
+    handed([web], "-w", "2", "--pidfile", "server.pid") do |said, output|
+      assert_match(/on http:\S+:#{web.local_address.ip_port}$/, said)
+      first = Integer(File.read(File.join(@folder, "server.pid")))
+      Process.kill(:USR2, first)
+      said = +""
+      Timeout.timeout(PATIENCE) { said << output.gets until said.include?("this one ends") }
+      second = Integer(File.read(File.join(@folder, "server.pid")))
+
+      refute_equal first, second
+      assert_match(/200 OK/, ask(TCPSocket.new("127.0.0.1", web.local_address.ip_port)))
+      Process.kill(:TERM, second)
+    end
   end
 
   def test_a_name_chooses

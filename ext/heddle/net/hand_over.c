@@ -50,8 +50,8 @@ static int send_letter(int socket, heddle_connection *connection)
 /* Only a plain socket is whole without what its process knows of it. */
 static bool can_go(heddle_sockets *sockets, heddle_connection *connection)
 {
-    return connection && !connection->queued && !connection->prelude && connection->transport.operations == &heddle_plain_transport &&
-           sockets->protocol->operations->at_rest(connection) &&
+    return connection && !connection->queued && !connection->prelude && !connection->secure &&
+           connection->transport.operations == &heddle_plain_transport && sockets->protocol->operations->at_rest(connection) &&
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_HANDOFF);
 }
 

@@ -27,6 +27,10 @@ module Heddle
         @on_failure = on_failure
       end
 
+      # The next client is shown what is in the certificates' files then.
+      # @return [void]
+      def look_again = @certificates.look_again
+
       # Called by the extension, in the loop: what shakes hands over this descriptor, which stays the extension's.
       # @param descriptor [Integer]
       # @return [OpenSSL::SSL::SSLSocket]

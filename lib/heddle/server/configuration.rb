@@ -134,7 +134,7 @@ module Heddle
       def addresses
         return bind unless bind.nil? || bind.empty?
 
-        Inherited.waiting.any? ? ["systemd"] : ["localhost"]
+        Inherited.any? ? ["systemd"] : ["localhost"]
       end
 
       def bind_defaults

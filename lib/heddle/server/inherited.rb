@@ -12,6 +12,13 @@ module Heddle
       const_set(:FIRST, 3)
 
       class << self
+        # @return [Boolean] whether the master that this one replaces was handed them, and hands them on
+        attr_accessor :handed_on
+
+        # Should a server that is told no address listen on what was handed over?
+        # @return [Boolean]
+        def any? = handed_on || waiting.any?
+
         # Those that nobody has taken yet.
         # @return [Array<Inherited>]
         def waiting = @waiting ||= find(ENV)

@@ -33,7 +33,10 @@ module Heddle
 
       # @param sockets [Net::Sockets] accept from it from now on
       # @return [void]
-      def attach(sockets) = sockets.listen(io, tls:, proxies:)
+      def attach(sockets)
+        tls&.look_again # this may be a process of its own, told to begin anew
+        sockets.listen(io, tls:, proxies:)
+      end
 
       # Leaves the socket, and a unix socket's file, to other processes that have it.
       # @return [void]

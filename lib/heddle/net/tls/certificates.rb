@@ -42,6 +42,12 @@ module Heddle
           @default
         end
 
+        # The next time that a context is asked for, the files are looked at.
+        # @return [void]
+        def look_again
+          @looked = -Float::INFINITY
+        end
+
         # @return [Array<KeyPair>] what is in use
         attr_reader :pairs
 

@@ -27,6 +27,7 @@ module Heddle
         # @raise [BootError]
         def initialize(configuration, inheritance, log)
           @by_key = {}
+          Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.binds.each do |bind|
             @by_key[bind.key] = bind.open(configuration.backlog, notice: log.method(:notice),
                                                                  open: inheritance.sockets(bind.key))

@@ -48,6 +48,10 @@ module Heddle
         def any? = @values.any?
 
         # @param key [String] of a bind
+        # @return [Boolean] whether there are sockets of this address
+        def sockets?(key) = @listeners.key?(key)
+
+        # @param key [String] of a bind
         # @return [Array<TCPServer, UNIXServer>] the sockets of this address; none is left for another time
         def sockets(key)
           (@listeners.delete(key) || []).map do |descriptor|
