@@ -22,7 +22,8 @@ module Heddle
       `heddle check` validates all of it, the addresses and the application's file, and prints what counts and where it was
       said; `--load` loads the application, too, `--json` is for programs, and the exit status is 1 when something is
       wrong. `heddle help stop_timeout` prints what this page says of an option. `heddle serve` takes every flag; `rackup -s heddle` and `rails server -u heddle`
-      read the same variables and the same file, and take an option by `-O stop_timeout=20`.
+      read the same variables and the same file, and take an option by `-O stop_timeout=20`; they serve with one process,
+      for they have loaded the application before there is a worker.
 
       ## The configuration file
 
@@ -69,7 +70,8 @@ module Heddle
       return [] if Server::Hooks::NAMES.empty?
 
       rows = Server::Hooks::NAMES.map { |name, text| "| `#{name} { … }` | #{text} |" }
-      ["## Hooks\n\nBlocks of the configuration file that run when it is time; each may be given several times.\n\n" \
+      ["## Hooks\n\nBlocks of the configuration file that run when it is time; each may be given several times. " \
+       "Where one process serves by itself, `worker_boot` and `worker_stop` run in it, as in worker 0.\n\n" \
        "| hook | when it runs |\n| - | - |\n#{rows.join("\n")}\n"]
     end
     private_class_method :hooks

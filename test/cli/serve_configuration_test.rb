@@ -90,6 +90,31 @@ class ServeConfigurationTest < Minitest::Test
                  errors.lines(chomp: true).grep_v(/\AIgnoring /)
   end
 
+  def test_the_process_that_serves_alone_is_the_first_worker_for_its_hooks
+    write("config/heddle.rb", <<~RUBY)
+      worker_boot { |number| File.write("booted", number) }
+      worker_stop { |number| File.write("stopped", number) }
+    RUBY
+    serve("serve", "-p", "0")
+
+    assert_equal "200", @served.get("/").code
+    assert_equal "0", File.read(File.join(@folder, "booted"))
+    refute_path_exists File.join(@folder, "stopped")
+    @served.stop
+    @served = nil
+
+    assert_equal "0", File.read(File.join(@folder, "stopped"))
+  end
+
+  def test_a_hook_that_fails_is_one_message
+    write("config/heddle.rb", "worker_boot do\n  raise 'no queue'\nend\n")
+    output, errors, status = Open3.capture3(*ServedProcess::HEDDLE, "serve", "-p", "0", chdir: @folder)
+
+    assert_equal [1, ""], [status.exitstatus, output]
+    assert_match(%r{\Aheddle: the hook worker_boot failed: RuntimeError: no queue \(config/heddle\.rb:2:.*\)\n\z},
+                 errors.lines.grep_v(/\AIgnoring /).join)
+  end
+
   def test_the_demo_does_not_take_the_folders_file
     write("config/heddle.rb", "raise 'not for the demo'")
     serve("demo", "-p", "0")

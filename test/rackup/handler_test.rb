@@ -47,11 +47,13 @@ class RackupHandlerTest < Minitest::Test
 
   def test_the_configuration_file_says_where_to_listen_when_the_command_line_does_not
     FileUtils.mkdir_p(File.join(@folder, "config"))
-    File.write(File.join(@folder, "config/heddle.rb"), "bind '127.0.0.1:0'\nheader_count 3\n")
+    File.write(File.join(@folder, "config/heddle.rb"), "bind '127.0.0.1:0'\nheader_count 3\nworkers 2\n")
     served = ServedProcess.new([*RACKUP, "-s", "heddle"], folder: @folder)
     answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a"] }) }
 
     assert_equal "431", answer.code
+    assert_match(%r{^heddle: one process serves: workers \(config/heddle\.rb:3\) counts with `heddle serve`$},
+                 served.output)
     served.stop
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "::1", "-p", "0"], folder: @folder)
 

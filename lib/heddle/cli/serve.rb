@@ -57,9 +57,11 @@ module Heddle
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
         application = load
-        server.run(application, signals: true) do
-          announce(configuration, log, what, server.urls, Server::Cluster.facts)
-          notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
+        configuration.hooks.around_worker do
+          server.run(application, signals: true) do
+            announce(configuration, log, what, server.urls, Server::Cluster.facts)
+            notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
+          end
         end
       ensure
         notify&.stopping

@@ -34,12 +34,30 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
+      # In a process that is master, mold and worker in one: what a worker does before it serves, and afterwards.
+      # @yield to serve
+      # @return [Object] the block's
+      # @raise [BootError] naming the hook that failed, and where
+      def around_worker
+        attempt(:worker_boot, 0)
+        yield.tap { attempt(:worker_stop, 0) }
+      end
+
       # @return [Array<Symbol>] the names that have blocks
       def names = @blocks.keys
 
       def freeze
         @blocks.freeze
         super
+      end
+
+      private
+
+      def attempt(name, *arguments)
+        run(name, *arguments)
+      rescue StandardError, ScriptError => e
+        line = e.backtrace&.first.to_s.delete_prefix("#{Dir.pwd}/")
+        raise BootError, "the hook #{name} failed: #{e.class}: #{e.message} (#{line})"
       end
     end
   end

@@ -30,7 +30,10 @@ module Rackup
           @server = ::Heddle::Server.new(configuration)
           @server.open
           yield @server if block_given?
-          @server.run(app, signals: true) { announce(@server) unless options[:quiet] }
+          tell_of_workers(configuration)
+          configuration.hooks.around_worker do
+            @server.run(app, signals: true) { announce(@server) unless options[:quiet] }
+          end
         rescue ::Heddle::Server::ConfigurationError, ::Heddle::Server::BootError => e
           abort "heddle: #{e.message}"
         ensure
@@ -84,6 +87,13 @@ module Rackup
           host = "localhost" if host.empty?
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
           port ? "#{host}:#{port}" : host
+        end
+
+        # rackup and Rails have loaded the application here: there is nothing to fork a worker from.
+        def tell_of_workers(configuration)
+          return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
+
+          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) counts with `heddle serve`"
         end
 
         def announce(server)

@@ -296,7 +296,7 @@ module Heddle
         end
 
         def row(outcome)
-          what = [*outcome.lines.map { |line| line.lines.first.chomp }, *outcome.remarks].join("; ")
+          what = [*outcome.lines.map { |line| line.lines.first.strip }, *outcome.remarks].join("; ")
           "  #{outcome.call.line.to_s.rjust(4)}  #{outcome.call.source}\n        → #{what}"
         end
       end
