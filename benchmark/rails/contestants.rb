@@ -6,20 +6,19 @@ module Bench
     module Contestants
       CONFIG = File.expand_path("config.ru", __dir__)
 
-      # Serves the Rails application in the place of the one that it serves there.
-      module WithRails
-        def command(port, folder, ruby_flags)
-          super.map { |word| word == HTTP::Contestant::CONFIG ? CONFIG : word }
-        end
-
+      # What the application wants to know.
+      module WithDatabase
         def environment
           super.merge("RAILS_ENV" => "production", "DATABASE_URL" => Database.url, "RAILS_MAX_THREADS" => nil)
         end
       end
 
-      ALL = [HTTP::Contestants::Heddle, HTTP::Contestants::Puma, HTTP::Contestants::Falcon].map do |one|
-        Class.new(one) { prepend WithRails }
-      end.freeze
+      # @return [Array<HTTP::Contestant>]
+      def self.all
+        [HTTP::Contestants::Heddle, HTTP::Contestants::Puma, HTTP::Contestants::Falcon].map do |one|
+          Class.new(one) { prepend WithDatabase }.new(config: CONFIG)
+        end
+      end
     end
   end
 end

@@ -24,7 +24,7 @@ module Bench
       ]
     end
 
-    def contestants = @contestants ||= RailsPage::Contestants::ALL.flat_map(&:variants)
+    def contestants = @contestants ||= RailsPage::Contestants.all
 
     def reference = "puma"
 

@@ -17,7 +17,8 @@ class ActiveRecordTest < Minitest::Test
     environment = ServedExample.bundle("rails_postgresql").merge("DATABASE_URL" => PrivatePostgresql.shared.url)
     file = File.expand_path("active_record.ru", __dir__)
     @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0"], environment:)
-    answers = Array.new(20) { Thread.new { @served.get("/") } }.map { |thread| thread.join(30)&.value or flunk("hangs") }
+    threads = Array.new(20) { Thread.new { @served.get("/") } }
+    answers = threads.map { |thread| thread.join(30)&.value or flunk("one hangs") }
 
     assert_equal ["200 fiber"], answers.map { |answer| "#{answer.code} #{answer.body}" }.uniq, @served.output
     await_output(@served, /pool 5, workers 1 → at most 5 connections of the server's 100$/)
