@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: each selector
+# test: sanitize
 
 require_relative "support/offloaded"
 

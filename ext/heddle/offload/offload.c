@@ -54,9 +54,46 @@ static VALUE offload_serve(VALUE self)
 
 /* -- switches ------------------------------------------------------------------------------------------------------ */
 
+#ifdef HAVE_RB_BUG_REPORTER_ADD
+
+/* Exported by Ruby, in no header. */
+int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
+
+/* Whoever reads a crash report has to know which calls don't go where the library says. */
+static void report_crash(FILE *to, void *data)
+{
+    const char *core = heddle_offload_core();
+    fprintf(to, "-- Heddle: native calls led to offload threads (%s; HEDDLE_PROTECT=off: never) --\n",
+            heddle_offload_on() ? "on" : "off now");
+    fprintf(to, "rb_nogvl, rb_thread_call_without_gvl, rb_thread_call_without_gvl2, rb_thread_call_with_gvl in:\n");
+    for (size_t i = 0; i < heddle_offload_library_count(); i++)
+        fprintf(to, "  %s\n", heddle_offload_library(i));
+    fprintf(to, "rb_nogvl, rb_thread_io_blocking_call, dlopen in Ruby itself: %s\n", core ? core : "yes");
+    for (size_t i = 0; i < heddle_libc_count(); i++)
+        fprintf(to, "poll, select, sleep, connect and recv in %s\n", heddle_libc_library(i));
+    fprintf(to, "this thread runs %s\n\n", heddle_threads_current() ? "an offloaded call" : "no offloaded call");
+}
+
+static void tell_crash_reports(void)
+{
+    static bool told;
+    if (!told)
+        rb_bug_reporter_add(report_crash, NULL);
+    told = true;
+}
+
+#else
+
+static void tell_crash_reports(void)
+{
+}
+
+#endif
+
 static VALUE offload_lead(VALUE self)
 {
     heddle_offload_lead();
+    tell_crash_reports();
     return Qnil;
 }
 

@@ -34,12 +34,13 @@ module Offloaded
   end
 
   # Runs a Ruby program with offloading on in a process of its own.
+  # @param status [true, nil] whether it succeeds; nil: a signal ends it
   # @return [String] what it printed
   def offloading(program, *arguments, env: {}, options: "", status: true)
     head = "require 'heddle'; Heddle.enable(:offload#{options}); require #{NativeCallsLibrary.path.dump}; "
     output, ended = ruby(head + program, *arguments, env: env)
 
-    assert_equal status, ended.success?, output
+    assert_equal [status], [ended.success?], output
     output
   end
 end

@@ -1,0 +1,97 @@
+/* sources: offload/import_table.c */
+/* link: -rdynamic -Wl,-z,lazy */
+#include "check.h"
+
+#include "offload/import_table.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Two functions of libc that nothing else here needs, by the three ways in which a program reaches a function. */
+static pid_t (*volatile table[])(void) = {getppid};
+
+static pid_t instead(void)
+{
+    return -7;
+}
+
+typedef struct {
+    const heddle_import *imports;
+    size_t count;
+    int led, program_led;
+    int programs;
+} leading;
+
+static void lead(const heddle_object *object, void *data)
+{
+    leading *self = data;
+    bool program = heddle_object_contains(object, (void *)instead);
+    int led = program ? heddle_object_lead(object, self->imports, self->count) : 0;
+    self->programs += program;
+    self->program_led += program ? led : 0;
+    self->led += led;
+}
+
+static leading lead_program(const heddle_import *imports, size_t count)
+{
+    leading result = {.imports = imports, .count = count};
+    heddle_objects_each(lead, &result);
+    return result;
+}
+
+static void calls_and_tables_lead_elsewhere(void)
+{
+    if (heddle_imports_unsupported())
+        SKIP(heddle_imports_unsupported());
+    pid_t before = getppid();
+    heddle_import imports[] = {{"getppid", NULL, (void *)instead}};
+    leading result = lead_program(imports, 1);
+
+    CHECK(before > 0);
+    CHECK_EQUAL(1, result.programs);
+    CHECK(result.program_led >= 2);
+    CHECK_EQUAL(-7, getppid());
+    CHECK_EQUAL(-7, table[0]());
+    /* Done again it finds what is led already. */
+    CHECK_EQUAL(result.program_led, lead_program(imports, 1).program_led);
+}
+
+/* A lazily bound call that was never made leads to the dynamic linker still. */
+static void a_call_that_was_never_made_leads_elsewhere(void)
+{
+    if (heddle_imports_unsupported())
+        SKIP(heddle_imports_unsupported());
+    heddle_import imports[] = {{"getpgrp", (void *)getpgrp, (void *)instead}};
+
+    lead_program(imports, 1);
+    CHECK_EQUAL(-7, getpgrp());
+}
+
+static void a_pointer_that_is_not_the_functions_is_left_alone(void)
+{
+    if (heddle_imports_unsupported())
+        SKIP(heddle_imports_unsupported());
+    heddle_import imports[] = {{"getppid", (void *)instead, (void *)a_pointer_that_is_not_the_functions_is_left_alone}};
+
+    lead_program(imports, 1);
+    CHECK(table[0]() > 0);
+}
+
+static void other_names_stay(void)
+{
+    heddle_import imports[] = {{"no_such_function", NULL, (void *)instead}, {"getp", NULL, (void *)instead}};
+
+    CHECK_EQUAL(0, lead_program(imports, 2).led);
+    CHECK(getppid() > 0);
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("import table", "calls and tables lead elsewhere", calls_and_tables_lead_elsewhere);
+    check_run("import table", "a call that was never made leads elsewhere", a_call_that_was_never_made_leads_elsewhere);
+    check_run("import table", "a pointer that is not the function's is left alone",
+              a_pointer_that_is_not_the_functions_is_left_alone);
+    check_run("import table", "other names stay", other_names_stay);
+    return check_end();
+}

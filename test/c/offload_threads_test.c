@@ -1,0 +1,299 @@
+/* sources: offload/threads.c */
+#include "check.h"
+
+#include "offload/threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+/* Plain threads stand for Ruby's, and the test for the fiber that waits. */
+
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t told_changed = PTHREAD_COND_INITIALIZER;
+
+typedef struct {
+    heddle_job job;
+    int told; /* how often it was told of */
+} waiting_job;
+
+static void tell(heddle_job *job)
+{
+    pthread_mutex_lock(&told_lock);
+    ((waiting_job *)job)->told++;
+    pthread_cond_broadcast(&told_changed);
+    pthread_mutex_unlock(&told_lock);
+}
+
+static void wait_told(waiting_job *waiting, int times)
+{
+    pthread_mutex_lock(&told_lock);
+    while (waiting->told < times)
+        pthread_cond_wait(&told_changed, &told_lock);
+    pthread_mutex_unlock(&told_lock);
+}
+
+static void *thread_main(void *data)
+{
+    heddle_offload_thread *thread = heddle_threads_join();
+    *(heddle_offload_thread **)data = thread;
+    heddle_threads_serve(thread);
+    heddle_threads_part(thread);
+    return NULL;
+}
+
+enum { MOST = 120 };
+static pthread_t native[MOST];
+static heddle_offload_thread *served[MOST];
+static int native_count;
+
+static void start_thread(void)
+{
+    CHECK(native_count < MOST);
+    CHECK_EQUAL(0, pthread_create(&native[native_count], NULL, thread_main, &served[native_count]));
+    native_count++;
+}
+
+static void end_threads(void)
+{
+    while (heddle_threads_count().threads < (unsigned)native_count)
+        sched_yield();
+    for (int i = 0; i < native_count; i++)
+        heddle_threads_leave(served[i]);
+    for (int i = 0; i < native_count; i++)
+        pthread_join(native[i], NULL);
+    native_count = 0;
+}
+
+static void submit(waiting_job *waiting, void *(*function)(void *), void *data)
+{
+    *waiting = (waiting_job){.job = {.function = function, .data = data, .notify = tell}};
+    if (heddle_threads_submit(&waiting->job))
+        start_thread();
+}
+
+static void finish(waiting_job *waiting)
+{
+    wait_told(waiting, 1);
+    heddle_threads_settle();
+    CHECK_EQUAL(HEDDLE_JOB_ENDED, atomic_load(&waiting->job.state));
+}
+
+/* -- functions that jobs run ---------------------------------------------------------------------------------------- */
+
+static void *give_errno(void *data)
+{
+    errno = *(int *)data;
+    return data;
+}
+
+static pthread_mutex_t meeting_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t meeting_changed = PTHREAD_COND_INITIALIZER;
+static int inside, cancelled;
+
+/* Returns when so many are inside at once, or when it is cancelled. */
+static void *meet(void *data)
+{
+    pthread_mutex_lock(&meeting_lock);
+    inside++;
+    pthread_cond_broadcast(&meeting_changed);
+    while (inside < *(int *)data && !cancelled)
+        pthread_cond_wait(&meeting_changed, &meeting_lock);
+    pthread_mutex_unlock(&meeting_lock);
+    return NULL;
+}
+
+static void cancel(void *data)
+{
+    (void)data;
+    pthread_mutex_lock(&meeting_lock);
+    cancelled = 1;
+    pthread_cond_broadcast(&meeting_changed);
+    pthread_mutex_unlock(&meeting_lock);
+}
+
+static void wait_inside(int number)
+{
+    pthread_mutex_lock(&meeting_lock);
+    while (inside < number)
+        pthread_cond_wait(&meeting_changed, &meeting_lock);
+    pthread_mutex_unlock(&meeting_lock);
+}
+
+static void *ask(void *data)
+{
+    (void)data;
+    return data;
+}
+
+static void *call_back(void *data)
+{
+    return heddle_threads_call_back(heddle_threads_current(), ask, data);
+}
+
+/* -- tests -------------------------------------------------------------------------------------------------------------- */
+
+static void a_job_gives_its_result_and_errno(void)
+{
+    int error = 42;
+    waiting_job job;
+    heddle_threads_setup();
+    submit(&job, give_errno, &error);
+    finish(&job);
+    CHECK(job.job.result == &error);
+    CHECK_EQUAL(42, job.job.error);
+    CHECK(heddle_threads_current() == NULL);
+    end_threads();
+    CHECK_EQUAL(0, heddle_threads_count().threads);
+}
+
+static void jobs_that_wait_for_later_ones_end(void)
+{
+    enum { NUMBER = 100 };
+    static waiting_job jobs[NUMBER];
+    int number = NUMBER;
+    heddle_threads_setup();
+    for (int i = 0; i < NUMBER; i++)
+        submit(&jobs[i], meet, &number);
+    /* Above the limit a queued job has to say that it waits: the oldest one gets a thread. */
+    for (int i = 0; i < NUMBER; i++) {
+        if (atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED && heddle_threads_overdue(&jobs[i].job))
+            start_thread();
+        while (i > 60 && i + 1 < NUMBER && atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED)
+            sched_yield();
+    }
+    for (int i = 0; i < NUMBER; i++)
+        finish(&jobs[i]);
+    CHECK(heddle_threads_count().grown > 0);
+    end_threads();
+}
+
+static void a_job_that_has_not_begun_is_taken_back(void)
+{
+    int number = 2;
+    waiting_job job = {.job = {.function = meet, .data = &number, .notify = tell}};
+    heddle_threads_setup();
+    CHECK(heddle_threads_submit(&job.job));
+    heddle_threads_not_started();
+    CHECK(heddle_threads_withdraw(&job.job));
+    CHECK(!heddle_threads_withdraw(&job.job));
+    CHECK_EQUAL(0, heddle_threads_count().queued);
+    CHECK_EQUAL(0, job.told);
+}
+
+static void a_running_job_is_told_to_end(void)
+{
+    int number = 2;
+    waiting_job job;
+    heddle_threads_setup();
+    job = (waiting_job){.job = {.function = meet, .data = &number, .unblock = cancel, .notify = tell}};
+    CHECK(heddle_threads_submit(&job.job));
+    start_thread();
+    wait_inside(1);
+    CHECK(!heddle_threads_withdraw(&job.job));
+    heddle_threads_interrupt(&job.job);
+    finish(&job);
+    heddle_threads_interrupt(&job.job); /* too late: nothing happens */
+    end_threads();
+}
+
+static void a_callback_is_answered_by_who_waits(void)
+{
+    int value;
+    waiting_job job;
+    heddle_threads_setup();
+    submit(&job, call_back, &value);
+    wait_told(&job, 1);
+    CHECK_EQUAL(HEDDLE_JOB_CALLING_BACK, atomic_load(&job.job.state));
+    CHECK(job.job.callback == ask && job.job.callback_data == &value);
+    heddle_threads_answer(&job.job, &job);
+    wait_told(&job, 2);
+    heddle_threads_settle();
+    CHECK(job.job.result == &job);
+    end_threads();
+}
+
+static void nobody_is_told_of_an_abandoned_job(void)
+{
+    int number = 2;
+    waiting_job job, asking;
+    heddle_threads_setup();
+    submit(&job, meet, &number);
+    submit(&asking, call_back, &number);
+    wait_inside(1);
+    wait_told(&asking, 1);
+    heddle_threads_abandon(&job.job);
+    heddle_threads_abandon(&asking.job);
+    cancel(NULL);
+    while (atomic_load(&job.job.state) != HEDDLE_JOB_ENDED || atomic_load(&asking.job.state) != HEDDLE_JOB_ENDED)
+        sched_yield();
+    end_threads();
+    CHECK_EQUAL(0, job.told);
+    CHECK_EQUAL(1, asking.told);
+}
+
+static void a_child_has_an_empty_queue_and_no_threads(void)
+{
+#ifdef __SANITIZE_THREAD__
+    SKIP("ThreadSanitizer starts no threads in a child");
+#endif
+    int number = 2, error = 3;
+    waiting_job job;
+    heddle_threads_setup();
+    unsigned before = heddle_threads_generation();
+    submit(&job, meet, &number);
+    wait_inside(1);
+    pid_t child = fork();
+    if (child == 0) {
+        waiting_job own;
+        native_count = 0;
+        heddle_threads_counts counts = heddle_threads_count();
+        bool empty = counts.threads == 0 && counts.running == 0 && heddle_threads_generation() != before;
+        submit(&own, give_errno, &error);
+        finish(&own);
+        _exit(empty && own.job.error == 3 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK_EQUAL(before, heddle_threads_generation());
+    cancel(NULL);
+    finish(&job);
+    end_threads();
+}
+
+static void many_jobs_are_told_of_once_each(void)
+{
+    enum { NUMBER = 2000 };
+    static waiting_job jobs[NUMBER];
+    static int errors[NUMBER];
+    heddle_threads_setup();
+    for (int i = 0; i < NUMBER; i++) {
+        errors[i] = i;
+        submit(&jobs[i], give_errno, &errors[i]);
+    }
+    for (int i = 0; i < NUMBER; i++) {
+        while (atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED && heddle_threads_overdue(&jobs[i].job) &&
+               native_count < MOST)
+            start_thread();
+        finish(&jobs[i]);
+        CHECK_EQUAL(i, jobs[i].job.error);
+        CHECK_EQUAL(1, jobs[i].told);
+    }
+    CHECK_EQUAL(NUMBER, heddle_threads_count().jobs);
+    end_threads();
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("offload threads", "a job gives its result and errno", a_job_gives_its_result_and_errno);
+    check_run("offload threads", "jobs that wait for later ones end", jobs_that_wait_for_later_ones_end);
+    check_run("offload threads", "a job that has not begun is taken back", a_job_that_has_not_begun_is_taken_back);
+    check_run("offload threads", "a running job is told to end", a_running_job_is_told_to_end);
+    check_run("offload threads", "a callback is answered by who waits", a_callback_is_answered_by_who_waits);
+    check_run("offload threads", "nobody is told of an abandoned job", nobody_is_told_of_an_abandoned_job);
+    check_run("offload threads", "a child has an empty queue and no threads", a_child_has_an_empty_queue_and_no_threads);
+    check_run("offload threads", "many jobs are told of once each", many_jobs_are_told_of_once_each);
+    return check_end();
+}
