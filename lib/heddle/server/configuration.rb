@@ -114,8 +114,13 @@ module Heddle
       def reload = @origin.again ? @origin.again.call : self
 
       # @param newer [Configuration] what {#reload} has found
+      # @yieldparam text [String] what to say, if there is anything
       # @return [Array<Symbol>] what has changed and counts only when a server starts
-      def needing_restart(newer) = Options::AT_START.reject { |name| self[name] == newer[name] }
+      def needing_restart(newer)
+        names = Options::AT_START.reject { |name| self[name] == newer[name] }
+        yield "#{names.join(", ")} changed: that takes a new master, heddle restart or USR2" if block_given? && names.any?
+        names
+      end
 
       # Tells the application its environment, which frameworks read when they are loaded.
       # @param variables [Hash{String => String}]

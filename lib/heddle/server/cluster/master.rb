@@ -77,7 +77,7 @@ module Heddle
           return if @stopping || @upgrade
 
           newer = configuration.reload
-          tell_what_takes_more(configuration.needing_restart(newer))
+          configuration.needing_restart(newer) { |text| @log.notice(text) }
           started = start_mold(newer)
           @reload = Reload.new(fleet, started, @log) { |mold| reloaded(mold) }
         rescue ConfigurationError => e
@@ -336,12 +336,6 @@ module Heddle
           @looked = now
           @watch.look
           reload if @restart_file.touched? && !@stopping
-        end
-
-        def tell_what_takes_more(names)
-          return if names.empty?
-
-          @log.notice("#{names.join(", ")} changed: that takes a new master, heddle restart or USR2")
         end
 
         def reload_again
