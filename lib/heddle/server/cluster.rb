@@ -18,6 +18,7 @@ module Heddle
       autoload :Reload, "heddle/server/cluster/reload"
       autoload :RestartFile, "heddle/server/cluster/restart_file"
       autoload :SignalPipe, "heddle/server/cluster/signal_pipe"
+      autoload :Systemd, "heddle/server/cluster/systemd"
       autoload :Upgrade, "heddle/server/cluster/upgrade"
       autoload :Watch, "heddle/server/cluster/watch"
       autoload :Worker, "heddle/server/cluster/worker"

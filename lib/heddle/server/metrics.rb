@@ -19,9 +19,7 @@ module Heddle
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
         @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
-          all.max_by do |one|
-            one[:started] || 0
-          end
+          all.max_by { |one| one[:started] || 0 }
         end
         @master = report[:master]
         @out = +""

@@ -40,6 +40,7 @@ module Heddle
           @molds = []
           @watched = {}
           @mold_backoff = Backoff.new
+          @systemd = Systemd.new(self)
           @again = @stopping = @failure = @reload = @upgrade = @facts = nil
         end
 
@@ -79,6 +80,7 @@ module Heddle
           newer = configuration.reload
           configuration.needing_restart(newer) { |text| @log.notice(text) }
           started = start_mold(newer)
+          @systemd.reloading
           @reload = Reload.new(fleet, started, @log) { |mold| reloaded(mold) }
         rescue ConfigurationError => e
           @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
@@ -101,6 +103,7 @@ module Heddle
         # @return [void]
         def stop(now: false, handing_over: false)
           @reload&.abandon("the server stops") unless @stopping
+          @systemd.stopping(handing_over ? @upgrade&.pid : nil)
           @stopping = handing_over ? "leave" : "stop"
           @stopping = "now" if now
           handing_over ? commons.release_listeners : commons.close_listeners
@@ -170,7 +173,7 @@ module Heddle
           (ready || []).each { |io| @watched[io]&.call }
         end
 
-        def time_to_wait = [[@looked + LOOK, @due].compact.min - now, 0].max
+        def time_to_wait = [[@looked + LOOK, @due, @systemd.due].compact.min - now, 0].max
 
         def heed(name)
           case name
@@ -315,12 +318,14 @@ module Heddle
           @configuration = configuration if configuration
           mold&.end!
           @reload = nil
+          @systemd.ready
         end
 
         # -- what follows ---------------------------------------------------------------------------------------------
 
         def proceed
           @due = nil
+          @systemd.live(now)
           look_after if now >= @looked + LOOK
           return end_late if @stopping
 
@@ -349,6 +354,7 @@ module Heddle
         end
 
         def announce
+          @systemd.ready
           @announce.call(commons.urls, @facts)
           @announce = nil
           @inheritance.ready

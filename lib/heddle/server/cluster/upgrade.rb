@@ -22,7 +22,7 @@ module Heddle
           values = { listeners: sockets, pair: [commons.giving.fileno, commons.taking.fileno], ready: writer.fileno,
                      board: commons.board.descriptors }
           handed = [sockets.values, values.except(:listeners).values].flatten.compact
-          @pid = spawn({ Inheritance::VARIABLE => JSON.generate(values) }, *command, handed.to_h { |fd| [fd, fd] })
+          @pid = spawn({ Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil }, *command, handed.to_h { |fd| [fd, fd] })
         ensure
           writer&.close
         end

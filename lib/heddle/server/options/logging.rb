@@ -23,8 +23,8 @@ module Heddle
                    default_words: "a unix socket of this folder's", example: 'control ["tcp://127.0.0.1:9293"]',
                    text: "where metrics, health and commands are answered: unix:path, tcp://host:port or off; may be " \
                          "repeated",
-                   details: "The unix socket is tmp/heddle-control.sock where there is a folder tmp, and this user's alone. " \
-                            "Over TCP there are only metrics and health. See docs/observability.md.")
+                   details: "The unix socket is tmp/heddle-control.sock where there is a folder tmp, and this user's " \
+                            "alone. Over TCP there are only metrics and health. See docs/observability.md.")
       ].freeze
     end
   end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Tells systemd of the life of a master and its workers.
+      class Systemd
+        # @param master [Master]
+        # @param notify [SystemdNotify]
+        def initialize(master, notify = SystemdNotify.new)
+          @master = master
+          @notify = notify
+          @interval = notify.interval
+          @due = @interval && 0.0
+        end
+
+        # All workers serve, for the first time or again.
+        # @return [void]
+        def ready
+          count = @master.fleet.size
+          @notify.ready("#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.commons.urls.join(", ")}")
+        end
+
+        # New workers replace the old ones; {#ready} follows.
+        # @return [void]
+        def reloading = @notify.reloading
+
+        # @param pid [Integer, nil] of the master that takes over; nil: there is none
+        # @return [void]
+        def stopping(pid = nil) = pid ? @notify.main_pid(pid) : @notify.stopping
+
+        # Says that the service lives, as often as it has to be said and as long as the loop of some worker turns: what
+        # is to become of the others is the master's to say.
+        # @param now [Float] seconds
+        # @return [void]
+        def live(now)
+          return if @interval.nil? || now < @due
+
+          @due = now + @interval
+          @notify.watchdog if @master.fleet.serving.any? { |one| turning?(one) }
+        end
+
+        # @return [Float, nil] when {#live} has something to say again
+        attr_reader :due
+
+        private
+
+        def turning?(worker)
+          busy_for = @master.commons.board.read(worker.slot)&.fetch(:busy_for, nil)
+          busy_for.nil? || busy_for < @interval * 2
+        end
+      end
+    end
+  end
+end
