@@ -41,6 +41,16 @@ class ConfigurationEnvironmentTest < Minitest::Test
                  end.message)
   end
 
+  def test_every_variable_that_the_code_reads_is_known
+    sources = Dir.glob(File.join(ROOT, "{lib,ext,bin,benchmark}/**/*")).select { |path| File.file?(path) }
+    names = sources.reject { |path| path.end_with?(".so", ".o") }
+                   .flat_map { |path| File.binread(path).scan(/["']HEDDLE_[A-Z_]+["']/) }.uniq
+    environment = names.to_h { |name| [name[1..-2].to_sym, ""] }
+
+    assert_includes names, '"HEDDLE_NATIVE"'
+    assert_empty load(**environment).warnings
+  end
+
   def test_only_what_means_nothing_is_warned_of
     configuration = load(HEDDLE_BACKLOG: "5", HEDDLE_TEST_ANYTHING: "1", HEDDLE_RUBY: "ruby", HEDDLE_BAKLOG: "5",
                          HEDDLE: "x", OTHER: "y")
