@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: each mode
+
 require "test_helper"
 require "tempfile"
 require_relative "rack_helpers"
