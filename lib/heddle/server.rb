@@ -137,8 +137,8 @@ module Heddle
     def engine = engines.first
 
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] what there is now, in all loops: `connections`, of
-    #   them `idle` and `running`, those `accepted` so far, whether more are accepted (`accepting`), `fibers`, and what
-    #   {Admission#statistics} says; nil while the server does not run
+    #   them `idle` and `running`, those `accepted` so far, whether more are accepted (`accepting`), TLS `handshakes`
+    #   and `failed_handshakes`, `fibers`, and what {Admission#statistics} says; nil while the server does not run
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)

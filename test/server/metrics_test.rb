@@ -68,6 +68,7 @@ class MetricsTest < Minitest::Test
     assert_operator found["heddle_memory_bytes"][one.merge("kind" => "rss")], :>, 1_000_000
     assert_operator found["heddle_objects_allocated_total"][one], :>, 1_000
     assert_operator found["heddle_connections_accepted_total"][one], :>=, 1
+    assert_equal 0, found["heddle_tls_handshakes_total"][one.merge("result" => "failed")]
     assert_equal 1, found["heddle_accepting"][one]
     assert_equal RUBY_VERSION, found["heddle_build_info"].keys.first["ruby"]
   end

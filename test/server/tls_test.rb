@@ -181,6 +181,7 @@ class ServerTLSTest < Minitest::Test
         assert_match(/\A(\x15\x03.{5})?\z/mn, answer.b) # an alert, or nothing
       end
       https { |http| assert_equal "hello", http.get("/").body }
+      until_statistics { |now| now.slice(:handshakes, :failed_handshakes) == { handshakes: 1, failed_handshakes: 3 } }
     end
   end
 

@@ -55,6 +55,11 @@ module Heddle
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
+        family("tls_handshakes_total", "counter", "TLS handshakes.")
+        each_with(:handshakes) { |one, value| sample("tls_handshakes_total", value, worker: one[:index], result: "ok") }
+        each_with(:failed_handshakes) do |one, value|
+          sample("tls_handshakes_total", value, worker: one[:index], result: "failed")
+        end
         family("queue_refused_total", "counter", "Requests answered with 503: too many waited, or for too long.")
         each_with(:refused_full) do |one, value|
           sample("queue_refused_total", value, worker: one[:index], reason: "full")

@@ -72,7 +72,8 @@ module Heddle
       def statistics
         sockets = @sockets or return
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
-          accepting: sockets.accepting?, fibers: @scheduler.fiber_count, **@admission.statistics }
+          accepting: sockets.accepting?, fibers: @scheduler.fiber_count, handshakes: sockets.handshakes,
+          failed_handshakes: sockets.failed_handshakes, **@admission.statistics }
       end
 
       # @see Server#served
