@@ -66,7 +66,7 @@ class HTTPBenchmarkServerTest < Minitest::Test
     serve(Program.new) do |server|
       error = assert_raises(Bench::Child::Failed) { server.check("/path", expected: "else") }
 
-      assert_match(/answered with 5 bytes that are not the 4/, error.message)
+      assert_match(/answered with 5 bytes that are not those of the application/, error.message)
       assert_match(/answered 500/,
                    assert_raises(Bench::Child::Failed) { server.check("/broken", expected: "") }.message)
     end
