@@ -27,7 +27,9 @@ class RailsCableTest < Minitest::Test
     answer = Net::HTTP.post_form(@served.at("/notes"), "text" => text)
 
     assert_equal "201", answer.code, @served.output
-    clients.each { |one| assert_equal text, one.message { |message| message["identifier"] && message["message"] }.dig("message", "text") }
+    clients.each do |one|
+      assert_equal text, one.message { |message| message["identifier"] && message["message"] }.dig("message", "text")
+    end
   end
 
   def test_a_channel_asks_the_database
