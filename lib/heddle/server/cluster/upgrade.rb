@@ -22,7 +22,9 @@ module Heddle
           values = { listeners: sockets, pair: [commons.giving.fileno, commons.taking.fileno], ready: writer.fileno,
                      board: commons.board.descriptors }
           handed = [sockets.values, values.except(:listeners).values].flatten.compact
-          @pid = spawn({ Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil }, *command, handed.to_h { |fd| [fd, fd] })
+          # systemd's WATCHDOG_PID names this master, and would keep the new one from giving a sign of life.
+          environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil }
+          @pid = spawn(environment, *command, handed.to_h { |fd| [fd, fd] })
         ensure
           writer&.close
         end
