@@ -31,8 +31,6 @@ class ModesBenchmarkSuiteTest < Minitest::Test
   # In every way to run it; what asks another server is left to the benchmark.
   def test_the_application_is_served_in_each_way
     @suite.contestants.grep(Bench::Modes::Contestant).each do |contestant|
-      next if contestant.key == "processes"
-
       Bench::HTTP::Server.run(contestant, ruby_flags: []) do |server|
         server.check("/cpu", expected: "6765\n")
         server.check("/file", expected: File.read(Bench::Modes::Application::FILE))
