@@ -86,7 +86,7 @@ class OffloadCancelTest < Minitest::Test
     in_loop do
       ended = nil
       task = Heddle.async do
-        NativeCalls.stubborn(0.1)
+        NativeCalls.stubborn(0.4)
       ensure
         ended = now
       end

@@ -30,7 +30,7 @@ class OffloadLibcTest < Minitest::Test
     offloading(<<~RUBY, options: HOOKED)
       most = 0
       Heddle.run do
-        sleeps = Array.new(10) { Heddle.async { NativeCalls.hold(0.2) } }
+        sleeps = Array.new(10) { Heddle.async { NativeCalls.hold(0.5) } }
         while !sleeps.all?(&:finished?)
           most = [most, Heddle::Offload.threads[:running]].max
           sleep 0.001

@@ -261,7 +261,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             break;
         }
         if (generation != heddle_threads_generation())
-            rb_raise(rb_eThreadError, "this process was forked in the middle of a native call: its end is the parent's");
+            rb_raise(rb_eThreadError, "this process was forked in a native call: how that ends, its parent will see");
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {
             out.withdrawn = true;
             break;
@@ -327,7 +327,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 
     *job = self.job;
     if (!out.withdrawn)
-        heddle_function_ran(function, job->wall, job->cpu);
+        heddle_function_ran(function, true, job->wall, job->cpu);
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
         put_off(loop, out.state);
     else if (out.state)

@@ -89,7 +89,7 @@ static void note(heddle_function *known, const timed_call *call)
 {
     int saved = errno;
     if (call->ended)
-        heddle_function_ran(known, call->ended - call->began, -1);
+        heddle_function_ran(known, false, call->ended - call->began, -1);
     errno = saved;
 }
 
@@ -148,7 +148,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
     return result;
 }
 
-/* -- what libraries call instead ------------------------------------------------------------------------------------ */
+/* -- what libraries call instead ----------------------------------------------------------------------------- */
 
 static void *extension_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
                              int flags)
@@ -248,7 +248,7 @@ static void *our_dlopen(const char *path, int mode)
     return library;
 }
 
-/* -- leading -------------------------------------------------------------------------------------------------------- */
+/* -- leading ----------------------------------------------------------------------------- */
 
 typedef struct {
     uintptr_t base;

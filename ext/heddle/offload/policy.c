@@ -73,14 +73,12 @@ heddle_function *heddle_function_find(void *address)
     return add(address, slot);
 }
 
-void heddle_function_ran(heddle_function *function, int64_t wall, int64_t cpu)
+void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu)
 {
     bool first = function->calls++ == 0;
     int64_t counted = wall < HEDDLE_QUICK_NS * 4 ? wall : HEDDLE_QUICK_NS * 4;
-    if (first)
-        function->pace = counted / 2;
-    else
-        function->pace += (counted - function->pace) / 8;
+    /* From 0: the first call, with nothing in the caches, is no rule. */
+    function->pace += (counted - function->pace) / 8;
     /* Up by half the difference, down by a sixteenth: one slow call is remembered for a while. */
     if (first)
         function->wall = wall;
@@ -88,11 +86,12 @@ void heddle_function_ran(heddle_function *function, int64_t wall, int64_t cpu)
         function->wall += (wall - function->wall) / 2;
     else
         function->wall -= (function->wall - wall) / 16;
-    if (cpu >= 0 && wall > 0) {
+    if (offloaded && cpu >= 0 && wall > 0) {
         int ratio = (int)(cpu >= wall ? 1000 : cpu * 1000 / wall);
-        function->cpu = function->offloaded == 0 ? ratio : function->cpu + (ratio - function->cpu) / 4;
-        function->offloaded++;
+        function->cpu = function->measured ? function->cpu + (ratio - function->cpu) / 4 : ratio;
+        function->measured = true;
     }
+    function->offloaded += offloaded;
 }
 
 bool heddle_function_computes(const heddle_function *function)

@@ -23,6 +23,7 @@ typedef struct {
     int64_t wall; /* ns, an average that rises fast and falls slowly */
     int64_t pace; /* … that one slow call doesn't rise far: the machine may have been busy */
     int cpu;      /* per mille of the wall time, an average */
+    bool measured; /* cpu says something */
     bool denied;  /* its library is not offloaded */
     bool quick;   /* its library's functions only compute, so they run inline while they are quick */
 } heddle_function;
@@ -33,8 +34,8 @@ typedef struct {
 /* What is known of the function; never NULL, though functions beyond the first thousands share one record. */
 heddle_function *heddle_function_find(void *address);
 
-/* Notes a run. `cpu` < 0: not measured. */
-void heddle_function_ran(heddle_function *function, int64_t wall, int64_t cpu);
+/* Notes a run, inline or on an offload thread. `cpu` < 0: not known. */
+void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu);
 bool heddle_function_computes(const heddle_function *function);
 
 /* Names of libraries, each the beginning of a file's name; copied. 0 or -ENOMEM. For functions known already, too. */

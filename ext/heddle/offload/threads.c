@@ -1,12 +1,15 @@
 #include "offload/threads.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,11 +20,12 @@ enum { SOFT_LIMIT = 64 };
 /* A thread that had nothing to do for so long ends. */
 static const time_t IDLE_SECONDS = 5;
 
-/* A job that was taken for a computing one waits if it used less than a tenth of at least this time. */
+/* A job that was taken for a computing one is looked at after so long: does it sleep? */
 static const int64_t JUDGED_AFTER = 20 * 1000 * 1000;
 
 struct heddle_offload_thread {
     pthread_t native;
+    long id; /* the kernel's */
     pthread_cond_t answered;
     heddle_job *job;
     bool leave;
@@ -217,22 +221,34 @@ void heddle_threads_not_started(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Does the thread sleep? One that waits for a core does not, however busy the machine is. */
+static bool sleeps(const heddle_offload_thread *thread)
+{
+#ifdef __linux__
+    char path[64], text[128];
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", thread->id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *end = strrchr(text, ')'); /* of the thread's name; a blank and the state follow */
+    return end && (end[1] == ' ') && (end[2] == 'S' || end[2] == 'D');
+#else
+    (void)thread;
+    return true;
+#endif
+}
+
 /* Those that turn out to wait give their core back. */
 static void judge_computing(void)
 {
     int64_t now = nanoseconds(CLOCK_MONOTONIC);
     for (heddle_offload_thread *thread = threads; thread; thread = thread->next) {
         heddle_job *job = thread->job;
-        clockid_t clock;
-        if (!job || !job->computes || now - job->began < JUDGED_AFTER)
+        if (!job || !job->computes || now - job->began < JUDGED_AFTER || !sleeps(thread))
             continue;
-#ifndef __APPLE__
-        if (pthread_getcpuclockid(thread->native, &clock) != 0 ||
-            (nanoseconds(clock) - job->cpu_before) * 10 > now - job->began)
-            continue;
-#else
-        (void)clock;
-#endif
         job->computes = false;
         counts.computing--;
     }
@@ -347,15 +363,32 @@ void heddle_threads_part(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* How often the calling thread has waited for something, as opposed to having been made to wait for a core. */
-static long waits(void)
+/* How often a thread waited for something, and how often it had to give up its core to others. */
+typedef struct {
+    long waited, made_to_wait;
+} pauses;
+
+static pauses pauses_now(void)
 {
 #ifdef RUSAGE_THREAD
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) == 0)
-        return usage.ru_nvcsw;
+        return (pauses){.waited = usage.ru_nvcsw, .made_to_wait = usage.ru_nivcsw};
 #endif
-    return -1;
+    return (pauses){0};
+}
+
+/* Of the wall time; -1: nothing can be said, because the machine was busy. */
+static int64_t computed(int64_t cpu, int64_t wall, pauses before)
+{
+    pauses after = pauses_now();
+    if (cpu * 10 > wall * 7)
+        return cpu;
+#ifdef RUSAGE_THREAD
+    if (after.waited == before.waited)
+        return wall;
+#endif
+    return after.made_to_wait == before.made_to_wait ? cpu : -1;
 }
 
 /* Under the lock before and after, without it meanwhile. */
@@ -371,23 +404,20 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&lock);
 
-    long waits_before = waits();
+    pauses before = pauses_now();
     current = job;
     errno = 0;
     void *result = job->function(job->data);
     int error = errno;
     current = NULL;
-    int64_t cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID), ended = nanoseconds(CLOCK_MONOTONIC);
-    long waited = waits_before < 0 ? LONG_MAX : waits() - waits_before;
+    int64_t wall = nanoseconds(CLOCK_MONOTONIC) - job->began;
+    int64_t cpu = computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - job->cpu_before, wall, before);
 
     pthread_mutex_lock(&lock);
     job->result = result;
     job->error = error;
-    job->wall = ended - job->began;
-    job->cpu = cpu - job->cpu_before;
-    /* On a busy machine it did not get all of the time, but would have used it: it seldom waited by itself. */
-    if (waited == 0 || (job->cpu * 3 > job->wall && waited <= 1 + job->cpu / 1000000))
-        job->cpu = job->wall;
+    job->wall = wall;
+    job->cpu = cpu;
     thread->job = NULL;
     counts.running--;
     counts.jobs++;
@@ -404,6 +434,9 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     bool spare = false;
     pthread_mutex_lock(&lock);
     thread->native = pthread_self();
+#ifdef __linux__
+    thread->id = syscall(SYS_gettid);
+#endif
     while (!thread->leave && !spare) {
         heddle_job *job = take();
         if (job) {
