@@ -6,7 +6,7 @@ module Heddle
       # A configuration file that changes nothing: everything in it is a comment.
       module Template
         # What most people set.
-        TOLD = %i[bind port workers mode threads stop_timeout access_log body_limit].freeze
+        TOLD = %i[bind port workers mode threads protect stop_timeout access_log body_limit].freeze
         WIDTH = 98
         private_constant :TOLD, :WIDTH
 
