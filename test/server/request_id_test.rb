@@ -42,11 +42,23 @@ class RequestIdTest < Minitest::Test
   end
 
   def test_others_name_nothing
-    env = { "HTTP_X_REQUEST_ID" => "a-1", "REMOTE_ADDR" => "192.0.2.1", "rack.hijack" => Struct.new(:request_id).new }
-    _, headers, = Heddle::Server::RequestId.new(app).call(env)
+    answer = nil
+    serving(app, lint: false, request_id: true, trusted_proxies: []) { answer = get("/", "x-request-id" => "a-1") }
 
-    assert_match UUID, headers["x-request-id"]
-    assert_equal headers["x-request-id"], env["rack.hijack"].request_id
+    assert_match UUID, answer["x-request-id"]
+    assert_equal [answer["x-request-id"]], @seen
+  end
+
+  def test_it_is_the_proxy_that_names_it_on_whose_behalf_ever
+    serving(app, lint: false, request_id: true) do
+      assert_equal "a-1", get("/", "x-request-id" => "a-1", "x-forwarded-for" => "192.0.2.1")["x-request-id"]
+    end
+  end
+
+  def test_in_threads_too
+    serving(app, lint: false, request_id: true, mode: :thread) do
+      assert_equal "a-1", get("/", "x-request-id" => "a-1")["x-request-id"]
+    end
   end
 
   def test_an_application_may_answer_with_its_own

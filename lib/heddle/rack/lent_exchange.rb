@@ -125,6 +125,8 @@ module Heddle
 
       def minor = @exchange.minor
 
+      def remote_address = @exchange.remote_address
+
       def request_id = @exchange.request_id
 
       def request_id=(name)

@@ -17,8 +17,8 @@ module Heddle
                             "without a signal. Errors go to the standard error all the same."),
         Option.new(name: :request_id, unit: :switch, default: false,
                    text: "whether each request gets a name, in its answer, in the log and in HTTP_X_REQUEST_ID",
-                   details: "A name that comes as X-Request-Id is kept when it comes from this machine, as from a " \
-                            "proxy in front; others are replaced."),
+                   details: "A name that comes as X-Request-Id is kept when it comes from one of " \
+                            "trusted_proxies; others are replaced."),
         Option.new(name: :control, unit: :list, none: "off", argument: "ADDRESS",
                    default_words: "a unix socket of this folder's", example: 'control ["tcp://127.0.0.1:9293"]',
                    text: "where metrics, health and commands are answered: unix:path, tcp://host:port or off; may be " \
