@@ -11,7 +11,7 @@ module Heddle
 
     REFUSED = "config.active_support.isolation_level is :thread, but each request is a fiber here: requests would " \
               "share Current, the database connection and whatever else Rails keeps for one. Remove that line from " \
-              "the application's configuration; Heddle sets :fiber."
+              "the application's configuration, Heddle sets :fiber; or serve it with --mode thread."
     private_constant :REFUSED
 
     class << self

@@ -26,6 +26,16 @@ class RailsIsolationLevelTest < Minitest::Test
     assert_match(/\Aheddle: config.active_support.isolation_level is :thread, but each request is a fiber here/, output)
   end
 
+  def test_in_mode_thread_it_is_served
+    environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "production")
+    served = ServedProcess.new([*HEDDLE, "serve", "thread_level.ru", "--port", "0", "--mode", "thread", "-w", "0"],
+                               environment:, folder: FOLDER)
+
+    assert_equal "200 thread", served.get("/").then { |answer| "#{answer.code} #{answer.body}" }, served.output
+  ensure
+    served&.stop
+  end
+
   def test_the_gem_in_the_gemfile_is_enough
     program = 'require "rails"; require "heddle"; print Rails::Railtie::Configuration.new.active_support.isolation_level'
     output, status = ruby(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program)

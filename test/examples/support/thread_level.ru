@@ -14,4 +14,7 @@ class Stubborn < Rails::Application
 end
 
 Stubborn.initialize!
+Stubborn.routes.draw do
+  root to: ->(_env) { [200, {}, [ActiveSupport::IsolatedExecutionState.isolation_level.to_s]] }
+end
 run Stubborn
