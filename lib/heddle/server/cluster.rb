@@ -14,6 +14,7 @@ module Heddle
       autoload :Master, "heddle/server/cluster/master"
       autoload :MemoryGuard, "heddle/server/cluster/memory_guard"
       autoload :Mold, "heddle/server/cluster/mold"
+      autoload :Molds, "heddle/server/cluster/molds"
       autoload :MoldHandle, "heddle/server/cluster/mold_handle"
       autoload :Reload, "heddle/server/cluster/reload"
       autoload :RestartFile, "heddle/server/cluster/restart_file"

@@ -90,6 +90,24 @@ class ClusterBootTest < Minitest::Test
     @served = nil
   end
 
+  def test_a_process_alone_runs_the_hooks_of_a_worker
+    write("config/heddle.rb", <<~'RUBY')
+      worker_boot { |number| File.write("notes", "boot #{number} #{$$}\n", mode: "a") }
+      worker_stop { |number| File.write("notes", "stop #{number} #{$$}\n", mode: "a") }
+    RUBY
+    serve(workers: 0)
+    pid = served.pid
+    served.stop
+
+    assert_equal ["boot 0 #{pid}", "stop 0 #{pid}"], File.readlines(path("notes"), chomp: true)
+    write("config/heddle.rb", "worker_boot { raise 'no database' }\n")
+    output, status = boot("-w", "0")
+
+    assert_equal 1, status.exitstatus
+    assert_match(/^heddle: the hook worker_boot failed: RuntimeError: no database/, output)
+    @served = nil
+  end
+
   def test_one_worker_is_a_process_of_its_own_in_production_only
     { "development" => true, "production" => false }.each do |environment, same|
       serve(workers: 1, environment: { "RACK_ENV" => environment })

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # The process that owns the sockets and the restarts. It has no loop and no thread, so that it can fork at any
-      # moment, and loads nothing of the application.
+      # The process that owns the sockets and the restarts, and loads nothing of the application. It has no loop, so
+      # that it can fork at any moment.
       #
       #     Master.new(configuration, log:, load: -> { application }) { |urls, facts| puts "ready" }.run
       class Master
@@ -33,11 +33,9 @@ module Heddle
         def initialize(configuration, log:, load:, inheritance: Inheritance.none, &announce)
           @configuration = configuration
           @log = log
-          @load = load
           @inheritance = inheritance
           @announce = announce
-          @generation = 0
-          @molds = []
+          @molds = Molds.new(load, method(:now))
           @watched = {}
           @mold_backoff = Backoff.new
           @systemd = Systemd.new(self)
@@ -58,18 +56,14 @@ module Heddle
           close
         end
 
-        # Reads what may come to `io`, beside all else. For a control socket.
+        # @return [Boolean] whether it has been told to stop
+        def stopping? = !@stopping.nil?
+
+        # Reads what may come to `io`, beside all else.
         # @param io [IO]
         # @yield when it is readable; must not wait
         # @return [void]
         def watch(io, &block) = @watched[io] = block
-
-        # @param io [IO]
-        # @return [void]
-        def unwatch(io) = @watched.delete(io)
-
-        # @return [Boolean] whether it has been told to stop
-        def stopping? = !@stopping.nil?
 
         # New code, worker by worker.
         # @return [void]
@@ -107,7 +101,7 @@ module Heddle
           @stopping = handing_over ? "leave" : "stop"
           @stopping = "now" if now
           handing_over ? commons.release_listeners : commons.close_listeners
-          @molds.each(&:end!)
+          @molds.end_all
           # Who closes a socket last answers what is queued there: that must be a worker, and not the mold.
           end_workers if @molds.empty? || now
         end
@@ -129,26 +123,14 @@ module Heddle
         end
 
         def start_mold(configuration)
-          ours, theirs = Channel.pair
-          $stdout.flush
-          $stderr.flush
           setting = Worker::Setting.new(configuration:, log: @log, commons:, control: control&.folder)
-          pid = fork do
-            ours.close
-            forget
-            Mold.new(setting, theirs, &@load).run
-          end
-          theirs.close
-          mold = MoldHandle.new(pid:, channel: ours, generation: @generation += 1, configuration:, now:)
-          @molds << mold
-          mold
+          @molds.start(setting) { forget }
         end
 
         # In the mold, and so in all workers: what is the master's alone.
         def forget
           @signals.forget
           fleet.workers.each { |worker| worker.channel.close }
-          @molds.each { |mold| mold.channel.close }
           @watched.each_key(&:close)
           control&.forget
           @upgrade&.forget
@@ -166,10 +148,8 @@ module Heddle
         end
 
         def wait
-          talking = fleet.workers.reject(&:silent).to_h { |worker| [worker.channel.io, worker] }
-          sources = [@signals.io, *talking.keys, *@molds.map { |mold| mold.channel.io }.reject(&:closed?),
-                     *@watched.keys, @upgrade&.io].compact
-          ready, = IO.select(sources, nil, nil, time_to_wait)
+          talking = [*fleet.workers.reject(&:silent), *@molds.reject(&:silent?)].map { |one| one.channel.io }
+          ready, = IO.select([@signals.io, *talking, *@watched.keys, @upgrade&.io].compact, nil, nil, time_to_wait)
           (ready || []).each { |io| @watched[io]&.call }
         end
 
@@ -210,7 +190,7 @@ module Heddle
         end
 
         def hear
-          @molds.dup.each { |mold| hear_mold(mold) }
+          @molds.each { |mold| hear_mold(mold) unless mold.silent? }
           fleet.workers.each { |worker| hear_worker(worker) unless worker.silent }
           hear_upgrade if @upgrade
         end
@@ -225,7 +205,7 @@ module Heddle
             when "unspawned" then fleet.unspawned(values["slot"], values["message"])
             end
           end
-          mold.channel.close if message.nil? && !mold.channel.io.closed?
+          mold.channel.close if message.nil?
         end
 
         def mold_ready(mold)
@@ -280,9 +260,8 @@ module Heddle
         end
 
         def mold_ended(mold, status)
-          hear_mold(mold) unless mold.channel.io.closed?
+          hear_mold(mold) unless mold.silent?
           @molds.delete(mold)
-          mold.channel.close unless mold.channel.io.closed?
           fleet.mold = nil if fleet.mold.equal?(mold)
           return end_workers_at_last if @stopping
           return if mold.state == :ending
@@ -379,7 +358,7 @@ module Heddle
         def over? = @failure || (@stopping && fleet.empty? && @molds.empty?)
 
         def close
-          @molds.each(&:end!)
+          @molds.end_all
           fleet&.workers&.each { |worker| worker.kill("KILL") }
           commons&.close
           @signals&.close

@@ -32,6 +32,9 @@ module Heddle
         # @return [Boolean]
         def ready? = state == :ready
 
+        # @return [Boolean] whether it will say nothing any more
+        def silent? = channel.io.closed?
+
         # It keeps nothing that anybody misses.
         # @return [void]
         def end!

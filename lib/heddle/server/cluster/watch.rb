@@ -12,7 +12,9 @@ module Heddle
         MEMORY = 10
         # Seconds that a stuck worker may take to say what it does.
         LAST_WORDS = 0.5
-        private_constant :PING, :MEMORY, :LAST_WORDS
+        # Requests that are told of.
+        REQUESTS = 5
+        private_constant :PING, :MEMORY, :LAST_WORDS, :REQUESTS
 
         # @param fleet [Fleet]
         # @param log [#notice]
@@ -38,16 +40,15 @@ module Heddle
 
         def look_at(worker, now)
           timeout = worker.mold.configuration.worker_timeout
-          if worker.ending?
-            end_late(worker) if worker.deadline && now > worker.deadline
-          elsif timeout > 0 && now - worker.heard > timeout && !worker.reason
+          if worker.deadline && now > worker.deadline then end_late(worker)
+          elsif !worker.ending? && !worker.reason && timeout > 0 && now - worker.heard > timeout
             end_stuck(worker, now - worker.heard)
           end
         end
 
         def end_late(worker)
           worker.deadline = nil
-          @log.notice("#{worker.name} has not ended in time: it is killed")
+          @log.notice("#{worker.name} has not ended in time: it is killed") unless worker.reason
           worker.kill("KILL")
         end
 
@@ -55,7 +56,20 @@ module Heddle
           doing = worker.serving? ? "has given no sign of life" : "has not become ready"
           worker.reason = "#{doing} for #{silent.round} s and was killed"
           @log.notice("#{worker.name} #{doing} for #{silent.round} s: it is killed")
-          worker.kill("KILL")
+          worker.deadline = @clock.call + LAST_WORDS
+          worker.ask("served") do |served|
+            @log.notice("#{worker.name} was serving #{list(served)}") if served&.any?
+            worker.kill("KILL")
+          end
+        end
+
+        # The longest first.
+        def list(served)
+          told = served.sort_by { |_, _, age| -age }.first(REQUESTS).map do |method, target, age|
+            "#{method} #{target} for #{age.round(1)} s"
+          end
+          told << "#{served.size - REQUESTS} more" if served.size > REQUESTS
+          told.join(", ")
         end
 
         def ping(now)

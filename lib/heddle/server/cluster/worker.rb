@@ -36,9 +36,11 @@ module Heddle
           @slot = slot
           @channel = channel
           @answers = {}
+          @words = Thread::Queue.new
         end
 
-        # Something the master may ask, see {WorkerHandle#ask}. Answered in the loop.
+        # Something the master may ask, see {WorkerHandle#ask}. Answered in a thread beside the loop, so that it is
+        # answered while something holds up the loop.
         # @param what [String]
         # @yieldparam arguments [Object] as JSON has it
         # @yieldreturn [Object] for JSON
@@ -66,7 +68,8 @@ module Heddle
           listeners = Listeners.new(commons.listeners, shared: true)
           @server = Server.new(@setting.configuration, log: @setting.log, listeners:,
                                                        place: [commons.board, @slot])
-          on("statistics") { @server.statistics }
+          on("served") { @server.served.map(&:last) }
+          listen
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
           control&.start
           answered = @server.run(app) do
@@ -81,26 +84,40 @@ module Heddle
           control&.stop
         end
 
+        # Commands are the loop's to obey, and a ping is there to see whether it turns.
+        def listen
+          thread = Thread.new do
+            while (message = @channel.wait)
+              message.what == "ask" ? answer(**message.values.transform_keys(&:to_sym)) : @words << message.what
+            end
+          ensure
+            @words.close
+          end
+          thread.name = "master"
+          thread.report_on_exception = false
+        end
+
+        def answer(id:, what:, arguments:)
+          @channel.say("answer", id:, value: @answers[what]&.call(arguments))
+        rescue StandardError => e
+          @setting.log.notice("the master's question #{what} can't be answered: #{e.class}: #{e.message}")
+        end
+
         def follow
-          while (message = @channel.wait)
-            heed(message.what, message.values)
+          while (word = @words.pop)
+            heed(word)
           end
           # The master is gone, and with it who would replace anybody: what is queued is served, and that is it.
           @server.stop
         end
 
-        def heed(what, values)
-          case what
+        def heed(word)
+          case word
           when "ping" then @channel.say("pong")
           when "leave" then @server.stop(giving: commons.giving)
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
-          when "ask" then answer(**values.transform_keys(&:to_sym))
           end
-        end
-
-        def answer(id:, what:, arguments:)
-          @channel.say("answer", id:, value: @answers[what]&.call(arguments))
         end
 
         def take_over

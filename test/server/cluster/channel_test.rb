@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+
+class ClusterChannelTest < Minitest::Test
+  Channel = Heddle::Server::Cluster::Channel
+
+  def setup
+    @one, @other = Channel.pair
+  end
+
+  def teardown
+    [@one, @other].each(&:close)
+  end
+
+  def test_messages_come_whole_and_in_order
+    assert_equal :wait, @other.hear
+    assert @one.say("a", number: 1, list: ["é"])
+    assert @one.say("b")
+
+    assert_equal Channel::Message.new(what: "a", values: { "number" => 1, "list" => ["é"] }, io: nil), @other.hear
+    assert_equal "b", @other.wait.what
+    assert_equal :wait, @other.hear
+  end
+
+  def test_a_descriptor_goes_along
+    reader, writer = IO.pipe
+    @one.say("take this", io: writer)
+    writer.close
+    taken = @other.wait.io
+    taken.write("x")
+    taken.close
+
+    assert_equal "x", reader.read
+  ensure
+    reader.close
+  end
+
+  def test_nobody_is_there_any_more
+    @one.close
+
+    assert_nil @other.hear
+    refute @other.say("hello?")
+  end
+
+  def test_who_does_not_hear_holds_up_nobody
+    10_000.times { break unless @one.say("x" * 1_000) }
+
+    refute @one.say("x" * 1_000)
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+
+# Who is looked after, without processes.
+class ClusterWatchTest < Minitest::Test
+  Cluster = Heddle::Server::Cluster
+
+  # Serves, and remembers what is done to it.
+  class FakeWorker < Cluster::WorkerHandle
+    attr_reader :signals, :said
+
+    def initialize(index, configuration)
+      mold = Struct.new(:configuration).new(configuration)
+      @signals = []
+      @said = []
+      said = @said
+      channel = Object.new
+      channel.define_singleton_method(:say) { |what, **| said << what }
+      super(index:, slot: index, channel:, mold:, replaces: nil, now: 0.0)
+      self.pid = 1_000 + index
+      self.state = :serving
+    end
+
+    def kill(name) = @signals << name
+  end
+
+  Fleet = Struct.new(:workers, :started) do
+    def serving = workers.select(&:serving?)
+    def start(index, replaces:) = started << [index, replaces]
+  end
+
+  def setup
+    @now = 0.0
+    @lines = []
+  end
+
+  def notice(text) = @lines << text
+
+  def watch(memory: nil, **options)
+    configuration = Heddle::Server::Configuration.new(**options)
+    @fleet = Fleet.new(Array.new(2) { |index| FakeWorker.new(index, configuration) }, [])
+    guard = Cluster::MemoryGuard.new(measure: ->(pid) { memory && memory[pid] })
+    Cluster::Watch.new(@fleet, self, -> { @now }, memory: guard)
+  end
+
+  def look(watch, at)
+    @now = at
+    watch.look
+  end
+
+  def test_workers_are_pinged
+    watch = watch(worker_timeout: 60)
+    look(watch, 0.0)
+    look(watch, 4.0)
+    look(watch, 5.0)
+
+    assert_equal [%w[ping ping]] * 2, @fleet.workers.map(&:said)
+  end
+
+  def test_nobody_is_pinged_or_killed_without_a_timeout
+    watch = watch(worker_timeout: 0)
+    look(watch, 10_000.0)
+
+    assert_empty @fleet.workers.flat_map(&:said) + @fleet.workers.flat_map(&:signals) + @lines
+  end
+
+  def test_a_silent_one_is_asked_what_it_does_and_killed_when_it_has_said_so
+    watch = watch(worker_timeout: 60)
+    @fleet.workers.last.heard = 50.0
+    look(watch, 61.0)
+    silent, other = @fleet.workers
+
+    assert_empty silent.signals
+    assert_equal ["worker 0 (pid 1000) has given no sign of life for 61 s: it is killed"], @lines
+    silent.answered(1, Array.new(7) { |number| ["GET", "/#{number}", number.to_f, "127.0.0.1", nil] })
+
+    assert_equal "worker 0 (pid 1000) was serving GET /6 for 6.0 s, GET /5 for 5.0 s, GET /4 for 4.0 s, " \
+                 "GET /3 for 3.0 s, GET /2 for 2.0 s, 2 more", @lines.last
+    assert_equal [["KILL"], []], [silent.signals, other.signals]
+  end
+
+  def test_one_that_says_nothing_is_killed_all_the_same
+    watch = watch(worker_timeout: 60)
+    look(watch, 61.0)
+    look(watch, 62.0)
+
+    assert_equal [["KILL"]] * 2, @fleet.workers.map(&:signals)
+    assert_equal 2, @lines.size
+  end
+
+  def test_one_that_does_not_end_in_time_is_killed
+    watched = watch
+    worker = @fleet.workers.first
+    worker.state = :ending
+    worker.deadline = 5.0
+    look(watched, 6.0)
+
+    assert_equal ["KILL"], worker.signals
+    assert_equal ["worker 0 (pid 1000) has not ended in time: it is killed"], @lines
+  end
+
+  def test_one_that_uses_too_much_memory_is_replaced_one_at_a_time
+    watch = watch(memory: { 1000 => 900 << 20, 1001 => 900 << 20 }, worker_memory_limit: 600 << 20)
+    look(watch, 0.0)
+
+    assert_equal [[0, @fleet.workers.first]], @fleet.started
+    assert_equal ["worker 0 (pid 1000) uses 900 MiB of memory, worker_memory_limit is 600 MiB: it is replaced"], @lines
+    look(watch, 1.0)
+
+    assert_equal 1, @fleet.started.size, "not with every look"
+    @fleet.workers.first.state = :coming
+    look(watch, 11.0)
+
+    assert_equal 1, @fleet.started.size, "not while another one comes"
+  end
+end
