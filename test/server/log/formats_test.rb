@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "test_helper"
 require "json"
 require_relative "../server_helpers"
