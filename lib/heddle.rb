@@ -30,6 +30,8 @@ module Heddle
   autoload :Scope, "heddle/concurrency/scope"
   autoload :Semaphore, "heddle/concurrency/semaphore"
   autoload :Server, "heddle/server"
+  autoload :Stall, "heddle/stall"
+  autoload :Stalls, "heddle/stalls"
   autoload :Task, "heddle/concurrency/task"
   autoload :TaskTree, "heddle/concurrency/task_tree"
   autoload :TimeoutError, "heddle/concurrency/timeout_error"

@@ -9,7 +9,8 @@ module Heddle
     # Name => the file that registers it.
     LIBRARIES = {
       offload: "heddle/offload",
-      preempt: "heddle/preemption"
+      preempt: "heddle/preemption",
+      stall_report: "heddle/stalls"
     }.freeze
 
     @registered = {}

@@ -101,7 +101,7 @@ module Heddle
       mode.servings.each { |serving| serving.place = @place }
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)
-      Protection.during(protections) do
+      protected do
         mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
       end
     ensure
@@ -155,6 +155,14 @@ module Heddle
     def task_tree = @mode ? @mode.servings.map(&:task_tree).join("\n") : "no tasks\n"
 
     private
+
+    # In development a line says what to do about a stall, too.
+    def protected(&)
+      return Protection.during(protections, &) unless protections.include?(:stall_report)
+
+      advise = @configuration.environment == "development"
+      Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) { Protection.during(protections, &) }
+    end
 
     # Now, and not at some request for which there may be no descriptor left.
     def load_everything

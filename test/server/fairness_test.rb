@@ -45,9 +45,10 @@ class FairnessTest < Minitest::Test
 
   def request(path) = "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n"
 
-  # They ask ahead, so that it is the server alone that says whose turn it is.
+  # They ask ahead, so that it is the server alone that says whose turn it is. What is preempted finishes later than
+  # what is just short enough not to be, so that is off.
   def test_busy_connections_are_served_equally_often
-    order = order_of(milliseconds: 11) do
+    order = order_of(milliseconds: 11, protect: []) do
       Array.new(8) do |index|
         socket = connect
         socket.write(request("/#{index}") * 20)
@@ -84,6 +85,6 @@ class FairnessTest < Minitest::Test
     runs = order.chunk_while { |one, other| one == other }.select { |run| run.first == "/compute" }
 
     assert_equal 30, order.count("/compute")
-    assert_operator runs.map(&:size).max, :<=, 4, "requests in a row, of 10 ms each"
+    assert_operator runs.map(&:size).max, :<=, 6, "requests in a row, of 10 ms each"
   end
 end

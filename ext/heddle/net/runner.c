@@ -131,6 +131,36 @@ static void call_later(heddle_sockets *sockets)
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
+static VALUE describe_handle(VALUE data)
+{
+    heddle_runner *runner = (heddle_runner *)data;
+    return runner->sockets->protocol->operations->describe(*runner->handle);
+}
+
+/* The method and the path of what it serves, for whoever reports on its fiber. */
+static size_t describe_request(heddle_fiber *fiber, char *text, size_t size)
+{
+    heddle_runner *runner;
+    int state = 0;
+    TypedData_Get_Struct(fiber->job, heddle_runner, &runner_type, runner);
+    if (!runner->sockets->protocol->operations->describe || !runner->handle || !*runner->handle)
+        return 0;
+    VALUE description = rb_protect(describe_handle, (VALUE)runner, &state);
+    if (state || !RB_TYPE_P(description, T_ARRAY) || RARRAY_LEN(description) < 2) {
+        rb_set_errinfo(Qnil);
+        return 0;
+    }
+    VALUE method = rb_ary_entry(description, 0), target = rb_ary_entry(description, 1);
+    if (!RB_TYPE_P(method, T_STRING) || !RB_TYPE_P(target, T_STRING))
+        return 0;
+    const char *query = memchr(RSTRING_PTR(target), '?', (size_t)RSTRING_LEN(target));
+    int path = (int)(query ? query - RSTRING_PTR(target) : RSTRING_LEN(target));
+    int written = snprintf(text, size, "%.*s %.*s", (int)RSTRING_LEN(method), RSTRING_PTR(method), path,
+                           RSTRING_PTR(target));
+    RB_GC_GUARD(description);
+    return written < 0 ? 0 : (size_t)written < size ? (size_t)written : size - 1;
+}
+
 static VALUE spawn(VALUE data)
 {
     heddle_sockets *sockets = (heddle_sockets *)data;
@@ -140,6 +170,7 @@ static VALUE spawn(VALUE data)
     runner->object = sockets->attachment.object;
     runner->called = true;
     runner->fiber = heddle_fiber_spawn(sockets->loop, job);
+    runner->fiber->describe = describe_request;
     heddle_fiber_enqueue(runner->fiber);
     return Qnil;
 }
@@ -330,9 +361,10 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     if (sockets->ready.count)
         heddle_runners_call(sockets);
     heddle_loop_beat(sockets->loop); /* a request has a slice of its own */
-    uint64_t switches = sockets->loop->switches;
+    uint64_t switches = sockets->loop->switches, preemptions = sockets->loop->preemptions;
     rb_protect(call_block, (VALUE)&one, &state);
-    foresee(&sockets->runners, sockets->loop->switches != switches);
+    if (sockets->loop->preemptions == preemptions) /* else nobody knows whether it waited, too */
+        foresee(&sockets->runners, sockets->loop->switches != switches);
     if (state)
         state = settle(runner, state);
     if (one.handle)
@@ -369,12 +401,13 @@ static int serve_share(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
     size_t share = sockets->ready.count;
+    uint64_t preemptions = sockets->loop->preemptions;
     int64_t began = 0;
     while ((share > 0 || sockets->urgent) && !runner->ending) {
         int64_t now = heddle_coarse_now();
         if (began == 0)
             began = now;
-        if (now - began >= HEDDLE_RUNNER_SHARE)
+        if (now - began >= HEDDLE_RUNNER_SHARE || sockets->loop->preemptions != preemptions)
             break;
         if (!sockets->urgent) {
             sockets->turn_began = now;

@@ -35,6 +35,7 @@ enum {
 };
 
 enum {
+    HEDDLE_BEAT_PATIENCE = 10, /* looks that an answer may take */
     HEDDLE_BEAT_REQUEST = 256, /* bytes of a method and a path */
     HEDDLE_BEAT_PLACE = 2048,  /* bytes of a backtrace */
 };
@@ -65,6 +66,8 @@ struct heddle_beat {
     uint64_t seen;
     int64_t since, moved;
     uint32_t gvl_seen, answers_seen;
+    bool asked;
+    uint32_t unanswered; /* looks since it was asked; the loop reads it, too */
 };
 
 /* The first of all records; they are linked by `next` and none leaves. */

@@ -80,8 +80,11 @@ void heddle_stalls_sight(VALUE thread, heddle_beat *own)
 
 /* -- when it is over --------------------------------------------------------------------------------------------- */
 
-static heddle_doing most(const uint32_t *found)
+static heddle_doing most(const heddle_beat *beat)
 {
+    uint32_t found[HEDDLE_DOINGS];
+    memcpy(found, beat->found, sizeof(found));
+    found[beat->unanswered > HEDDLE_BEAT_PATIENCE ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += beat->unanswered;
     heddle_doing most = HEDDLE_DOING_NATIVE_FREE;
     for (int doing = 1; doing < HEDDLE_DOINGS; doing++) {
         if (found[doing] > found[most])
@@ -94,7 +97,7 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle)
 {
     heddle_beat *beat = loop->beat;
     stall *one = &stalls[next_stall++ % KEPT];
-    one->doing = most(beat->found);
+    one->doing = most(beat);
     one->began = beat->late_since;
     /* What came to its end just as the watch found it has been followed by a wait for events since. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;

@@ -86,17 +86,40 @@ static void begin(heddle_beat *beat, uint64_t word, int64_t now)
 {
     beat->seen = word;
     beat->since = beat->moved = now;
+    beat->asked = false;
+    beat->unanswered = 0;
     memset(beat->found, 0, sizeof(beat->found));
 }
 
-/* A thread that holds the GVL and comes to where Ruby takes interrupts runs Ruby. */
-static heddle_doing doing(heddle_beat *beat, uint32_t gvl)
+/*
+ * A thread that holds the GVL runs Ruby if it comes to where Ruby takes interrupts when it is asked to. It may have to
+ * wait for a core to do so, so only what goes unanswered for some looks is native code.
+ */
+static void note_doing(heddle_beat *beat, uint32_t gvl)
 {
-    uint32_t answers = atomic_load_explicit(&beat->answers, memory_order_relaxed);
-    bool answered = answers != beat->answers_seen;
-    beat->answers_seen = answers;
     heddle_doing found = heddle_watch_gvl(gvl);
-    return found == HEDDLE_DOING_NATIVE_HELD && answered ? HEDDLE_DOING_RUBY : found;
+    if (found != HEDDLE_DOING_NATIVE_HELD) {
+        beat->found[found]++;
+        return;
+    }
+    if (!beat->asked)
+        return;
+    beat->unanswered++;
+    if (atomic_load_explicit(&beat->answers, memory_order_relaxed) == beat->answers_seen)
+        return;
+    bool native = beat->unanswered > HEDDLE_BEAT_PATIENCE;
+    beat->found[native ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += beat->unanswered;
+    beat->unanswered = 0;
+    beat->asked = false;
+}
+
+static void ask(heddle_beat *beat)
+{
+    if (!beat->asked)
+        beat->answers_seen = atomic_load_explicit(&beat->answers, memory_order_relaxed);
+    beat->asked = true;
+    atomic_store(&beat->pass, 1);
+    watch.settings.ask();
 }
 
 static void judge(heddle_beat *beat, int64_t now)
@@ -114,16 +137,15 @@ static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
     int look = atomic_exchange(&beat->look, HEDDLE_LOOK_LATER);
     if (look == HEDDLE_LOOK_AFRESH && atomic_load(&beat->verdict) == HEDDLE_IN_TIME)
         begin(beat, beat->seen, now);
-    beat->found[doing(beat, gvl)]++;
+    note_doing(beat, gvl);
     int64_t age = now - beat->since;
-    bool late = (watch.wants & HEDDLE_WATCH_STALLS) && age >= watch.settings.threshold;
-    bool spent = (watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice;
-    if (late)
+    bool stalls = watch.wants & HEDDLE_WATCH_STALLS;
+    if (stalls && age >= watch.settings.threshold)
         judge(beat, now);
-    if (late || spent) {
-        atomic_store(&beat->pass, 1);
-        watch.settings.ask();
-    }
+    /* Early enough to know of a stall what it is. */
+    if ((stalls && age >= watch.settings.threshold / 2) ||
+        ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
+        ask(beat);
     return look == HEDDLE_LOOK_SOON ? SOON : ALERT;
 }
 
@@ -141,8 +163,7 @@ static int64_t idle(heddle_beat *beat, int64_t now, uint32_t gvl)
     if (now - beat->since < watch.settings.threshold)
         return ALERT;
     judge(beat, now);
-    atomic_store(&beat->pass, 1);
-    watch.settings.ask();
+    ask(beat);
     return ALERT;
 }
 

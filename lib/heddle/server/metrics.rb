@@ -32,6 +32,7 @@ module Heddle
         load
         offload
         process
+        stalls
         master if @master
         @out
       end
@@ -115,6 +116,25 @@ module Heddle
         each_with(:gc) { |one, gc| sample("objects_allocated_total", gc[:allocated], worker: one[:index]) }
         one("threads", "gauge", "Ruby threads.", :threads)
         one("worker_start_time_seconds", "gauge", "When the worker was started, since 1970.", :started)
+      end
+
+      # Labelled by what is bounded: causes, and endpoints as Heddle::Stalls counts them.
+      def stalls
+        stall_series("stalls_total", "How often the loop was held up.", :count)
+        stall_series("stall_seconds_total", "For how long together.", :seconds)
+        family("endpoint_stall_seconds_total", "counter", "The same by what was served: method and the start of the path.")
+        each_with(:stalls) do |one, stalls|
+          stalls[:by_endpoint].each do |endpoint, count|
+            sample("endpoint_stall_seconds_total", count[:seconds], worker: one[:index], endpoint:)
+          end
+        end
+      end
+
+      def stall_series(name, help, key)
+        family(name, "counter", help)
+        each_with(:stalls) do |one, stalls|
+          stalls[:by_cause].each { |cause, count| sample(name, count[key], worker: one[:index], cause:) }
+        end
       end
 
       def master

@@ -28,7 +28,7 @@ module Heddle
           pid: Process.pid, started: @started, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **@server.statistics.to_h,
           clients_gone: @log.gone, requests: requests.first(REQUESTS), memory: Memory.used, pss: Memory.proportional,
-          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:
+          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:
         }
       end
 
@@ -82,6 +82,9 @@ module Heddle
 
         { **Offload.threads, functions: Offload.functions.first(FUNCTIONS) }
       end
+
+      # While they are counted.
+      def stalls = (Stalls.statistics if Protection.enabled.include?(:stall_report))
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
     end

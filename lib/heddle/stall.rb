@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Heddle
+  # Something that kept a loop from everything else for longer than it may.
+  class Stall
+    # Why a loop stood still, and what to say of it.
+    CAUSES = {
+      native: "a native call that released Ruby's lock",
+      native_with_gvl: "a native call that held Ruby's lock",
+      ruby: "Ruby code",
+      waiting_for_gvl: "another thread held Ruby's lock"
+    }.freeze
+
+    # @return [Symbol] one of {CAUSES}
+    attr_reader :cause
+    # @return [Float] when it began, in seconds of CLOCK_MONOTONIC
+    attr_reader :began
+    # @return [Float] how long it took, in seconds
+    attr_reader :seconds
+    # @return [String, nil] method and path of the request that was served, such as "GET /users/1"
+    attr_reader :request
+    # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
+    #   stall or, when it held Ruby's lock in native code, just after. Empty where it was not seen.
+    attr_reader :backtrace
+
+    # @param found [Array] what the extension has noted
+    def initialize(found)
+      @cause, @began, @seconds, request, place = found
+      @request = request.scrub.freeze unless request.empty?
+      @backtrace = place.scrub.lines(chomp: true).freeze
+    end
+
+    # @return [String, nil] "path:line in label", of the application where it was on the way
+    def place
+      frame = backtrace.find { |line| !line.start_with?(*FOREIGN) } || backtrace.first or return
+      path, line, label = frame.match(/\A(.+):(\d+):(.*)\z/)&.captures
+      "#{path.delete_prefix("#{Dir.pwd}/")}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
+    end
+
+    # @return [String] the request's method and the first two segments of its path: what stalls are counted by
+    def endpoint
+      return "(no request)" unless request
+
+      method, path = request.split(" ", 2)
+      "#{method} #{path[%r{\A/?[^/]*(?:/[^/]*)?}]}"
+    end
+
+    # @return [String] a line for a log
+    def to_s
+      "stall of #{(seconds * 1000).round} ms: #{CAUSES.fetch(cause)}#{", in #{request}" if request}" \
+        "#{", at #{place}" if place}"
+    end
+
+    # @return [String] what to do about it
+    def advice
+      case cause
+      when :native
+        return "Heddle.enable :offload lets the others run during such a call" unless on?(:offload)
+
+        "it could not be offloaded: docs/offload.md says which calls can't, Heddle.offload { } does it by hand"
+      when :native_with_gvl
+        "nothing in Ruby can interrupt it: give it smaller pieces, or do it in a job"
+      when :ruby
+        return "Heddle.enable :preempt lets the others run meanwhile" unless on?(:preempt)
+
+        "it was not to be interrupted: is it in without_preemption or Fiber.blocking?"
+      else
+        "a thread beside the loop computes: move its work elsewhere, or set RUBY_THREAD_TIMESLICE=10 (Ruby 3.4)"
+      end
+    end
+
+    private
+
+    # Beginnings of the paths of code that only acts for the application.
+    FOREIGN = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{Gem.dir}/", *Gem.path.map { |path| "#{path}/" },
+               "#{__dir__}/"].uniq.freeze
+    private_constant :FOREIGN
+
+    def on?(name) = Protection.enabled.include?(name)
+  end
+end

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "heddle/enable"
+require "heddle/scheduler"
+require "heddle/stall"
+require "heddle/watch"
+
+module Heddle
+  # Reports what holds up a loop: what `Heddle.enable :stall_report` switches on. Each stall is told in a line, at most
+  # {LINES} a minute for one place, and counted by cause and by endpoint.
+  module Stalls
+    # Seconds after which something is a stall.
+    THRESHOLD = 0.05
+    # Lines a minute for stalls of one cause in one place.
+    LINES = 3
+    # Stalls that {recent} keeps.
+    RECENT = 100
+    # Endpoints that are counted each by itself; what comes then is counted together.
+    ENDPOINTS = 200
+    OTHERS = "(others)"
+
+    # How many, how many seconds together, and the longest.
+    Count = Struct.new(:count, :seconds, :longest) do
+      def add(seconds)
+        self.count += 1
+        self.seconds += seconds
+        self.longest = [longest, seconds].max
+      end
+    end
+
+    @lines = {}
+    @coming = false
+    @tell = ->(stall) { $stderr.write("heddle: #{line(stall)}\n") }
+
+    class << self
+      # @param threshold [Numeric] seconds that anything may keep the loop for
+      # @return [void]
+      def enable(threshold: THRESHOLD)
+        Watch.threshold = threshold
+      end
+
+      # While the block runs, stalls are told to this in place of $stderr.
+      # @param tell [#call] called with each {Stall} that is worth a line, in a fiber of the loop
+      # @return what the block returns
+      def telling(tell)
+        before = @tell
+        @tell = tell
+        yield
+      ensure
+        @tell = before
+      end
+
+      # @return [void]
+      def disable
+        Watch.threshold = nil
+      end
+
+      # @return [Boolean]
+      def enabled? = !Watch.threshold.nil?
+
+      # @return [Hash{Symbol => Object}]
+      def status = { threshold: Watch.threshold, stalls: @total.count }
+
+      # @param stall [Stall]
+      # @param advise [Boolean] whether to say what to do about it
+      # @return [String] what a log says of it
+      def line(stall, advise: false) = advise ? "#{stall}; #{stall.advice}" : stall.to_s
+
+      # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
+      #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` (method and the first two segments of the path)
+      def statistics
+        collect
+        { **@total.to_h, by_cause: @by_cause.transform_values(&:to_h),
+          by_endpoint: @by_endpoint.transform_values(&:to_h) }
+      end
+
+      # @return [Array<Stall>] the last ones, oldest first
+      def recent
+        collect
+        @recent.dup
+      end
+
+      # Forgets what was counted.
+      # @return [void]
+      def reset
+        Native.take_stalls
+        @total = Count.new(0, 0.0, 0.0)
+        @by_cause = Stall::CAUSES.to_h { |cause, _| [cause, Count.new(0, 0.0, 0.0)] }
+        @by_endpoint = {}
+        @recent = []
+        @untold = []
+        @lines.clear
+      end
+
+      # @api private
+      # Called from C, on the fiber of the loop, when there are some.
+      def noted(scheduler)
+        return if @coming
+
+        @coming = true
+        scheduler.spawn(method(:tell))
+      end
+
+      private
+
+      # Takes what the extension has noted; who reads the counts is not who tells.
+      def collect
+        Native.take_stalls.each { |found| @untold << count(Stall.new(found)) }
+      end
+
+      def count(stall)
+        @total.add(stall.seconds)
+        @by_cause.fetch(stall.cause).add(stall.seconds)
+        endpoint = stall.endpoint
+        endpoint = OTHERS unless @by_endpoint.key?(endpoint) || @by_endpoint.size < ENDPOINTS
+        (@by_endpoint[endpoint] ||= Count.new(0, 0.0, 0.0)).add(stall.seconds)
+        @recent.shift if @recent.size >= RECENT
+        @recent << stall
+        stall
+      end
+
+      def tell
+        @coming = false
+        collect
+        while (stall = @untold.shift)
+          @tell.call(stall) if worth_a_line?(stall)
+        end
+      end
+
+      def worth_a_line?(stall)
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        @lines.clear if @lines.size > ENDPOINTS
+        lines = @lines[[stall.cause, stall.place || stall.endpoint]] ||= []
+        lines.shift if lines.size >= LINES && now - lines.first > 60
+        lines << now if lines.size < LINES
+        lines.last.equal?(now)
+      end
+    end
+
+    reset
+    Protection.register(:stall_report, self)
+  end
+end

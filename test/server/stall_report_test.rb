@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../offload/support/native_calls"
+require_relative "server_helpers"
+
+# What the server tells of a request that held up the others, and that one which computes does not.
+class StallReportTest < Minitest::Test
+  include Heddle::TestHelpers
+  include ServerHelpers
+
+  LONG = 0.2
+
+  def setup
+    skip "requests run on threads" unless %w[fiber single].include?(ENV.fetch("HEDDLE_MODE", "fiber"))
+    skip "the application has a thread of its own" if ENV["HEDDLE_MODE"] == "single"
+    require NativeCallsLibrary.path
+    Heddle::Stalls.reset
+  end
+
+  def test_a_request_that_holds_rubys_lock_in_native_code_is_told_and_counted
+    app = lambda do |env|
+      NativeCalls.hold(LONG) if env["PATH_INFO"].start_with?("/reports")
+      [200, {}, ["done"]]
+    end
+    serving(app) do
+      get("/reports/7/slow?secret=1")
+      get("/")
+    end
+    stall = Heddle::Stalls.recent.find { |one| one.cause == :native_with_gvl }
+
+    assert_equal "GET /reports/7/slow", stall&.request
+    assert_includes Heddle::Stalls.statistics[:by_endpoint], "GET /reports/7"
+    assert_match(%r{stall of \d+ ms: a native call that held Ruby's lock, in GET /reports/7/slow, at .+_test.rb:\d+},
+                 output.string)
+  end
+
+  def test_a_request_that_computes_lets_the_others_be_answered
+    finish = false
+    app = lambda do |env|
+      if env["PATH_INFO"] == "/compute"
+        nil until finish
+      else
+        finish = true
+      end
+      [200, {}, ["done"]]
+    end
+    serving(app) do
+      computing = Thread.new { get("/compute").body }
+
+      assert_equal "done", get("/").body
+      assert_equal "done", computing.value
+    end
+  end
+
+  def test_metrics_have_a_series_for_each_cause_and_endpoint
+    stalls = { count: 1, seconds: 0.25, longest: 0.25, by_cause: { ruby: { count: 1, seconds: 0.25, longest: 0.25 } },
+               by_endpoint: { "GET /a/b" => { count: 1, seconds: 0.25, longest: 0.25 } } }
+    text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "running", stalls: }]).to_s
+
+    assert_includes text, "heddle_stalls_total{worker=\"0\",cause=\"ruby\"} 1\n"
+    assert_includes text, "heddle_endpoint_stall_seconds_total{worker=\"0\",endpoint=\"GET /a/b\"} 0.25\n"
+  end
+end
