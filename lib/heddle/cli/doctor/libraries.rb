@@ -54,7 +54,7 @@ module Heddle
         POOLS = %w[good_job solid_queue sucker_punch sidekiq que delayed_job].freeze
 
         # Files whose thread variables belong to no request.
-        HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activesupport railties itsi
+        HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties itsi
                       itsi-scheduler heddle].freeze
         WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
         private_constant :POOLS, :HARMLESS, :WORDS

@@ -59,19 +59,19 @@ module Heddle
                   "raise the hard limit: LimitNOFILE= in a systemd unit, ulimits in a container, limits.conf")
         end
 
+        # Where the kernel has guard pages that are no mapping, fibers are bounded by memory alone.
         def mappings
-          most = File.read("/proc/sys/vm/max_map_count").to_i
-          text = "vm.max_map_count is #{most}, enough for about #{most / MAPS_A_FIBER} fibers at once"
-          return ok("fibers", text) if most > USUAL_MAPS || !guarded?
+          without = Scheduler.guard_pages
+          return ok("fibers", "as many at once as there is memory for") if without == :on
 
-          note("fibers", "#{text} in this process", "only for more requests at once than that: " \
-                                                    "sysctl vm.max_map_count=1000000")
+          most = File.read("/proc/sys/vm/max_map_count").to_i
+          text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and #{without}"
+          return ok("fibers", text) if most > USUAL_MAPS
+
+          note("fibers", text, "only where more requests are to run at once: sysctl vm.max_map_count=1000000")
         rescue SystemCallError
           nil
         end
-
-        # Where the kernel has lightweight guard pages, a fiber is no mapping of its own.
-        def guarded? = !(Heddle.respond_to?(:guard_pages) && Heddle.guard_pages == :lightweight)
 
         def memory
           limit = Server::Memory.limit or return
