@@ -45,31 +45,31 @@ class ClusterWatchTest < Minitest::Test
     Cluster::Watch.new(@fleet, self, -> { @now }, memory: guard)
   end
 
-  def look(watch, at)
+  def look(watched, at)
     @now = at
-    watch.look
+    watched.look
   end
 
   def test_workers_are_pinged
-    watch = watch(worker_timeout: 60)
-    look(watch, 0.0)
-    look(watch, 4.0)
-    look(watch, 5.0)
+    watched = watch(worker_timeout: 60)
+    look(watched, 0.0)
+    look(watched, 4.0)
+    look(watched, 5.0)
 
     assert_equal [%w[ping ping]] * 2, @fleet.workers.map(&:said)
   end
 
   def test_nobody_is_pinged_or_killed_without_a_timeout
-    watch = watch(worker_timeout: 0)
-    look(watch, 10_000.0)
+    watched = watch(worker_timeout: 0)
+    look(watched, 10_000.0)
 
     assert_empty @fleet.workers.flat_map(&:said) + @fleet.workers.flat_map(&:signals) + @lines
   end
 
   def test_a_silent_one_is_asked_what_it_does_and_killed_when_it_has_said_so
-    watch = watch(worker_timeout: 60)
+    watched = watch(worker_timeout: 60)
     @fleet.workers.last.heard = 50.0
-    look(watch, 61.0)
+    look(watched, 61.0)
     silent, other = @fleet.workers
 
     assert_empty silent.signals
@@ -81,10 +81,23 @@ class ClusterWatchTest < Minitest::Test
     assert_equal [["KILL"], []], [silent.signals, other.signals]
   end
 
+  def test_one_that_boots_has_a_minute_at_least
+    watched = watch(worker_timeout: 5)
+    worker = @fleet.workers.first
+    @fleet.workers.last.heard = 60.0
+    worker.state = :coming
+    look(watched, 59.0)
+
+    assert_empty @lines
+    look(watched, 61.0)
+
+    assert_equal ["worker 0 (pid 1000) has not become ready for 61 s: it is killed"], @lines
+  end
+
   def test_one_that_says_nothing_is_killed_all_the_same
-    watch = watch(worker_timeout: 60)
-    look(watch, 61.0)
-    look(watch, 62.0)
+    watched = watch(worker_timeout: 60)
+    look(watched, 61.0)
+    look(watched, 62.0)
 
     assert_equal [["KILL"]] * 2, @fleet.workers.map(&:signals)
     assert_equal 2, @lines.size
@@ -102,16 +115,16 @@ class ClusterWatchTest < Minitest::Test
   end
 
   def test_one_that_uses_too_much_memory_is_replaced_one_at_a_time
-    watch = watch(memory: { 1000 => 900 << 20, 1001 => 900 << 20 }, worker_memory_limit: 600 << 20)
-    look(watch, 0.0)
+    watched = watch(memory: { 1000 => 900 << 20, 1001 => 900 << 20 }, worker_memory_limit: 600 << 20)
+    look(watched, 0.0)
 
     assert_equal [[0, @fleet.workers.first]], @fleet.started
     assert_equal ["worker 0 (pid 1000) uses 900 MiB of memory, worker_memory_limit is 600 MiB: it is replaced"], @lines
-    look(watch, 1.0)
+    look(watched, 1.0)
 
     assert_equal 1, @fleet.started.size, "not with every look"
     @fleet.workers.first.state = :coming
-    look(watch, 11.0)
+    look(watched, 11.0)
 
     assert_equal 1, @fleet.started.size, "not while another one comes"
   end

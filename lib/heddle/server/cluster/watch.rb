@@ -10,11 +10,13 @@ module Heddle
         PING = 5
         # Seconds between two looks at the memory of all workers; each costs the kernel a walk through its pages.
         MEMORY = 10
+        # Seconds that a worker has at least until it is ready.
+        BOOT = 60
         # Seconds that a stuck worker may take to say what it does.
         LAST_WORDS = 0.5
         # Requests that are told of.
         REQUESTS = 5
-        private_constant :PING, :MEMORY, :LAST_WORDS, :REQUESTS
+        private_constant :PING, :MEMORY, :BOOT, :LAST_WORDS, :REQUESTS
 
         # @param fleet [Fleet]
         # @param log [#notice]
@@ -40,6 +42,7 @@ module Heddle
 
         def look_at(worker, now)
           timeout = worker.mold.configuration.worker_timeout
+          timeout = [timeout, BOOT].max unless timeout == 0 || worker.serving?
           if worker.deadline && now > worker.deadline then end_late(worker)
           elsif !worker.ending? && !worker.reason && timeout > 0 && now - worker.heard > timeout
             end_stuck(worker, now - worker.heard)
