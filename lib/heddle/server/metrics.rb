@@ -122,7 +122,7 @@ module Heddle
       def stalls
         stall_series("stalls_total", "How often the loop was held up.", :count)
         stall_series("stall_seconds_total", "For how long together.", :seconds)
-        family("endpoint_stall_seconds_total", "counter", "The same by what was served: method and the start of the path.")
+        family("endpoint_stall_seconds_total", "counter", "The same by what was served: method and start of the path.")
         each_with(:stalls) do |one, stalls|
           stalls[:by_endpoint].each do |endpoint, count|
             sample("endpoint_stall_seconds_total", count[:seconds], worker: one[:index], endpoint:)
