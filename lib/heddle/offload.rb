@@ -86,11 +86,9 @@ module Heddle
       # of the fiber: neither its storage nor what it masks.
       def start_thread
         Fiber.new(blocking: true, storage: nil) do
-          Thread.new do
-            Thread.current.name = "heddle offload"
-            Thread.current.report_on_exception = false
-            Thread.handle_interrupt(Object => :immediate) { serve }
-          end
+          thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }
+          thread.name = "heddle offload"
+          thread.report_on_exception = false
         end.resume
         nil
       end

@@ -332,8 +332,10 @@ void heddle_threads_settle(void)
 heddle_offload_thread *heddle_threads_join(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
-    if (!thread)
+    if (!thread) {
+        heddle_threads_not_started(); /* what it was to run is overdue soon, and gets another */
         return NULL;
+    }
     thread->native = pthread_self();
     monotonic_condition(&thread->answered);
     pthread_mutex_lock(&lock);
