@@ -70,8 +70,8 @@ module Heddle
       #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` (method and the first two segments of the path)
       def statistics
         collect
-        { **@total.to_h, by_cause: @by_cause.transform_values(&:to_h),
-          by_endpoint: @by_endpoint.transform_values(&:to_h) }
+        by_cause = @by_cause.transform_values(&:to_h)
+        { **@total.to_h, by_cause:, by_endpoint: @by_endpoint.transform_values(&:to_h) }
       end
 
       # @return [Array<Stall>] the last ones, oldest first
