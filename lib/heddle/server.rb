@@ -37,6 +37,7 @@ module Heddle
     autoload :Options, "heddle/server/options"
     autoload :Pidfile, "heddle/server/pidfile"
     autoload :RequestId, "heddle/server/request_id"
+    autoload :RequestTimeout, "heddle/server/request_timeout"
     autoload :RunnerThreads, "heddle/server/runner_threads"
     autoload :Service, "heddle/server/service"
     autoload :Serving, "heddle/server/serving"

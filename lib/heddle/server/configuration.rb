@@ -42,6 +42,7 @@ module Heddle
         raise ConfigurationError, "there is no option called #{unknown.join(", ")}" if unknown.any?
 
         Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
+        check_request_timeout
         @origin = origin
         @http = http_configuration(values)
         @selector = @selector&.to_sym
@@ -147,6 +148,13 @@ module Heddle
         tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
                               development: environment == "development")
         Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
+      end
+
+      def check_request_timeout
+        return unless request_timeout.positive? && mode != :fiber
+
+        raise ConfigurationError, "request_timeout counts in mode fiber only, and mode is #{mode}: nothing can end a " \
+                                  "thread's request safely. Set request_timeout 0, or mode :fiber"
       end
 
       def take(option, values)

@@ -15,6 +15,7 @@ module Heddle
         @log = log
         @access = log.access?
         @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused))
+        app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, configuration.trusted_networks) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies: configuration.trusted_networks)
         @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners)

@@ -36,6 +36,11 @@ module Heddle
                    text: "where the number of the server's process is written, as long as it runs"),
         Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..,
                    text: "how long running requests may take to finish when the server is stopped"),
+        Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..,
+                   text: "how long a request may take until its answer begins; then it is 503. 0: for ever",
+                   details: "What the application waits for then ends with Heddle::Cancelled; its ensure clauses may " \
+                            "clean up. The log says where it was, the worker goes on. Code that computes is not " \
+                            "interrupted before it waits. In mode fiber only."),
         Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..,
                    text: "how long a worker may give no sign of life until it is killed and replaced; 0: for ever",
                    details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/deadline"
+
+module Heddle
+  class Server
+    # Gives the application so many seconds to begin its answer. Then what it waits for ends with {Cancelled}, its
+    # `ensure` may clean up, the client gets 503, and the log says where it was; the worker and its other requests
+    # notice nothing. As {Heddle.timeout} it strikes at waits: code that computes goes on until it waits or returns.
+    class RequestTimeout
+      # @param app [#call]
+      # @param seconds [Numeric]
+      # @param log [#notice]
+      def initialize(app, seconds, log)
+        @app = app
+        @seconds = seconds
+        @log = log
+      end
+
+      # @param env [Hash{String => Object}]
+      # @return [Array] what the application returned, or the answer that it took too long
+      # @raise [TimeoutError] of a limit that the application itself has set
+      def call(env)
+        cancelled = nil
+        Heddle.timeout(@seconds) do
+          @app.call(env)
+        rescue Cancelled => e
+          cancelled = e
+          raise
+        end
+      rescue TimeoutError
+        raise unless cancelled
+
+        give_up(env, cancelled)
+      end
+
+      private
+
+      def give_up(env, cancelled)
+        place = cancelled.backtrace.find { |line| !line.start_with?("<internal:", LIBRARY) }
+        @log.notice("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} was given up after #{@seconds} s" \
+                    "#{", in #{place}" if place}")
+        [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
+      end
+
+      LIBRARY = ::File.expand_path("..", __dir__)
+      private_constant :LIBRARY
+    end
+  end
+end

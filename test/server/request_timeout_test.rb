@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+
+# A request that takes too long is given up, and nothing else is.
+class RequestTimeoutTest < Minitest::Test
+  include ServerHelpers
+
+  def test_a_request_that_waits_for_too_long_is_answered_with_503_and_told
+    cleaned_up = nil
+    app = lambda do |env|
+      sleep if env["PATH_INFO"] == "/slow"
+      [200, { "content-type" => "text/plain" }, ["in time"]]
+    ensure
+      sleep 0.001
+      cleaned_up = env["PATH_INFO"]
+    end
+    answers = nil
+    serving(app, request_timeout: 0.05) { answers = [get("/slow"), get("/quick")] }
+
+    assert_equal %w[503 200], answers.map(&:code)
+    assert_equal ["The request took longer than 0.05 s.\n", "in time"], answers.map(&:body)
+    assert_equal "/quick", cleaned_up
+    assert_match(%r{GET /slow was given up after 0.05 s, in #{__FILE__}:\d+:in}, output.string)
+  end
+
+  def test_others_notice_nothing
+    gate = Thread::Queue.new
+    app = lambda do |env|
+      env["PATH_INFO"] == "/slow" ? sleep : gate.pop
+      [200, { "content-type" => "text/plain" }, ["let in"]]
+    end
+    serving(app, request_timeout: 1) do
+      slow = Thread.new { get("/slow").code }
+      other = Thread.new { get("/other").body }
+      until_statistics { |found| found[:running] == 2 }
+      gate << true
+
+      assert_equal "let in", other.value
+      assert_equal "503", slow.value
+    end
+  end
+
+  def test_a_limit_of_the_applications_own_is_its_own_failure
+    app = ->(_) { Heddle.timeout(0.01) { sleep } }
+    serving(app, request_timeout: 30) { assert_equal "500", get("/").code }
+
+    refute_includes output.string, "given up"
+    assert_includes errors.string, "TimeoutError"
+  end
+
+  def test_an_answer_that_has_begun_may_take_its_time
+    body = ->(stream) { sleep 0.1 and stream.write("late") and stream.close }
+    serving(->(_) { [200, {}, body] }, request_timeout: 0.05) { assert_equal "late", get("/").body }
+  end
+
+  def test_it_is_refused_where_nothing_can_end_a_request
+    error = assert_raises(Heddle::Server::ConfigurationError) do
+      Heddle::Server::Configuration.new(mode: :thread, request_timeout: 1)
+    end
+
+    assert_includes error.message, "mode :fiber"
+  end
+end
