@@ -35,6 +35,20 @@ class DemoTest < Minitest::Test
     assert_match(/All 50 requests were answered in \d\.\d\d s/, status_of("fifty"))
   end
 
+  def test_with_the_protections_on_fifty_requests_end_while_another_blocks
+    @browser.click("#block [data-run]")
+
+    await("block", "document.querySelector('#block').dataset.ended")
+    told = %w[ended beside failed].map do |name|
+      @browser.run("return document.querySelector('#block').dataset[arguments[0]]", name)
+    end
+
+    assert_equal %w[51 50 0], told, status_of("block")
+    assert_match(/flock blocked for \d\.\d\d s, with the protections on: 50 of 50 others were answered meanwhile/,
+                 status_of("block"))
+    assert_equal "50", @browser.text("#block [data-beside]")
+  end
+
   def test_the_pool_of_threads_is_computed_and_says_so
     expected = { 3 => "17.0", 5 => "10.0", 16 => "4.0" }
     expected.each do |threads, seconds|

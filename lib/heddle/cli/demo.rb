@@ -12,7 +12,9 @@ module Heddle
       autoload :Answer, "heddle/cli/demo/answer"
       autoload :Assets, "heddle/cli/demo/assets"
       autoload :BadParameter, "heddle/cli/demo/parameters"
+      autoload :Blockade, "heddle/cli/demo/blockade"
       autoload :Burst, "heddle/cli/demo/burst"
+      autoload :Bystanders, "heddle/cli/demo/bystanders"
       autoload :Crowd, "heddle/cli/demo/crowd"
       autoload :Facts, "heddle/cli/demo/facts"
       autoload :FanOut, "heddle/cli/demo/fan_out"
@@ -22,6 +24,7 @@ module Heddle
       autoload :Panels, "heddle/cli/demo/panels"
       autoload :Pulse, "heddle/cli/demo/pulse"
       autoload :Song, "heddle/cli/demo/song"
+      autoload :Trial, "heddle/cli/demo/trial"
 
       # @param server [Server, nil] what serves it: where it is reached, what it counts; nil: another one, which tells
       #   nothing of this

@@ -45,7 +45,7 @@ class DemoFanOutTest < Minitest::Test
   private
 
   def fan_out(port, count)
-    Heddle::CLI::Demo::FanOut.new(host: "127.0.0.1", port: port, path: "/", count: count)
+    Heddle::CLI::Demo::FanOut.new(host: "127.0.0.1", port: port, paths: ["/"] * count)
   end
 
   def collect(count:, &answer)

@@ -5,15 +5,17 @@ require "rbconfig"
 module Heddle
   module CLI
     class Demo
-      # A body that lets a {Crowd} loose on this server and hands on what it tells.
+      # A body that lets a process of clients loose on this server, such as a {Crowd}, and hands on what it tells.
       class Burst
-        # What a process of the crowd runs, on the same code as this one.
-        SCRIPT = "require 'heddle/cli/demo'; Heddle::CLI::Demo::Crowd.main(ARGV)"
+        # What the process runs, on the same code as this one.
+        SCRIPT = "require 'heddle/cli/demo'; %s.main(ARGV)"
         private_constant :SCRIPT
 
-        # @param arguments [Array<#to_s>] of {Crowd.main}
+        # @param arguments [Array<#to_s>] of its `main`
+        # @param of [Module] {Crowd} or {Bystanders}
         # @param stopping [#call] whether the server stops, and the crowd with it
-        def initialize(*arguments, stopping:)
+        def initialize(*arguments, stopping:, of: Crowd)
+          @script = format(SCRIPT, of.name)
           @arguments = arguments.map(&:to_s)
           @stopping = stopping
         end
@@ -33,7 +35,7 @@ module Heddle
         private
 
         def command
-          [RbConfig.ruby, "-I#{$LOAD_PATH.join(File::PATH_SEPARATOR)}", "-W0", "-e", SCRIPT, *@arguments]
+          [RbConfig.ruby, "-I#{$LOAD_PATH.join(File::PATH_SEPARATOR)}", "-W0", "-e", @script, *@arguments]
         end
       end
     end

@@ -5,13 +5,14 @@ module Heddle
     class Demo
       # The panels of the page. A new one is a file in this folder and a name in this list.
       module Panels
+        autoload :Block, "heddle/cli/demo/panels/block"
         autoload :Bottles, "heddle/cli/demo/panels/bottles"
         autoload :Fifty, "heddle/cli/demo/panels/fifty"
         autoload :Live, "heddle/cli/demo/panels/live"
         autoload :Server, "heddle/cli/demo/panels/server"
 
         # In the order of the page.
-        ALL = [Fifty, Live, Bottles, Server].freeze
+        ALL = [Fifty, Block, Live, Bottles, Server].freeze
       end
     end
   end

@@ -8,7 +8,7 @@ module Heddle
       # A parameter in the query says what the demo can't do. Answered with 400.
       class BadParameter < StandardError; end
 
-      # The numbers in a request's query, each within its bounds.
+      # The numbers in a request's query, each within its bounds, and the words.
       class Parameters
         # @param env [Hash] the Rack environment
         def initialize(env)
@@ -30,6 +30,19 @@ module Heddle
         def integer(name, default:, within:)
           number(name, default, within, Integer(@values.fetch(name, default).to_s, 10, exception: false))
         end
+
+        # @param name [String]
+        # @param choices [Hash{String => Object}]
+        # @return [Object] of the choice that is named
+        # @raise [BadParameter]
+        def choice(name, choices)
+          choices.fetch(text(name)) do |value|
+            raise BadParameter, "#{name} has to be one of #{choices.keys.join(", ")}; it was #{value.inspect}."
+          end
+        end
+
+        # @return [String, nil] as it stands in the query
+        def text(name) = @values[name]
 
         private
 

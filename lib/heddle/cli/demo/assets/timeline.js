@@ -22,6 +22,7 @@ export class Timeline {
   clear() {
     this.span = this.first
     this.svg.replaceChildren()
+    this.shades = []
     this.lines = Array.from({ length: this.rows }, (_, index) => this.row(index))
     this.describe("No request has been sent.")
     ticks(this.axis, this.span)
@@ -58,6 +59,21 @@ export class Timeline {
     for (const line of this.lines) if (line.from !== null && line.to === null) this.place(line, at)
   }
 
+  // Shades a span of time behind all the lines.
+  shade(from, to, text) {
+    const rect = draw(this.svg, "rect", { class: "stall", y: 0, height: "100%" })
+    draw(rect, "title").textContent = text
+    this.svg.prepend(rect)
+    this.shades.push({ rect, from, to })
+    this.reach(to)
+    this.lay(this.shades.at(-1))
+  }
+
+  lay({ rect, from, to }) {
+    rect.setAttribute("x", `${((from / this.span) * 100).toFixed(3)}%`)
+    rect.setAttribute("width", `${(((to - from) / this.span) * 100).toFixed(3)}%`)
+  }
+
   describe(text) {
     this.svg.setAttribute("aria-label", text)
   }
@@ -68,6 +84,7 @@ export class Timeline {
     this.span = at * 1.25
     ticks(this.axis, this.span)
     for (const line of this.lines) if (line.to !== null) this.place(line, line.to)
+    for (const shade of this.shades) this.lay(shade)
   }
 
   place(line, at) {

@@ -30,7 +30,7 @@ module Heddle
           def fan_out(env)
             host, port = own_address(env)
             Answer.stream("application/x-ndjson",
-                          FanOut.new(host:, port:, path: "/sleep?seconds=#{SECONDS}", count: REQUESTS))
+                          FanOut.new(host:, port:, paths: ["/sleep?seconds=#{SECONDS}"] * REQUESTS))
           end
 
           def lead

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "tempfile"
+
+module Heddle
+  module CLI
+    class Demo
+      # What holds up a thread, in three ways. Nothing in here gives way of itself.
+      module Blockade
+        # Seconds of a blockade that ends by the clock.
+        SECONDS = 2.0
+        # Seconds, about, of the one that nothing can interrupt.
+        HELD = 1.0
+        # Bits of the exponent that tells how fast this machine is.
+        PROBE = 1024
+        private_constant :SECONDS, :HELD, :PROBE
+
+        module_function
+
+        # A native call that waits and releases Ruby's lock: for a file that somebody else has locked.
+        def wait(seconds = SECONDS)
+          Tempfile.create("heddle") do |file|
+            file.flock(File::LOCK_EX)
+            owner = Thread.new { [sleep(seconds), file.flock(File::LOCK_UN)] }
+            File.open(file.path) { |other| other.flock(File::LOCK_EX) }
+          ensure
+            owner&.kill&.join
+          end
+        end
+
+        # Ruby that computes.
+        def compute(seconds = SECONDS)
+          ends = now + seconds
+          number = 0
+          number += 1 while now < ends
+        end
+
+        # One native call that keeps Ruby's lock. How long it takes goes with the bits of the exponent: a short one
+        # tells how many of them this machine needs; the quickest of three, or what else runs here is counted in.
+        def hold(seconds = HELD)
+          modulus = (1 << 4096) - 3
+          quickest = Array.new(3) do
+            began = now
+            3.pow((1 << PROBE) - 1, modulus)
+            now - began
+          end.min
+          bits = (PROBE * seconds / quickest).to_i.clamp(PROBE, 1_000_000)
+          3.pow((1 << bits) - 1, modulus)
+        end
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+    end
+  end
+end
