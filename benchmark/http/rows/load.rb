@@ -16,7 +16,7 @@ module Bench
         # @param body [String, nil] of a POST, the same that the script sends
         # @param seconds [Integer] how long the load is measured
         # @param p99 [Boolean] whether the latencies mean something
-        def initialize(path:, expected:, connections: 64, script: nil, body: nil, seconds: 4, p99: true, **)
+        def initialize(path:, expected:, connections: 64, script: nil, body: nil, seconds: 2, p99: true, **)
           super(connections:, **)
           @path = path
           @expected = expected
