@@ -8,6 +8,7 @@ module Heddle
       autoload :Clf, "heddle/server/log/clf"
       autoload :File, "heddle/server/log/file"
       autoload :Json, "heddle/server/log/json"
+      autoload :Stamp, "heddle/server/log/stamp"
       autoload :Text, "heddle/server/log/text"
 
       # Each name of a format, and what makes its lines.

@@ -13,7 +13,7 @@ module Heddle
         def initialize(kind)
           super()
           @kind = kind
-          @stamp = @stamped = nil
+          @stamp = Stamp.new("%d/%b/%Y:%H:%M:%S %z")
         end
 
         def only_requests? = true
@@ -31,13 +31,7 @@ module Heddle
 
         private
 
-        def stamp
-          second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
-          return @stamp if second == @stamped
-
-          @stamped = second
-          @stamp = Time.at(second).strftime("%d/%b/%Y:%H:%M:%S %z")
-        end
+        def stamp = @stamp.to_s
       end
     end
   end

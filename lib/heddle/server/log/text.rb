@@ -36,7 +36,7 @@ module Heddle
         end
 
         def initialize
-          @second = @time = nil
+          @time = Stamp.new("%H:%M:%S")
         end
 
         # @return [Boolean] whether lines about anything else don't belong where requests are logged
@@ -83,13 +83,7 @@ module Heddle
           " (#{remark})" if remark
         end
 
-        def time
-          second = Process.clock_gettime(Process::CLOCK_REALTIME, :second)
-          return @time if second == @second
-
-          @second = second
-          @time = Time.at(second).strftime("%H:%M:%S")
-        end
+        def time = @time.to_s
       end
     end
   end
