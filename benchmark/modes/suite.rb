@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../http/contestant"
-require_relative "../http/server"
+require_relative "../http/server_suite"
 require_relative "../http/rows/http_row"
 require_relative "../http/rows/load"
 require_relative "application"
@@ -10,7 +9,7 @@ require_relative "rows"
 
 module Bench
   # The ways to run Heddle beside each other, with four requests at a time.
-  class ModesSuite < Suite
+  class ModesSuite < HTTP::ServerSuite
     def name = "modes"
 
     def title = "Ways to run Heddle, four requests at a time"
@@ -20,20 +19,5 @@ module Bench
     def contestants = @contestants ||= [*Modes::Contestant.all, Modes::Ractors.new, Modes::Puma.new]
 
     def reference = "single"
-
-    def legend = ""
-
-    # @see HttpSuite#probe
-    def probe(contestant, ruby_flags:)
-      version = contestant.version
-      HTTP::Server.run(contestant, ruby_flags:) { { version: } }
-    rescue HTTP::Contestant::Unavailable => e
-      { failure: e.message }
-    end
-
-    # @see HttpSuite#sample
-    def sample(row, contestant, size, ruby_flags:)
-      HTTP::Server.run(contestant, ruby_flags:) { |server| row.measure(server, size) }
-    end
   end
 end
