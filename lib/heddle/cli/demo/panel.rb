@@ -56,6 +56,19 @@ module Heddle
 
         attr_reader :facts, :server
 
+        # The body of an answer during which the panel is busy.
+        def alone(body)
+          Enumerator.new do |lines|
+            @busy = true
+            body.each { |line| lines << line }
+          ensure
+            @busy = false
+          end
+        end
+
+        # Is somebody at it, so that nobody else is let in?
+        def busy? = @busy
+
         # Does the server stop? Then answers that would go on for long end here.
         def stopping? = server ? server.stopping? : false
 

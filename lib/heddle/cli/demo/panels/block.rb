@@ -24,9 +24,9 @@ module Heddle
           # Blocks in the way that the query says. For the trial that is under way, and once in it.
           def block(env)
             _, blockade = Parameters.new(env).choice("way", WAYS)
-            return Answer.text(403, "Only the panel's button may ask for that.\n") unless @blocks
+            return Answer.text(403, "Only the panel's button may ask for that.\n") unless busy? && !@blocked
 
-            @blocks = false
+            @blocked = true
             blockade.call
             Answer.text(200, "blocked\n")
           end
@@ -38,10 +38,11 @@ module Heddle
             way = parameters.choice("way", WAYS) && parameters.text("way")
             protect = parameters.choice("protect", SWITCH)
             return Answer.text(403, "Only this page may ask for that.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
-            return Answer.text(503, "another block is at it, try again in a moment\n") if @tried
+            return Answer.text(503, "another block is at it, try again in a moment\n") if busy?
 
             path = "/block?way=#{way}"
             sent = Burst.new(*own_address(env), path, of: Bystanders, stopping: method(:stopping?))
+            @blocked = false
             Answer.stream("application/x-ndjson", alone(Trial.new(sent, protect:)))
           end
 
@@ -86,16 +87,6 @@ module Heddle
           def radio(group, value, name, checked)
             "<label><input type=\"radio\" name=\"#{group}\" value=\"#{value}\"#{" checked" if checked}>" \
               "<span>#{name}</span></label>"
-          end
-
-          # The body of an answer during which there is no other trial.
-          def alone(body)
-            Enumerator.new do |lines|
-              @tried = @blocks = true
-              body.each { |line| lines << line }
-            ensure
-              @tried = @blocks = false
-            end
           end
         end
       end

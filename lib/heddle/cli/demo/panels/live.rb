@@ -38,7 +38,7 @@ module Heddle
           def burst(env)
             clients = Parameters.new(env).integer("clients", default: 64, within: 1..256)
             return Answer.text(403, "Only this page may ask for that.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
-            return Answer.text(503, "another crowd is at it, try again in a moment\n") if @crowded
+            return Answer.text(503, "another crowd is at it, try again in a moment\n") if busy?
 
             crowd = Burst.new(*own_address(env), "/hello", clients, SECONDS, stopping: method(:stopping?))
             Answer.stream("application/x-ndjson", alone(crowd))
@@ -85,18 +85,6 @@ module Heddle
               <dl class="facts six">#{rows.join}</dl>
               <p class="status" role="status" data-status>No crowd sent yet.</p>
             HTML
-          end
-
-          private
-
-          # The body of an answer during which no other crowd is let in.
-          def alone(body)
-            Enumerator.new do |lines|
-              @crowded = true
-              body.each { |line| lines << line }
-            ensure
-              @crowded = false
-            end
           end
         end
       end
