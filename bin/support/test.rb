@@ -7,13 +7,15 @@ require_relative "test_runner"
 rubies_file = ARGV.shift
 arguments = []
 selectors = nil
-jobs = Etc.nprocessors
+jobs = TestRunner::JOBS
+durations = 0
 OptionParser.new do |options|
   options.banner = "Usage: bin/test [options] [test files or folders]"
   options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
   options.on("--seed N", Integer, "the order of the tests") { |seed| arguments.push("--seed", seed.to_s) }
   options.on("-s", "--selector NAME", "with this selector only (several with commas)") { |s| selectors = s.split(",") }
   options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs})") { |n| jobs = n }
+  options.on("--durations N", Integer, "name the N slowest files at the end") { |n| durations = n }
   options.separator ""
   options.separator "HEDDLE_RUBY=ruby3.4 bin/test: on that Ruby only."
 end.parse!
@@ -33,7 +35,7 @@ if arguments.empty? && selectors.nil?
   end
 end
 
-runner = TestRunner.new(rubies:, jobs:, arguments:, selectors:)
+runner = TestRunner.new(rubies:, jobs:, arguments:, selectors:, durations:)
 begin
   runner.run(files, commands:)
 rescue Interrupt

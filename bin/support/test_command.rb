@@ -1,7 +1,11 @@
 # frozen_string_literal: true
 
-# What a program that runs tests counted.
-TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds)
+require "shellwords"
+
+# What a program that runs tests counted. `again` is the command line that does the same once more, `file` what it ran.
+TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds, :file, :again) do
+  def initialize(file: nil, again: nil, **) = super
+end
 
 # A program that runs tests and ends with a closing line, such as "3 passed, 0 failed".
 class TestCommand
@@ -44,14 +48,19 @@ class TestCommand
     seconds = now - @started
     output = File.binread(@output).force_encoding(Encoding::UTF_8).scrub
     counts = counted(output)
-    return broken(status, output, seconds) if counts.nil? || (counts[:failed].zero? && !status.success?)
+    counts = broken(status) if counts.nil? || (counts[:failed].zero? && !status.success?)
 
-    TestResult.new(title:, output:, seconds:, **counts)
+    TestResult.new(title:, file:, output:, seconds:, again: again(output), **counts)
   end
 
   private
 
   def environment = {}
+
+  def again(_output) = @command.shelljoin
+
+  # The test that was running when the program ended, if that is known.
+  def running = nil
 
   def counted(output)
     passed, failed, skipped = output.scan(CLOSING_LINE).last&.map(&:to_i)
@@ -60,10 +69,10 @@ class TestCommand
   end
 
   # It ended before it could count, or badly after all its tests had passed: that is a failure.
-  def broken(status, output, seconds)
+  def broken(status)
     reason = @stopped ? "still running after #{@limit} s" : "ended with #{status.inspect[/pid \d+ (.*)>/, 1] || status}"
-    TestResult.new(title:, passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [], output:,
-                   seconds:)
+    reason += ", in #{running}" if running
+    { passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [] }
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

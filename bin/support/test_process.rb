@@ -23,9 +23,26 @@ class TestProcess < TestCommand
 
   private
 
-  def environment
-    @ruby.environment.merge("HEDDLE_SELECTOR" => @selector, "HEDDLE_MODE" => @mode, "HEDDLE_TEST_RESULT" => @counts,
-                            "RUBYOPT" => nil)
+  # What the gems need, a test that is started by hand finds out itself.
+  FOR_GEMS = %w[GEM_HOME GEM_PATH BUNDLER_VERSION].freeze
+  private_constant :FOR_GEMS
+
+  def environment = chosen.merge("HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => nil)
+
+  def chosen = @ruby.environment.merge("HEDDLE_SELECTOR" => @selector, "HEDDLE_MODE" => @mode)
+
+  def again(output)
+    settings = chosen.compact.except(*FOR_GEMS).map { |name, value| "#{name}=#{value.shellescape}" }
+    seed = output[/^Run options:.* --seed (\d+)/, 1]
+    command = @command - (seed ? ["--seed", seed] : [])
+    [*settings, command.shelljoin, *(seed && "--seed #{seed}")].join(" ")
+  end
+
+  # As test/support/result_reporter.rb has noted it.
+  def running
+    File.read("#{@counts}.running")
+  rescue Errno::ENOENT
+    nil
   end
 
   def counted(_output)

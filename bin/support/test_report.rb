@@ -2,15 +2,23 @@
 
 # Adds up what the test processes counted, and tells it.
 class TestReport
+  # What Ruby lists when it crashes and nobody reads: loaded features and mapped memory, by the hundred.
+  CRASH_LISTS = /^ *(?:\d+ \S+\.(?:rb|so)|\h{8,}-\h{8,} [r-][w-][x-][ps] .*)\n/
+  # Lines of a failure that are told; of more, the first and the last.
+  LINES = 300
+
   attr_reader :passed, :failed, :skipped
 
   # @param some_may_be_empty [Boolean] a process that ran no test is no mistake (tests were chosen by name)
-  def initialize(out: $stdout, some_may_be_empty: false)
+  # @param durations [Integer] how many of the slowest files are named at the end
+  def initialize(out: $stdout, some_may_be_empty: false, durations: 0)
     @out = out
     @some_may_be_empty = some_may_be_empty
+    @durations = durations
     @passed = @failed = @skipped = 0
     @failures = []
     @skips = Hash.new(0)
+    @seconds = Hash.new { |seconds, file| seconds[file] = [] }
   end
 
   def add(result)
@@ -18,7 +26,9 @@ class TestReport
     @failed += result.failed
     @skipped += result.skipped
     @failures.concat(result.failures.map { |name| name.start_with?(result.title) ? name : "#{result.title} #{name}" })
+    @failures << "  once more: #{result.again}" if result.failures.any? && result.again
     result.skips.each { |skip| @skips[skip] += 1 }
+    @seconds[result.file || result.title] << result.seconds
     tell(result)
   end
 
@@ -26,8 +36,9 @@ class TestReport
   # @param ci [Boolean] a skipped test fails the run
   # @return [Boolean] whether the run is good
   def close(ci: ENV["CI"] == "true")
+    tell_durations
     @skips.sort.each { |skip, count| @out.puts "skipped#{" (#{count} times)" if count > 1}: #{skip}" }
-    @failures.each { |failure| @out.puts "failed: #{failure}" }
+    @failures.each { |failure| @out.puts failure.start_with?(" ") ? failure : "failed: #{failure}" }
     @out.puts "In CI no test may be skipped: bin/setup --system installs what they need." if ci && @skipped > 0
     @out.puts "No test was run." if @passed + @failed == 0
     @out.puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
@@ -43,7 +54,22 @@ class TestReport
     line = counts.map { |word, n| "#{n} #{word}" }.join(", ")
     @out.puts format("%<title>s: %<line>s (%<seconds>.1f s)", title: result.title, seconds: result.seconds,
                                                               line: line.empty? ? "no test" : line)
-    @out.puts result.output.gsub(/^/, "    ") if result.failed > 0
+    @out.puts readable(result.output).gsub(/^/, "    ") if result.failed > 0
+  end
+
+  def readable(output)
+    lines = output.gsub(CRASH_LISTS, "").lines
+    return lines.join if lines.size <= LINES
+
+    [*lines.first(LINES / 2), "… #{lines.size - LINES} lines …\n", *lines.last(LINES / 2)].join
+  end
+
+  def tell_durations
+    slowest = @seconds.max_by(@durations) { |_, seconds| seconds.sum }
+    slowest.each do |file, seconds|
+      @out.puts format("%<sum>.1f s: %<file>s (%<runs>d times, at most %<most>.1f s)",
+                       sum: seconds.sum, file:, runs: seconds.size, most: seconds.max)
+    end
   end
 
   def empty?(result) = result.passed + result.failed + result.skipped == 0

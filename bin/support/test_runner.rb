@@ -13,6 +13,9 @@ require_relative "test_report"
 class TestRunner
   ROOT = File.expand_path("../..", __dir__)
 
+  # Test files at a time: about a third of their time they wait.
+  JOBS = Etc.nprocessors + 1
+
   # Folders whose tests depend on the selector: they run with each.
   EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
 
@@ -39,14 +42,15 @@ class TestRunner
   # @param arguments [Array<String>] handed on to minitest
   # @param selectors [Array<String>, nil] run with these only
   # @param limit [Numeric] seconds that a file may take
-  def initialize(rubies:, root: ROOT, jobs: Etc.nprocessors, arguments: [], selectors: nil, limit: 300, out: $stdout)
+  # @param durations [Integer] how many of the slowest files are named at the end
+  def initialize(rubies:, root: ROOT, jobs: JOBS, arguments: [], selectors: nil, limit: 300, durations: 0, out: $stdout)
     @rubies = rubies
     @root = root
     @jobs = jobs
     @arguments = arguments
     @selectors = selectors
     @limit = limit
-    @report = TestReport.new(out:, some_may_be_empty: arguments.any?)
+    @report = TestReport.new(out:, durations:, some_may_be_empty: arguments.any?)
   end
 
   attr_reader :report
@@ -58,7 +62,8 @@ class TestRunner
     # A background job of a shell ignores these, and so would every program that it starts: tests of Ctrl-C would hang.
     %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
     alone, together = plan(files).partition { |process| marked?(process.file, "alone") }
-    together.concat(commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
+    # Long ones, so that they don't come last.
+    together.unshift(*commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
     Dir.mktmpdir("heddle-test") do |folder|
       run_all(together, folder, @jobs)
       run_all(alone, folder, 1)
@@ -66,7 +71,8 @@ class TestRunner
     @report
   end
 
-  # Every run of the given files, those of one Ruby after those of another.
+  # Every run of the given files, those of one Ruby after those of another. All selectors have their turn on the first
+  # Ruby: they are written in C that knows none.
   def plan(files)
     @rubies.flat_map do |ruby|
       files.flat_map do |file|
@@ -95,7 +101,7 @@ class TestRunner
   def selectors_for(ruby, file)
     return @selectors if @selectors
     return [nil] unless file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
-    return [nil] if marked?(file, "once")
+    return [nil] if marked?(file, "once") || ruby != @rubies.first
 
     [nil, *ruby.selectors.drop(1)]
   end

@@ -30,7 +30,23 @@ class TestRunnerTest < Minitest::Test
     refute run_files("test/a_test.rb", "test/b_test.rb").close(ci: false)
     assert_equal "2 passed, 1 failed, 1 skipped", lines.last
     assert_includes lines, "skipped: ATest#test_two: needs a thing"
-    assert_includes lines, "failed: 9.9 test/b_test.rb BTest#test_one"
+    assert_includes lines, "failed: 9.9 test/b_test.rb BTest#test_one: Epic Fail!"
+  end
+
+  def test_what_failed_can_be_run_once_more_in_the_same_order_with_the_same_settings
+    write_test "test/scheduler/a_test.rb", 'def test_one = ENV["HEDDLE_SELECTOR"] ? flunk : pass', "def test_two = pass"
+    run_files("test/scheduler/a_test.rb", arguments: %w[-n test_one --seed 7]).close(ci: false)
+
+    assert_includes lines, "  once more: HEDDLE_SELECTOR=epoll #{RbConfig.ruby} -Ilib -Itest " \
+                           "test/scheduler/a_test.rb -n test_one --seed 7"
+  end
+
+  def test_the_slowest_files_are_named_when_they_are_asked_for
+    write_test "test/a_test.rb", "def test_one = sleep(0.05)"
+    write_test "test/b_test.rb", "def test_one = pass"
+    run_files("test/a_test.rb", "test/b_test.rb", durations: 2).close(ci: false)
+
+    assert_equal 2, lines.grep(%r{\A\d\.\d s: test/[ab]_test.rb \(1 times, at most}).size
   end
 
   def test_a_skip_fails_the_run_in_ci_only
@@ -43,10 +59,21 @@ class TestRunnerTest < Minitest::Test
 
   def test_a_file_that_dies_counts_as_failed
     write_test "test/a_test.rb", "def test_one = Process.kill(:KILL, Process.pid)"
+    write_test "test/b_test.rb", "def test_one = pass"
+
+    refute run_files("test/a_test.rb", "test/b_test.rb").close(ci: false)
+    assert_equal "1 passed, 1 failed, 0 skipped", lines.last
+    assert_match(/^failed: .*SIGKILL.*, in ATest#test_one$/, @out.string)
+  end
+
+  def test_a_crash_of_ruby_is_told_without_its_long_lists
+    write_test "test/a_test.rb", "def test_one = Process.kill(:SEGV, Process.pid)"
 
     refute run_files("test/a_test.rb").close(ci: false)
-    assert_equal "0 passed, 1 failed, 0 skipped", lines.last
-    assert_includes @out.string, "SIGKILL"
+    assert_match(/^failed: .*SIG(SEGV|ABRT).*, in ATest#test_one$/, @out.string)
+    assert_match(/\[BUG\] Segmentation fault/, @out.string)
+    refute_match(/^ *\d+ \S+\.(rb|so)$|^ *\h+-\h+ r-xp /, @out.string)
+    assert_match(/once more: .* --seed \d+$/, @out.string)
   end
 
   def test_a_file_that_ends_badly_after_its_tests_counts_as_failed
@@ -60,7 +87,7 @@ class TestRunnerTest < Minitest::Test
     write_test "test/a_test.rb", "def test_one = sleep"
 
     refute run_files("test/a_test.rb", limit: 0.5).close(ci: false)
-    assert_includes @out.string, "still running after 0.5 s"
+    assert_match(/still running after 0.5 s/, @out.string)
   end
 
   def test_a_run_without_any_test_is_not_good
@@ -80,6 +107,14 @@ class TestRunnerTest < Minitest::Test
     assert_equal [["test/scheduler/a_test.rb", nil], ["test/scheduler/a_test.rb", "epoll"], ["test/b_test.rb", nil],
                   ["test/c_test.rb", nil], ["test/c_test.rb", "epoll"], ["test/scheduler/d_test.rb", nil]],
                  planned
+  end
+
+  def test_on_a_second_ruby_the_default_selector_is_enough
+    write_test "test/scheduler/a_test.rb", "def test_one = pass"
+    rubies = [ruby, ruby.with(version: "9.8", selectors: %w[io_uring epoll select])]
+    planned = runner(rubies:).plan(%w[test/scheduler/a_test.rb]).map { |process| [process.ruby.version, process.selector] }
+
+    assert_equal [["9.9", nil], ["9.9", "epoll"], ["9.8", nil]], planned
   end
 
   def test_the_selector_reaches_the_test
@@ -121,12 +156,12 @@ class TestRunnerTest < Minitest::Test
     write path, "#{head}\nrequire 'test_helper'\nclass #{name} < Minitest::Test\n#{body.join("\n")}\nend\n"
   end
 
-  def runner(**options)
+  def ruby
     environment = ENV.to_h.slice("GEM_HOME", "GEM_PATH")
-    ruby = TestInterpreter.new(version: "9.9", abi: "9.9.0", path: RbConfig.ruby,
-                               selectors: %w[io_uring epoll], environment:)
-    TestRunner.new(rubies: [ruby], root: @root, jobs: 2, out: @out, **options)
+    TestInterpreter.new(version: "9.9", abi: "9.9.0", path: RbConfig.ruby, selectors: %w[io_uring epoll], environment:)
   end
+
+  def runner(rubies: [ruby], **) = TestRunner.new(rubies:, root: @root, jobs: 2, out: @out, **)
 
   def run_files(*files, **) = runner(**).run(files)
 

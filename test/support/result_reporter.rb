@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "json"
 
 module Heddle
@@ -13,6 +14,9 @@ module Heddle
       @skipped = []
     end
 
+    # Who looks after a process that crashed or hangs finds in which test.
+    def prerecord(klass, name) = File.write(running, "#{klass}##{name}")
+
     def record(result)
       name = "#{result.klass}##{result.name}"
       if result.skipped?
@@ -22,17 +26,24 @@ module Heddle
         @counts[:passed] += 1
       else
         @counts[:failed] += 1
-        @failed << name
+        @failed << "#{name}: #{result.failure.message.lines.first.to_s.strip[0, 200]}"
       end
     end
 
     def report
+      FileUtils.rm_f(running)
       File.write(@path, JSON.generate(@counts.merge(failures: @failed, skips: @skipped)))
     end
 
     def passed? = @failed.empty?
+
+    private
+
+    def running = "#{@path}.running"
   end
 end
+
+$stdout.sync = true # what it has said is there when it crashes
 
 Minitest.extensions << "heddle_result"
 
