@@ -112,7 +112,8 @@ class TestRunnerTest < Minitest::Test
   def test_on_a_second_ruby_the_default_selector_is_enough
     write_test "test/scheduler/a_test.rb", "def test_one = pass"
     rubies = [ruby, ruby.with(version: "9.8", selectors: %w[io_uring epoll select])]
-    planned = runner(rubies:).plan(%w[test/scheduler/a_test.rb]).map { |process| [process.ruby.version, process.selector] }
+    planned = runner(rubies:).plan(%w[test/scheduler/a_test.rb])
+                             .map { |process| [process.ruby.version, process.selector] }
 
     assert_equal [["9.9", nil], ["9.9", "epoll"], ["9.8", nil]], planned
   end
