@@ -25,6 +25,7 @@ module Heddle
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
+    autoload :Learned, "heddle/server/learned"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
     autoload :Listeners, "heddle/server/listeners"
@@ -58,12 +59,14 @@ module Heddle
     # @param log [Log]
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
+    # @param learned [Learned, nil] what all workers know of their endpoints
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   place: nil)
+                   place: nil, learned: nil)
       @configuration = configuration
       @log = log
       @listeners = listeners
       @place = place
+      @learned = learned
       @stopping = false
       @mode = nil
     end
@@ -162,7 +165,9 @@ module Heddle
       return Protection.during(protections, &) unless protections.include?(:stall_report)
 
       advise = @configuration.environment == "development"
-      Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) { Protection.during(protections, &) }
+      Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) do
+        Stalls.observed_by(@learned) { Protection.during(protections, &) }
+      end
     end
 
     # Now, and not at some request for which there may be no descriptor left.

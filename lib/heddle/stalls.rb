@@ -31,6 +31,7 @@ module Heddle
     @lines = {}
     @coming = false
     @tell = ->(stall) { $stderr.write("heddle: #{line(stall)}\n") }
+    @observer = nil
 
     class << self
       # @param threshold [Numeric] seconds that anything may keep the loop for
@@ -48,6 +49,17 @@ module Heddle
         yield
       ensure
         @tell = before
+      end
+
+      # While the block runs, every stall that is counted is told to this, whether or not it is worth a line.
+      # @param observer [#call, nil] called with each {Stall}; must not wait
+      # @return what the block returns
+      def observed_by(observer)
+        before = @observer
+        @observer = observer
+        yield
+      ensure
+        @observer = before
       end
 
       # @return [void]
@@ -116,6 +128,7 @@ module Heddle
         (@by_endpoint[endpoint] ||= Count.new(0, 0.0, 0.0)).add(stall.seconds)
         @recent.shift if @recent.size >= RECENT
         @recent << stall
+        @observer&.call(stall)
         stall
       end
 

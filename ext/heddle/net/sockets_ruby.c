@@ -1,6 +1,7 @@
 /* Heddle::Net::Sockets: the Ruby object around the sockets of a worker. */
 
 #include "net/board_ruby.h"
+#include "net/learned_ruby.h"
 #include "net/net.h"
 #include "net/sockets.h"
 #include "net/wipe.h"
@@ -525,6 +526,7 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_runner(net);
     Init_heddle_connection(net);
     Init_heddle_board(net);
+    Init_heddle_learned(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
     Init_heddle_prelude(net);

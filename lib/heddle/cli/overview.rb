@@ -17,7 +17,9 @@ module Heddle
         "gc" => ->(one, _) { one.dig(:gc, :count) },
         "up" => ->(one, _) { one[:started] && Units.duration(Time.now.to_f - one[:started]) }
       }.freeze
-      private_constant :LATENCY_BOUNDS, :COLUMNS
+      # Endpoints that are listed.
+      LEARNED = 3
+      private_constant :LATENCY_BOUNDS, :COLUMNS, :LEARNED
 
       # @param report [Hash{Symbol => Object}] see Server::Control::Alone#report
       # @param before [Hash{Symbol => Object}, nil] an earlier one
@@ -31,7 +33,7 @@ module Heddle
       end
 
       # @return [Array<String>]
-      def lines = [heading, traffic, "", *workers, *problems, *requests]
+      def lines = [heading, traffic, "", *workers, *problems, *learned, *requests]
 
       private
 
@@ -118,6 +120,14 @@ module Heddle
         return unless one[:limit] && one[:waiting].to_i > 0
 
         "worker #{one[:index]}: #{one[:limit]} requests run at once (#{one[:limited_by]}), #{one[:waiting]} wait"
+      end
+
+      # Those that hold up their workers most.
+      def learned
+        found = Array(@report[:learned]).first(LEARNED)
+        return [] if found.empty?
+
+        ["", "endpoints that hold up their worker (heddle learned):", *LearnedTable.new(found).lines]
       end
 
       def requests

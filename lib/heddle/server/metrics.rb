@@ -15,13 +15,14 @@ module Heddle
       private_constant :BUCKETS, :CLASSES
 
       # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: what the
-      #   master says, if there is one
+      #   master says, if there is one; `learned`: {Learned#to_a}
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
         @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
           all.max_by { |one| one[:started] || 0 }
         end
         @master = report[:master]
+        @learned = report[:learned]
         @out = +""
       end
 
@@ -33,6 +34,7 @@ module Heddle
         offload
         process
         stalls
+        learned if @learned
         master if @master
         @out
       end
@@ -128,6 +130,14 @@ module Heddle
             sample("endpoint_stall_seconds_total", count[:seconds], worker: one[:index], endpoint:)
           end
         end
+      end
+
+      # Of all workers together; there is room for so many endpoints and no more.
+      def learned
+        family("learned_score_seconds", "gauge", "For how long an endpoint has lately held up its workers; it decays.")
+        @learned.each { |one| sample("learned_score_seconds", one[:score], endpoint: one[:endpoint]) }
+        family("learned_stalls", "gauge", "Stalls of an endpoint since it was learned.")
+        @learned.each { |one| sample("learned_stalls", one[:stalls], endpoint: one[:endpoint]) }
       end
 
       def stall_series(name, help, key)

@@ -114,6 +114,7 @@ module Heddle
           raise BootError, "more than one worker needs Linux for now: run with --workers 0" unless adopting
 
           @commons = Commons.new(configuration, @inheritance, @log)
+          commons.learned.follow(configuration)
           @fleet = Fleet.new(configuration.worker_count, commons.board, @log, method(:now))
           @watch = Watch.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new
@@ -295,6 +296,7 @@ module Heddle
         def reloaded(mold)
           configuration = fleet.mold&.configuration
           @configuration = configuration if configuration
+          commons.learned.follow(self.configuration)
           mold&.end!
           @reload = nil
           @systemd.ready

@@ -67,7 +67,8 @@ module Heddle
         def serve(app)
           listeners = Listeners.new(commons.listeners, shared: true)
           @server = Server.new(@setting.configuration, log: @setting.log, listeners:,
-                                                       place: [commons.board, @slot])
+                                                       place: [commons.board, @slot], learned: commons.learned)
+          commons.learned.follow(@setting.configuration)
           on("served") { @server.served.map(&:last) }
           listen
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
@@ -135,6 +136,7 @@ module Heddle
             sleep(NOTES)
             statistics = @server.statistics or break
             commons.board.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
+            commons.learned.table.sweep
           end
         end
 

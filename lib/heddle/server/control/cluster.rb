@@ -51,7 +51,7 @@ module Heddle
         # @return [Hash{Symbol => Object}]
         def report
           workers = handles
-          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size },
+          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size }, learned:,
             workers: ask_all(workers) { |one, client| told(one, client.status[:workers].first) } }
         end
 
@@ -78,8 +78,12 @@ module Heddle
         end
 
         # @param name [String] of a command
+        # @param endpoint [String, nil] what is to be forgotten, for `learned-reset`; nil: everything
         # @return [String] what happens now
-        def command(name)
+        # @raise [Refused]
+        def command(name, endpoint: nil)
+          return forget_learned(endpoint) if name == "learned-reset"
+
           @orders << name
           @writer.write_nonblock(".", exception: false)
           SAYS.fetch(name)
@@ -120,6 +124,18 @@ module Heddle
         end
 
         def handles = @master.fleet&.workers || []
+
+        def learned = @master.commons&.learned.to_a
+
+        def forget_learned(endpoint)
+          known = @master.commons&.learned&.forget(endpoint).to_i
+          if known.zero? && endpoint
+            raise Refused, "nothing is known of #{endpoint.inspect}: heddle learned lists what is"
+          end
+
+          @log.notice("#{endpoint || "all that was learned of endpoints"} is forgotten (heddle learned --reset)")
+          "#{known} #{known == 1 ? "endpoint" : "endpoints"} forgotten"
+        end
 
         # All at once, as one that is stuck takes its time.
         def ask_all(workers)

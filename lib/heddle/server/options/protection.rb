@@ -19,7 +19,10 @@ module Heddle
         Option.new(name: :offload_libc, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_libc \"mylibrary\"",
                    text: "native libraries whose waits (poll, sleep, recv and so on) are offloaded though they hold " \
-                         "Ruby's lock; libpq is by itself; read docs/offload.md first")
+                         "Ruby's lock; libpq is by itself; read docs/offload.md first"),
+        Option.new(name: :learned_half_life, unit: :seconds, default: 600, range: 1.., advanced: true,
+                   text: "seconds after which what was learned of an endpoint that holds up its worker counts half",
+                   details: "See [Nothing stalls](stalls.md#learned-endpoints).")
       ].freeze
     end
   end

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Control
+      # A command that this server can't follow.
+      class Refused < StandardError
+      end
+    end
+  end
+end
