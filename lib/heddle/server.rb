@@ -60,13 +60,15 @@ module Heddle
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
     # @param learned [Learned, nil] what all workers know of their endpoints
+    # @param unprotected [Boolean] whether it does without what `protect` says
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   place: nil, learned: nil)
+                   place: nil, learned: nil, unprotected: false)
       @configuration = configuration
       @log = log
       @listeners = listeners
       @place = place
       @learned = learned
+      @unprotected = unprotected
       @stopping = false
       @mode = nil
     end
@@ -203,7 +205,7 @@ module Heddle
     def first? = @place.nil? || @place.last == 0
 
     # They are about the fibers of a loop: an application in a thread holds up nobody.
-    def protections = @configuration.mode == :fiber ? @configuration.protect : []
+    def protections = @configuration.mode == :fiber && !@unprotected ? @configuration.protect : []
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

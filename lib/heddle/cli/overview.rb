@@ -33,7 +33,7 @@ module Heddle
       end
 
       # @return [Array<String>]
-      def lines = [heading, traffic, "", *workers, *problems, *learned, *requests]
+      def lines = [heading, traffic, "", *workers, *problems, *unprotected, *learned, *requests]
 
       private
 
@@ -120,6 +120,14 @@ module Heddle
         return unless one[:limit] && one[:waiting].to_i > 0
 
         "worker #{one[:index]}: #{one[:limit]} requests run at once (#{one[:limited_by]}), #{one[:waiting]} wait"
+      end
+
+      # Some workers do without what others have.
+      def unprotected
+        without, with = all.select { |one| one[:protection] }.partition { |one| one[:protection].empty? }
+        return [] if without.empty? || with.empty?
+
+        ["", "without protection (unprotected_share): worker #{without.map { |one| one[:index] }.join(", ")}"]
       end
 
       # Those that hold up their workers most.

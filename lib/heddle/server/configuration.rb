@@ -82,6 +82,13 @@ module Heddle
         workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
       end
 
+      # @return [Integer] how many of the workers, the first ones, run without protection
+      def unprotected_workers
+        return 0 unless unprotected_share.positive? && workers_of_their_own?
+
+        [(worker_count * unprotected_share).round, 1].max
+      end
+
       # @param name [Symbol] of an option
       # @return [Object] its value, those of {#http} included
       def [](name) = Options::OWN.include?(Options::BY_NAME.fetch(name)) ? public_send(name) : http.public_send(name)

@@ -34,6 +34,7 @@ module Heddle
         offload
         process
         stalls
+        protection
         learned if @learned
         master if @master
         @out
@@ -138,6 +139,14 @@ module Heddle
         @learned.each { |one| sample("learned_score_seconds", one[:score], endpoint: one[:endpoint]) }
         family("learned_stalls", "gauge", "Stalls of an endpoint since it was learned.")
         @learned.each { |one| sample("learned_stalls", one[:stalls], endpoint: one[:endpoint]) }
+      end
+
+      # To be joined to any other series by its worker: `… * on (worker) group_left (protection) …`.
+      def protection
+        family("worker_protection_info", "gauge", "What the worker does about stalls, or none; always 1.")
+        each_with(:protection) do |one, on|
+          sample("worker_protection_info", 1, worker: one[:index], protection: on.empty? ? "none" : on.sort.join(","))
+        end
       end
 
       def stall_series(name, help, key)

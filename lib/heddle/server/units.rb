@@ -8,11 +8,11 @@ module Heddle
       WANTED = {
         auto: "a whole number or auto", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
         list: "a word or several", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
-        seconds: "a number of seconds", switch: "on or off", word: "a word"
+        seconds: "a number of seconds", share: "a share such as 0.1", switch: "on or off", word: "a word"
       }.freeze
       # What the help calls a value.
       ARGUMENTS = { auto: "NUMBER", bytes: "SIZE", count: "NUMBER", path: "FILE", rate: "SIZE",
-                    seconds: "SECONDS" }.freeze
+                    seconds: "SECONDS", share: "SHARE" }.freeze
       SWITCH = { "1" => true, "true" => true, "yes" => true, "on" => true,
                  "0" => false, "false" => false, "no" => false, "off" => false, "" => false }.freeze
       SIZE = /\A(\d+)([kmg]?)\z/i
@@ -27,7 +27,7 @@ module Heddle
           value = value.to_s if value.is_a?(Symbol)
           case unit
           when :switch then switch(value)
-          when :seconds then seconds(value)
+          when :seconds, :share then number(value)
           when :count then count(value)
           when :auto then value == "auto" ? :auto : count(value)
           when :bytes, :rate then size(value)
@@ -69,7 +69,7 @@ module Heddle
           value.is_a?(String) ? SWITCH[value.downcase] : [true, false].find { |one| one.equal?(value) }
         end
 
-        def seconds(value)
+        def number(value)
           return value if value.is_a?(Integer) || (value.is_a?(Float) && value.finite?)
 
           value.to_f if value.is_a?(String) && /\A\d+(?:\.\d+)?\z/.match?(value)

@@ -227,7 +227,7 @@ module Heddle
         def heed_worker(worker, message)
           case message.what
           when "ready"
-            @facts = message.values.transform_keys(&:to_sym)
+            @facts = message.values.transform_keys(&:to_sym) unless @facts && unprotected?(worker)
             fleet.ready(worker)
           when "answer" then worker.answered(message.values["id"], message.values["value"])
           when "asks_to_end"
@@ -336,9 +336,19 @@ module Heddle
 
         def announce
           @systemd.ready
-          @announce.call(commons.urls, @facts)
+          @announce.call(commons.urls, @facts.merge(protection: protection))
           @announce = nil
           @inheritance.ready
+        end
+
+        def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
+
+        # For all workers, in a line.
+        def protection
+          without = (0...fleet.size).first(configuration.unprotected_workers)
+          return @facts[:protection] if without.empty? || without.size == fleet.size
+
+          "#{@facts[:protection]}; none in #{without.one? ? "worker" : "workers"} #{without.join(", ")}"
         end
 
         def end_workers

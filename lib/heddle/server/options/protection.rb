@@ -20,6 +20,11 @@ module Heddle
                    example: "offload_libc \"mylibrary\"",
                    text: "native libraries whose waits (poll, sleep, recv and so on) are offloaded though they hold " \
                          "Ruby's lock; libpq is by itself; read docs/offload.md first"),
+        Option.new(name: :unprotected_share, unit: :share, default: 0, range: 0..1, advanced: true,
+                   example: "unprotected_share 0.1",
+                   text: "share of the workers, one at least, that run with protect off, to compare; 0: none",
+                   details: "They are the first ones. In one process it does not count. See " \
+                            "[Nothing stalls](stalls.md#a-part-without)."),
         Option.new(name: :learned_half_life, unit: :seconds, default: 600, range: 1.., advanced: true,
                    text: "seconds after which what was learned of an endpoint that holds up its worker counts half",
                    details: "See [Nothing stalls](stalls.md#learned-endpoints).")

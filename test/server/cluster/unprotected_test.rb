@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "heddle/cli"
+require "stringio"
+require_relative "../../support/prometheus_text"
+require_relative "cluster_case"
+
+# A share of the workers runs without protection, and everybody sees which.
+class ClusterUnprotectedTest < Minitest::Test
+  include ClusterCase
+
+  # Says what is on in the worker that answers.
+  def setup
+    super
+    write("config.ru", 'run { [200, { "x-worker" => $$.to_s }, [Heddle.enabled.sort.join(",")]] }')
+  end
+
+  def status
+    output = StringIO.new
+    Heddle::CLI.run(["status", "--control", "unix:#{path("control.sock")}"], output:)
+    output.string
+  end
+
+  def metrics
+    socket = UNIXSocket.new(path("control.sock"))
+    socket.write("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    PrometheusText.parse(socket.read.split("\r\n\r\n", 2).last)
+  ensure
+    socket&.close
+  end
+
+  # Worker => what is on there.
+  def answers
+    found = {}
+    wait_until("there are not 2 workers") do
+      answer = served.get("/")
+      found[answer["x-worker"]] = answer.body
+      found.size == 2
+    end
+    found
+  end
+
+  def protection_of(worker)
+    Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path: path("control.sock")))
+                                   .status[:workers].find { |one| one[:index] == worker }[:protection].sort.join(",")
+  end
+
+  def test_one_worker_of_two_does_without_and_that_is_told
+    serve("--control", "unix:control.sock", "--unprotected-share", "0.1")
+    wait_for("Ctrl-C stops it")
+
+    assert_match(/^Protection: .*offload.*; none in worker 0\. Ctrl-C/, served.output)
+    assert_equal ["", protection_of(1)], answers.values.sort
+    assert_equal "", protection_of(0)
+    refute_empty protection_of(1)
+    assert_includes status, "without protection (unprotected_share): worker 0\n"
+    labels = metrics["heddle_worker_protection_info"].keys
+
+    assert_equal(%w[none], labels.select { |one| one["worker"] == "0" }.map { |one| one["protection"] })
+    assert_equal([protection_of(1)], labels.select { |one| one["worker"] == "1" }.map { |one| one["protection"] })
+  end
+
+  def test_a_share_is_rounded_and_one_process_takes_no_notice
+    count = lambda do |share, workers, environment = "production"|
+      Heddle::Server::Configuration.new(unprotected_share: share, workers:, environment:).unprotected_workers
+    end
+
+    assert_equal [0, 1, 1, 2, 4], [0, 0.01, 0.3, 0.5, 1].map { |share| count.call(share, 4) }
+    assert_equal [0, 0], [count.call(1, 0), count.call(0.5, 1, "development")]
+    error = assert_raises(Heddle::Server::ConfigurationError) do
+      Heddle::Server::Configuration.load(flags: { unprotected_share: "50" }, environment: {}, file: nil)
+    end
+
+    assert_match(/unprotected-share must be from 0 to 1, but is 50/, error.message)
+  end
+end
