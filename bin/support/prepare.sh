@@ -88,7 +88,9 @@ install_gems() {
     [ -e "$gemfile" ] || continue
     name=${gemfile#"$root/"}
     stamp=$root/vendor/bundle/.installed-$version-$(printf '%s' "$name" | tr '/' '-')
-    state=$(printf '%s\n' "$ruby" && cat "$gemfile" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
+    # What the Gemfile makes of the machine is a part of it.
+    state=$(printf '%s\n' "$ruby" && { command -v mariadb_config c++ || :; } &&
+      cat "$gemfile" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
     ! has_stamp "$stamp" "$gemfile" "$state" || continue
     if [ "$runtime" = yes ]; then
       stamp=$stamp-runtime

@@ -30,7 +30,7 @@ class PrivateServer
     return unless @folder
 
     if @pid
-      Process.kill(:INT, @pid)
+      Process.kill(stop_signal, @pid)
       Process.wait(@pid)
     end
     FileUtils.rm_rf(@folder)
@@ -40,6 +40,8 @@ class PrivateServer
   end
 
   private
+
+  def stop_signal = :INT
 
   def wait_for(path)
     deadline = now + PATIENCE
