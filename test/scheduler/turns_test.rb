@@ -66,6 +66,49 @@ class TurnsTest < Minitest::Test
     assert_equal turns.uniq, turns
   end
 
+  # Not one turn for all of a thousand that are started.
+  def test_a_fiber_that_starts_many_gives_the_others_a_turn_after_sixteen
+    scheduled do
+      scheduler = Fiber.scheduler
+      scheduler.yield
+
+      assert_equal 4, (turns_while { 64.times { Fiber.schedule { scheduler.park(0) } } }) - 1
+    end
+  end
+
+  # With nobody ready it goes on, and what sleeps goes on sleeping: they can all be alive at once.
+  def test_a_fiber_that_starts_many_sleepers_goes_on_at_once
+    scheduled do |scheduler|
+      sleep 0.001 # what the selector itself waits for is with the kernel
+      before = scheduler.statistics[:turns]
+      sleepers = Array.new(100) { Fiber.schedule { sleep } }
+
+      turns = scheduler.statistics[:turns] - before
+      sleepers.each { |fiber| scheduler.unblock(nil, fiber) }
+
+      assert_operator turns, :<=, 1
+    end
+  end
+
+  def test_io_that_is_ready_gets_a_turn_while_many_are_started
+    scheduled do |scheduler|
+      reader, writer = IO.pipe
+      received = nil
+      Fiber.schedule { received = reader.readpartial(1) }
+      writer.write("x")
+      started = 0
+      until received || started == 1_000
+        Fiber.schedule { nil }
+        started += 1
+      end
+
+      assert_operator started, :<=, 64
+      assert_equal "x", received
+      [reader, writer].each(&:close)
+      assert_equal 0, scheduler.statistics[:armed]
+    end
+  end
+
   def test_a_wait_in_a_nested_fiber_and_in_an_enumerator
     result = scheduled do
       numbers = Enumerator.new do |yielder|
@@ -95,7 +138,7 @@ class TurnsTest < Minitest::Test
         ran << :scheduled
       end
       value = Fiber.new(blocking: false) do
-        sleep 0.01
+        sleep 0.001 until ran == [:scheduled]
         ran << :own
         :value
       end.resume

@@ -16,6 +16,9 @@ static VALUE fiber_class;
  */
 static const ssize_t FIBER_MEMORY = 760;
 
+/* How many fibers one that runs may start at once before the others have their turn. */
+static const unsigned STARTS_A_TURN = 16;
+
 /* Not when first needed: two Ractors may need it at once. */
 void heddle_fiber_setup(void)
 {
@@ -235,6 +238,29 @@ static VALUE end_start(VALUE data)
     return Qnil;
 }
 
+/* Timers don't count: who starts many sleepers is not to wait for those that wake up meanwhile. */
+static bool anybody_else(heddle_loop *loop)
+{
+    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent) ||
+           !heddle_inbox_empty(&loop->inbox) || loop->operations->news(loop->selector);
+}
+
+/*
+ * A fiber that starts others by the thousand gives the rest a turn now and then: they are served meanwhile, and those
+ * that it has started can end before the last of them begins. Each fiber that is alive has a stack, which takes pages
+ * of memory and is looked through by every garbage collection.
+ */
+static void give_way(starting *start)
+{
+    heddle_loop *loop = start->park.loop;
+    VALUE self = start->park.fiber;
+    if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->stranded ||
+        start->park.owner->fiber != self || self == loop->fiber || !anybody_else(loop))
+        return;
+    heddle_park_wake(&start->park);
+    heddle_park_wait_deaf(&start->park);
+}
+
 static VALUE start_from_park(VALUE data)
 {
     starting *start = (starting *)data;
@@ -247,6 +273,7 @@ static VALUE start_from_park(VALUE data)
     switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);
     RB_GC_GUARD(fiber);
+    give_way(start);
     return Qnil;
 }
 

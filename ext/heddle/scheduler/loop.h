@@ -114,6 +114,7 @@ struct heddle_loop {
 
     heddle_fiber *fibers;
     size_t fiber_count;
+    unsigned starts; /* of fibers by others, in this turn */
     heddle_fiber_table by_fiber;  /* scheduled fibers */
     heddle_fiber_table by_waiter; /* parks of nested and foreign fibers */
     heddle_fiber foreign;         /* stands for fibers that no scheduled fiber is responsible for */

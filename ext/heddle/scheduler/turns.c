@@ -260,6 +260,7 @@ static bool timer_due(heddle_loop *loop)
 static void turn(heddle_loop *loop)
 {
     loop->turns++;
+    loop->starts = 0;
     if (loop->turn_shown)
         show_turn(loop, true);
     if (loop->hooked != heddle_preempting)
