@@ -22,6 +22,7 @@ module Heddle
     autoload :Overview, "heddle/cli/overview"
     autoload :ReloadCommand, "heddle/cli/reload_command"
     autoload :RestartCommand, "heddle/cli/restart_command"
+    autoload :Screen, "heddle/cli/screen"
     autoload :Serve, "heddle/cli/serve"
     autoload :ServeCommand, "heddle/cli/serve_command"
     autoload :StatusCommand, "heddle/cli/status_command"

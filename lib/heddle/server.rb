@@ -48,6 +48,7 @@ module Heddle
     autoload :SystemdBind, "heddle/server/systemd_bind"
     autoload :SystemdNotify, "heddle/server/systemd_notify"
     autoload :TCPBind, "heddle/server/tcp_bind"
+    autoload :Timeline, "heddle/server/timeline"
     autoload :TLSSettings, "heddle/server/tls_settings"
     autoload :Units, "heddle/server/units"
     autoload :UnixBind, "heddle/server/unix_bind"
@@ -150,12 +151,16 @@ module Heddle
       all.size < 2 ? all.first : Statistics.sum(all)
     end
 
-    # @return [Array<Array(Fiber, Array)>] what is served now: fibers, and method, target, age in seconds, client and
-    #   status (nil: none was sent yet) of what they serve. From any thread.
+    # @return [Array<Array(Fiber, Array, Thread)>] what is served now: fibers, method, target, age in seconds, client
+    #   and status (nil: none was sent yet) of what they serve, and the thread that runs the application where that is
+    #   another than the fiber's. From any thread.
     def served = @mode ? @mode.servings.flat_map(&:served) : []
 
     # @return [Symbol, nil] how the loop hears of events, while the server runs
     def selector = @mode && @mode.servings.first.selector
+
+    # @return [Array<Hash>] how late each loop was in the last minute: see {Serving#timeline}. From any thread.
+    def timelines = @mode ? @mode.servings.filter_map(&:timeline) : []
 
     # @return [String] every task of each loop and where it waits, for a person. From any thread.
     def task_tree = @mode ? @mode.servings.map(&:task_tree).join("\n") : "no tasks\n"

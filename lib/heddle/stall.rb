@@ -24,10 +24,12 @@ module Heddle
     # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
     #   stall or, when it held Ruby's lock in native code, just after. Empty where it was not seen.
     attr_reader :backtrace
+    # @return [Integer] a number of the loop that stood still
+    attr_reader :loop
 
     # @param found [Array] what the extension has noted
     def initialize(found)
-      @cause, @began, @seconds, request, place = found
+      @cause, @began, @seconds, request, place, @loop = found
       @request = request.scrub.freeze unless request.empty?
       @backtrace = place.scrub.lines(chomp: true).freeze
     end

@@ -94,8 +94,11 @@ class ControlCommandsTest < Minitest::Test
     status = nil
     PTY.spawn({ "TERM" => "xterm" }, *ServedProcess::HEDDLE, "top", "--interval", "0.1",
               chdir: @folder) do |output, input, pid|
-      input.winsize = [40, 100]
-      read_until(output, screen) { screen.include?("no request runs") }
+      input.winsize = [24, 80]
+      read_until(output, screen) { screen.include?("no request runs") && screen.include?("lag of the loops") }
+      frames = screen.b.split("\e[H".b)
+
+      assert_operator frames.map { |frame| frame.count("\n") }.max, :<, 24
       input.write("t")
       read_until(output, screen) { screen.include?("tasks:") }
       input.winsize = [10, 60]

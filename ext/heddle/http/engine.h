@@ -6,6 +6,7 @@
 #include "http/answer_head.h"
 #include "http/exchange.h"
 #include "http/latency.h"
+#include "http/slowest.h"
 #include "net/protocol.h"
 
 /* 1 to 5; 0: a status that is none of RFC 9110's. */
@@ -39,6 +40,7 @@ struct heddle_engine {
     uint64_t answers[HEDDLE_STATUS_CLASSES]; /* of the application, by the first digit of their status */
     uint64_t refusals[HEDDLE_STATUS_CLASSES];
     heddle_latency latency; /* from complete head to answer */
+    heddle_slowest slowest; /* the same */
 };
 
 /* The `date` line of now: 37 bytes. */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <ruby/ractor.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t now_in_seconds(void)
@@ -207,6 +208,37 @@ static VALUE engine_latency_sum(VALUE self)
     return DBL2NUM((double)engine_of(self)->latency.sum / 1e9);
 }
 
+static int slower_first(const void *one, const void *other)
+{
+    int64_t taken = ((const heddle_slow *)one)->taken, others = ((const heddle_slow *)other)->taken;
+    return (taken < others) - (taken > others);
+}
+
+/*
+ * call-seq: slowest -> Array of Arrays
+ *
+ * The slowest answers of the last five minutes, the slowest first: method and target, seconds that it took, seconds
+ * since it was given, status. What took a millisecond or less is never among them.
+ */
+static VALUE engine_slowest(VALUE self)
+{
+    heddle_slowest *slowest = &engine_of(self)->slowest;
+    heddle_slow list[HEDDLE_SLOWEST];
+    int64_t now = heddle_now();
+    heddle_slowest_expire(slowest, now);
+    unsigned count = slowest->count; /* to make objects may run other threads, and the list changes */
+    memcpy(list, slowest->list, count * sizeof(*list));
+    qsort(list, count, sizeof(*list), slower_first);
+    VALUE result = rb_ary_new_capa(count);
+    for (unsigned i = 0; i < count; i++) {
+        const heddle_slow *one = &list[i];
+        rb_ary_push(result, rb_ary_new_from_args(4, rb_str_new(one->text, one->size),
+                                                 DBL2NUM((double)one->taken / 1e9),
+                                                 DBL2NUM((double)(now - one->at) / 1e9), INT2FIX(one->status)));
+    }
+    return result;
+}
+
 static VALUE latency_bounds(void)
 {
     VALUE bounds = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
@@ -229,6 +261,7 @@ void Init_heddle_engine(VALUE h1)
     rb_define_method(engine_class, "refusals", engine_refusals, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
+    rb_define_method(engine_class, "slowest", engine_slowest, 0);
     /* Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is infinite. */
     rb_define_const(engine_class, "LATENCY_BOUNDS", latency_bounds());
 }

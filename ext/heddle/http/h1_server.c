@@ -343,16 +343,27 @@ bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1)
 }
 
 /* A connection that is served has its handle, and the handle its exchange until nobody serves it any more. */
-static int64_t arrived(const heddle_connection *connection)
+static const heddle_exchange *served(const heddle_connection *connection)
 {
-    return ((const heddle_exchange_handle *)connection->handle)->exchange->arrived;
+    return ((const heddle_exchange_handle *)connection->handle)->exchange;
+}
+
+static void note_slow(heddle_engine *engine, const heddle_exchange *exchange, int64_t now, int status)
+{
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    heddle_slowest_note(&engine->slowest, now, now - exchange->arrived, status, exchange->bytes + method.start,
+                        method.size, exchange->bytes + target.start, target.size);
 }
 
 void heddle_h1_answered(heddle_connection *connection, bool reusable, int status)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_latency_add(&engine->latency, heddle_now() - arrived(connection));
+    const heddle_exchange *exchange = served(connection);
+    int64_t now = heddle_now();
+    heddle_latency_add(&engine->latency, now - exchange->arrived);
+    if (__builtin_expect(heddle_slowest_concerns(&engine->slowest, now, now - exchange->arrived), 0))
+        note_slow(engine, exchange, now, status);
     engine->answers[heddle_status_class(status)]++;
     h1->answered = true;
     /* Also while the server stops: this client was told that the connection goes on. */

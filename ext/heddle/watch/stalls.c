@@ -13,6 +13,7 @@ enum {
 typedef struct {
     int64_t began, length; /* CLOCK_MONOTONIC, ns */
     heddle_doing doing;
+    uintptr_t loop; /* which one: a number, and no pointer to be followed */
     char request[HEDDLE_BEAT_REQUEST];
     char place[HEDDLE_BEAT_PLACE];
 } stall;
@@ -98,6 +99,7 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle)
     heddle_beat *beat = loop->beat;
     stall *one = &stalls[next_stall++ % KEPT];
     one->doing = most(beat);
+    one->loop = (uintptr_t)loop;
     one->began = beat->late_since;
     /* What came to its end just as the watch found it has been followed by a wait for events since. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
@@ -136,22 +138,34 @@ static VALUE cause(heddle_doing doing)
 /*
  * call-seq: Heddle::Native.take_stalls -> Array
  *
- * Those that were noted since it was last called, oldest first: [cause, begin and length in seconds, request, place].
+ * Those that were noted since it was last called, oldest first: [cause, begin and length in seconds, request, place,
+ * number of the loop].
  */
 static VALUE stalls_take(VALUE self)
 {
     VALUE list = rb_ary_new();
     for (; heddle_stalls_noted > 0; heddle_stalls_noted--) {
         const stall *one = &stalls[(next_stall - heddle_stalls_noted) % KEPT];
-        rb_ary_push(list, rb_ary_new_from_args(5, cause(one->doing), DBL2NUM((double)one->began / 1e9),
+        rb_ary_push(list, rb_ary_new_from_args(6, cause(one->doing), DBL2NUM((double)one->began / 1e9),
                                                DBL2NUM((double)one->length / 1e9), rb_utf8_str_new_cstr(one->request),
-                                               rb_utf8_str_new_cstr(one->place)));
+                                               rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop)));
     }
     return list;
 }
 
+/*
+ * call-seq: Heddle::Native.loop_number(scheduler) -> Integer
+ *
+ * What stalls name its loop by. A loop may have the number of one that is gone.
+ */
+static VALUE loop_number(VALUE self, VALUE scheduler)
+{
+    return ULL2NUM((uintptr_t)heddle_loop_of(scheduler));
+}
+
 void Init_heddle_stalls(VALUE native)
 {
+    rb_define_singleton_method(native, "loop_number", loop_number, 1);
     id_noted = rb_intern("noted");
     rb_define_singleton_method(native, "take_stalls", stalls_take, 0);
 }

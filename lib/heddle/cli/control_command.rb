@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/server"
+require "io/console"
 require "optparse"
 
 module Heddle
@@ -53,6 +54,16 @@ module Heddle
                                         "HEDDLE_CONTROL, else that of this folder") { |word| @control = word }
         options.on("-h", "--help", "this") { @help = true }
       end
+
+      # A whole one, as text; on a terminal as wide as that.
+      # @return [Array<String>]
+      def overview(report, before = nil, elapsed = nil)
+        columns = @output.winsize.last if terminal?
+        screen = Screen.new(colour: Screen.coloured?(@output))
+        Overview.new(report, before, elapsed, columns:, plain: Screen.plain?).lines.map { |line| screen.render(line) }
+      end
+
+      def terminal? = @output.respond_to?(:tty?) && @output.tty?
 
       def help
         @output.puts(parser.help)

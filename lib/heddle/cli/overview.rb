@@ -6,38 +6,61 @@ module Heddle
   module CLI
     # What a server tells of itself as lines for a person, alone or beside what it told a while before.
     class Overview
+      autoload :Figures, "heddle/cli/overview/figures"
+      autoload :Loops, "heddle/cli/overview/loops"
+      autoload :Requests, "heddle/cli/overview/requests"
+      autoload :Table, "heddle/cli/overview/table"
+
       LATENCY_BOUNDS = HTTP::H1::Engine::LATENCY_BOUNDS
-      # Header, and for each worker its cell.
-      COLUMNS = {
-        "worker" => ->(one, _) { one[:index] }, "pid" => ->(one, _) { one[:pid] },
-        "state" => ->(one, _) { one[:state] }, "req/s" => ->(_one, rate) { rate && Units.rate(rate) },
-        "running" => ->(one, _) { one[:running] }, "waiting" => ->(one, _) { one[:waiting] },
-        "idle" => ->(one, _) { one[:idle] }, "lag" => ->(one, _) { Units.duration(one[:lag]) },
-        "fibers" => ->(one, _) { one[:fibers] }, "memory" => ->(one, _) { Units.bytes(one[:pss] || one[:memory]) },
-        "gc" => ->(one, _) { one.dig(:gc, :count) },
-        "up" => ->(one, _) { one[:started] && Units.duration(Time.now.to_f - one[:started]) }
-      }.freeze
+      # Columns where nobody says how many there are.
+      COLUMNS = 120
+      # Lines of a list where nobody says how many there are in all.
+      LINES = 20
+      # With fewer lines than that none is left empty.
+      TIGHT = 36
       # Endpoints that are listed.
       LEARNED = 3
-      private_constant :LATENCY_BOUNDS, :COLUMNS, :LEARNED
+      private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT, :LEARNED
 
       # @param report [Hash{Symbol => Object}] see Server::Control::Alone#report
       # @param before [Hash{Symbol => Object}, nil] an earlier one
       # @param elapsed [Float, nil] seconds between them
-      # @param requests [Integer] how many running requests to list
-      def initialize(report, before = nil, elapsed = nil, requests: 20)
+      # @param rows [Integer, nil] how many lines it may be; nil: any number
+      # @param columns [Integer, nil] how wide they should be
+      # @param plain [Boolean] ASCII only
+      def initialize(report, before = nil, elapsed = nil, rows: nil, columns: nil, plain: false)
         @report = report
         @before = before
         @elapsed = elapsed
-        @requests = requests
+        @rows = rows
+        @columns = columns || COLUMNS
+        @plain = plain
       end
 
-      # @return [Array<String>]
-      def lines = [heading, traffic, "", *workers, *problems, *unprotected, *learned, *requests]
+      # @return [Array<String, Array>] see {Screen}
+      def lines
+        top = head
+        top + lists(@rows && (@rows - top.size))
+      end
+
+      # @return [Array<String, Array>] what is above the single requests
+      def head
+        most = @rows ? [(@rows / 3) - 1, 2].max : nil
+        [*summary, *gap, *cut(table.lines, most), *problems, *unprotected, *gap, *cut(loops.lines, most)]
+      end
 
       private
 
       def all = @report[:workers]
+
+      # What stands between two parts.
+      def gap = @rows && @rows < TIGHT ? [] : [""]
+
+      def summary = [[[heading, :title]], traffic, *wrapped(protection)]
+
+      def table = Table.new(all, columns: @columns) { |one| worker_rate(one) }
+
+      def loops = Loops.new(all, columns: @columns, plain: @plain)
 
       def heading
         one = all.find { |worker| worker[:urls]&.any? } || all.find { |worker| worker[:version] } || {}
@@ -48,17 +71,61 @@ module Heddle
 
       def traffic
         parts = []
-        parts << "#{Units.rate(rate(all, :answers))} req/s" if @before
+        parts << "#{Figures.rate(rate(all, :answers))} req/s" if @before
         counts = latencies
         if counts.sum > 0
           parts << [50, 95, 99].map { |percent|
-            "p#{percent} #{Units.duration(percentile(counts, percent))}"
+            "p#{percent} #{Figures.duration(percentile(counts, percent))}"
           }.join("  ")
         end
         parts << "answered #{total(:answers)}" << "refused #{total(:refusals)}"
         parts << "5xx #{all.sum { |one| one[:answers] ? one[:answers][5] : 0 }}"
         parts << "clients gone #{all.sum { |one| one[:clients_gone].to_i }}"
         parts.join("   ")
+      end
+
+      # What keeps requests from holding each other up, and what it has done so far.
+      def protection
+        on = all.filter_map { |one| one[:protection] }
+        return [] if on.empty?
+
+        names = on.reduce(:|)
+        ["protection: #{names.empty? ? "none" : names.join(", ")}", offloaded, preempted, handed_over, stalled].compact
+      end
+
+      def offloaded
+        found = all.filter_map { |one| one[:offload] }
+        return if found.empty?
+
+        calls, running, queued, threads = %i[calls running queued threads].map do |key|
+          found.sum { |one| one[key].to_i }
+        end
+        "offloaded #{calls} (#{running} run, #{queued} wait, #{threads} threads)"
+      end
+
+      def preempted = counted(:preemptions) { |sum| "preempted #{sum}" }
+
+      def handed_over = counted(:handed_over) { |sum| "handed over #{sum}" }
+
+      def counted(key)
+        found = all.filter_map { |one| one[key] }
+        yield found.sum unless found.empty?
+      end
+
+      def stalled
+        found = all.filter_map { |one| one[:stalls] }
+        return if found.empty?
+
+        "stalls #{found.sum { |one| one[:count] }} (#{Figures.duration(found.sum { |one| one[:seconds] })})"
+      end
+
+      # Parts side by side, in as many lines as they need.
+      def wrapped(parts)
+        parts.each_with_object([]) do |part, lines|
+          if lines.any? && lines.last.length + 3 + part.length <= @columns then lines.last << "   " << part
+          else lines << +part
+          end
+        end
       end
 
       def total(key) = all.sum { |one| one[key] ? one[key].sum : 0 }
@@ -96,24 +163,17 @@ module Heddle
         (one[key].sum - (earlier&.fetch(key, nil)&.sum || 0)) / @elapsed
       end
 
-      def workers
-        rows = all.map { |one| COLUMNS.values.map { |cell| cell.call(one, worker_rate(one)).to_s } }
-        rows.unshift(COLUMNS.keys)
-        widths = rows.transpose.map { |cells| cells.map(&:length).max }
-        rows.map { |cells| cells.zip(widths).map { |cell, width| cell.rjust(width) }.join("  ") }
-      end
-
       # What an operator should see before anything else.
       def problems
         found = all.flat_map do |one|
           [held_up(one), limited(one), one[:problem] && "worker #{one[:index]}: #{one[:problem]}"].compact
         end
-        found.empty? ? [] : ["", *found.map { |text| "! #{text}" }]
+        found.empty? ? [] : [*gap, *found.map { |text| [["! #{text}", :bad]] }]
       end
 
       def held_up(one)
         beat = one[:beat] or return
-        "worker #{one[:index]}: its loop has not turned for #{Units.duration(beat)}" if beat > 2
+        "worker #{one[:index]}: its loop has not turned for #{Figures.duration(beat)}" if beat > 2
       end
 
       def limited(one)
@@ -127,58 +187,52 @@ module Heddle
         without, with = all.select { |one| one[:protection] }.partition { |one| one[:protection].empty? }
         return [] if without.empty? || with.empty?
 
-        ["", "without protection (unprotected_share): worker #{without.map { |one| one[:index] }.join(", ")}"]
+        [*gap, "without protection (unprotected_share): worker #{without.map { |one| one[:index] }.join(", ")}"]
       end
 
       # Those that hold up their workers most.
       def learned
         found = Array(@report[:learned]).first(LEARNED)
-        return [] if found.empty?
+        return if found.empty?
 
-        ["", "endpoints that hold up their worker (heddle learned):", *LearnedTable.new(found).lines]
+        Requests::List.new("endpoints that hold up their worker (heddle learned)", LearnedTable.new(found).lines)
       end
 
-      def requests
-        found = all.flat_map { |one| (one[:requests] || []).map { |request| [one[:index], request] } }
-        return ["", "no request runs"] if found.empty?
-
-        found = found.sort_by { |_, request| -request[:age] }.first(@requests)
-        widest = found.map { |_, request| request[:target].length }.max.clamp(4, 50)
-        ["", "requests that run, the oldest first:",
-         *found.map { |index, request| row(index, request, widest) }]
-      end
-
-      def row(index, request, widest)
-        here = "#{Dir.pwd}/"
-        places = Array(request[:at])
-        where = (places.find { |line| line.start_with?(here) } || places.first).to_s.delete_prefix(here)
-        format("%6s  %8s  %-7s %-#{widest}s  %s", index, Units.duration(request[:age]), visible(request[:method]),
-               visible(request[:target])[0, widest], where)
-      end
-
-      # A client chooses what stands here, and a terminal obeys some of it.
-      def visible(text) = text.gsub(/[^[:print:]]/, "?")
-
-      # Figures as a person reads them.
-      module Units
-        class << self
-          def duration(seconds)
-            return "" unless seconds
-            return "#{(seconds * 1_000).round(1)} ms" if seconds < 1
-            return "#{seconds.round(1)} s" if seconds < 120
-            return "#{(seconds / 60).floor} min" if seconds < 7_200
-
-            seconds < 172_800 ? "#{(seconds / 3_600).floor} h" : "#{(seconds / 86_400).floor} d"
-          end
-
-          def bytes(count) = count ? "#{(count / 1_048_576.0).round} MB" : ""
-
-          def rate(number)
-            number < 100 ? number.round(1).to_s : number.round.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
-          end
+      # Each gets what it needs while there is room, and else an equal part of it.
+      def lists(room)
+        found = [*Requests.new(all, columns: @columns).lists, learned].compact
+        found.zip(shares(found, room)).flat_map do |list, share|
+          share < 1 ? [] : [*gap, [[list.heading, :title]], *cut(list.lines, share - above)]
         end
       end
-      private_constant :Units
+
+      # Lines that a list takes beside its own.
+      def above = gap.size + 1
+
+      def shares(found, room)
+        wishes = found.map { |list| [list.lines.size, LINES].min + above }
+        return wishes unless room
+
+        shares = wishes.map { 0 }
+        open = wishes.each_index.to_a
+        while room > 0 && open.any?
+          open.each do |i|
+            break if room < 1
+
+            shares[i] += 1
+            room -= 1
+          end
+          open.reject! { |i| shares[i] >= wishes[i] }
+        end
+        shares.each_with_index.map { |share, i| share < [wishes[i], above + 1].min ? 0 : share }
+      end
+
+      # The first ones, and how many more there are.
+      def cut(lines, most)
+        return lines if most.nil? || lines.size <= most
+
+        [*lines.first([most - 1, 0].max), "        … and #{lines.size - most + 1} more"]
+      end
     end
   end
 end

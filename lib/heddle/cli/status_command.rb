@@ -19,7 +19,7 @@ module Heddle
       def act
         if @tasks then @output.puts(@client.tasks)
         elsif @json then @output.puts(JSON.pretty_generate(@client.status))
-        else @output.puts(Overview.new(@client.status).lines)
+        else @output.puts(overview(@client.status))
         end
         DONE
       end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "io/console"
-
 module Heddle
   module CLI
     # `heddle top`: what a running server does, again and again, until q.
@@ -12,13 +10,21 @@ module Heddle
       HOME = "\e[H"
       CLEAR_LINE = "\e[K"
       CLEAR_REST = "\e[J"
-      private_constant :ENTER, :LEAVE, :HOME, :CLEAR_LINE, :CLEAR_REST
+      # Rows and columns of a terminal that does not tell its size.
+      SIZE = [24, 80].freeze
+      # What a terminal sends for a key.
+      KEY = /\e[\[O]?[A-Z~]?|./m
+      UP = ["\e[A", "\eOA", "k"].freeze
+      DOWN = ["\e[B", "\eOB", "j"].freeze
+      QUIT = ["q", "Q", "\e"].freeze
+      private_constant :ENTER, :LEAVE, :HOME, :CLEAR_LINE, :CLEAR_REST, :SIZE, :KEY, :UP, :DOWN, :QUIT
 
       private
 
       def declare(options)
         super
         @interval = 1.0
+        @above = 0
         options.on("--interval SECONDS", Float, "seconds between two looks (1)") { |seconds| @interval = seconds }
         options.on("--once", "two looks, printed as text, without a terminal") { @once = true }
         options.on("--tasks", "with the task tree; the key t switches it on and off") { @tasks = true }
@@ -27,22 +33,22 @@ module Heddle
       def act
         raise UsageError, "--interval must be more than 0" unless @interval > 0
 
-        @once || !terminal? ? once : watch
+        @once || !terminal? || !$stdin.tty? ? once : watch
         DONE
       end
-
-      def terminal? = @output.respond_to?(:tty?) && @output.tty? && $stdin.tty?
 
       def once
         before = @client.status
         began = now
         sleep(@interval)
-        @output.puts(Overview.new(@client.status, before, now - began).lines, *tasks)
+        @output.puts(overview(@client.status, before, now - began))
+        @output.puts("", "tasks:", @client.tasks) if @tasks
       end
 
       def watch
         resized = false
         previous = trap("WINCH") { resized = true }
+        @screen_colour = Screen.coloured?(@output)
         @output.write(ENTER)
         $stdin.raw(intr: true) do
           before = at = nil
@@ -68,30 +74,52 @@ module Heddle
           return false if yield
           next unless $stdin.wait_readable([rest, 0.1].min)
 
-          case $stdin.read_nonblock(1, exception: false)
-          when "q", "Q", "\e", nil then return true
-          when "t"
-            @tasks = !@tasks
-            return false
-          end
+          keys = $stdin.read_nonblock(64, exception: false)&.scan(KEY)
+          return true if keys.nil? || keys.intersect?(QUIT)
+          return false if keys.map { |key| follow(key) }.any?
         end
         false
       end
 
-      def draw(report, before, elapsed)
-        rows, columns = @output.winsize
-        lines = Overview.new(report, before, elapsed, requests: rows).lines
-        lines.concat(tasks)
-        lines = lines.first(rows - 1)
-        help = "q quits, t #{@tasks ? "hides" : "shows"} the tasks"
-        text = [*lines, help].map { |line| line[0, columns] }.join("#{CLEAR_LINE}\r\n")
-        @output.write(HOME, text, CLEAR_LINE, CLEAR_REST)
+      # @return [Boolean] whether there is something else to be seen now
+      def follow(key)
+        case key
+        when "t"
+          @tasks = !@tasks
+          @above = 0
+        when *UP then @above = [@above - 1, 0].max
+        when *DOWN then @above += 1
+        else return false
+        end
+        true
       end
 
-      def tasks
-        return [] unless @tasks
+      def draw(report, before, elapsed)
+        rows, columns = size
+        overview = Overview.new(report, before, elapsed, rows: rows - 1, columns:, plain: Screen.plain?)
+        lines = @tasks ? [*overview.head, *tasks(rows - 2 - overview.head.size)] : overview.lines
+        screen = Screen.new(columns:, colour: @screen_colour)
+        lines = [*lines.first(rows - 1), help_line]
+        @output.write(HOME, lines.map { |line| screen.render(line) }.join("#{CLEAR_LINE}\r\n"), CLEAR_LINE, CLEAR_REST)
+      end
 
-        ["", "tasks:", *@client.tasks.lines(chomp: true)]
+      def help_line
+        keys = @tasks ? "t hides the tasks, up and down move them" : "t shows the tasks"
+        [["q quits, #{keys}", :quiet]]
+      end
+
+      # As many as there is room for, from where the keys have moved to.
+      def tasks(room)
+        lines = @client.tasks.lines(chomp: true)
+        room = [room, 0].max
+        @above = @above.clamp(0, [lines.size - room, 0].max)
+        [[["tasks:", :title], " lines #{@above + 1} to #{[@above + room, lines.size].min} of #{lines.size}"],
+         *lines[@above, room]]
+      end
+
+      def size
+        rows, columns = @output.winsize
+        rows > 0 && columns > 0 ? [rows, columns] : SIZE
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -21,10 +21,14 @@ module Heddle
       # @return [HTTP::H1::Exchange]
       attr_reader :exchange
 
+      # @return [Fiber] the one of the loop
+      attr_reader :fiber
+
       # @param exchange [HTTP::H1::Exchange]
       # @yieldparam lent [LentExchange] in the thread: serves the request
       def initialize(exchange, &service)
         @exchange = exchange
+        @fiber = Fiber.current
         @service = service
         @calls = Thread::Queue.new
         @ahead = 0

@@ -35,6 +35,7 @@ module Heddle
         @memory = nil
         @refused = 0
         @beat = now
+        @timeline = Timeline.new
         @said = {}
         # In single mode somebody may sit at a debugger, and no request is to be lost by that.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
@@ -52,6 +53,9 @@ module Heddle
 
       # @return [void]
       def stop = @task&.cancel
+
+      # @return [Timeline] how late the loop was in the last minute
+      attr_reader :timeline
 
       # @return [Float] seconds since the loop last had time for a look; more than about one: something holds it up
       def beat = now - @beat
@@ -72,8 +76,9 @@ module Heddle
 
       def run
         before = looked = now
+        @timeline.note(before, 0.0, before + rest)
         loop do
-          pause = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
+          pause = rest
           sleep(pause)
           @beat = time = now
           memory = nil
@@ -81,11 +86,16 @@ module Heddle
             looked = time
             memory = @memory = Memory.used
           end
-          look(time - before, [time - before - pause, 0.0].max, memory)
+          lag = [time - before - pause, 0.0].max
+          look(time - before, lag, memory)
+          @timeline.note(time, lag, time + rest)
           tell(time)
           before = time
         end
       end
+
+      # Seconds until the next look.
+      def rest = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
 
       def look(elapsed, lag, memory)
         limit = @policy.look(AdmissionPolicy::Sample.new(elapsed:, lag:, memory:, busy: @sockets.busy,

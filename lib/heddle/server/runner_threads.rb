@@ -17,6 +17,7 @@ module Heddle
         @size = size
         @requests = Thread::Queue.new
         @threads = []
+        @running = {}.compare_by_identity
         @freed = 0
         @sockets = nil
       end
@@ -32,10 +33,17 @@ module Heddle
       end
 
       # Has a thread run this, when one is free.
-      # @param request [#run, #cancel]
+      # @param request [#run, #cancel, #fiber]
       # @return [void]
       def <<(request)
         @requests << request
+      end
+
+      # @param fiber [Fiber] of the loop, which waits for what a thread does
+      # @return [Thread, nil] that one; nil: it has none yet, or no more. From any thread.
+      def serving(fiber)
+        all = @running.to_a # others come and go
+        all.find { |_, request| request.fiber.equal?(fiber) }&.first
       end
 
       # In the loop: what the block does for a request needs no thread any more, so another one may have it.
@@ -53,12 +61,16 @@ module Heddle
         # What ends a request must strike there and not between two.
         Thread.handle_interrupt(Cancelled => :never) do
           while (request = @requests.pop)
+            @running[Thread.current] = request
             request.run
+            @running.delete(Thread.current)
             forget
           end
         end
       rescue Cancelled
         # It came too late for its request.
+      ensure
+        @running.delete(Thread.current)
       end
 
       # No more requests come: the threads end with those that they have.

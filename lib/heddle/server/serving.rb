@@ -73,11 +73,24 @@ module Heddle
         sockets = @sockets or return
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
           accepting: sockets.accepting?, fibers: @scheduler.fiber_count, handshakes: sockets.handshakes,
-          failed_handshakes: sockets.failed_handshakes, **@admission.statistics }
+          failed_handshakes: sockets.failed_handshakes, preemptions: @scheduler.statistics[:preemptions],
+          **@admission.statistics }
       end
 
-      # @see Server#served
-      def served = @sockets&.served || []
+      # @return [Array<Array(Fiber, Array, Thread)>] see {Server#served}
+      def served
+        found = @sockets&.served || []
+        @runners ? found.map { |fiber, request| [fiber, request, @runners.serving(fiber)] } : found
+      end
+
+      # @return [Hash{Symbol => Object}, nil] by how much the loop was late in the last minute: `lags`, seconds of each
+      #   `step` of so many seconds, oldest first (nil: it did not run), and its `number` ({Stall#loop}); nil while it
+      #   serves not
+      def timeline
+        admission = @admission or return
+        lags = admission.timeline.lags(Process.clock_gettime(Process::CLOCK_MONOTONIC))
+        { step: Timeline::STEP, lags:, number: Native.loop_number(@scheduler) }
+      end
 
       # @return [Symbol, nil] how the loop hears of events, while it serves
       def selector = @sockets && @scheduler.selector

@@ -11,8 +11,10 @@ module Heddle
       LINES = 3
       # Native functions that are told of, those that take most time.
       FUNCTIONS = 20
+      # Answers that are told of, the slowest ones.
+      SLOWEST = 16
       PLACE = /\A.*?:\d+/
-      private_constant :REQUESTS, :LINES, :FUNCTIONS, :PLACE
+      private_constant :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :PLACE
 
       # @param server [Server]
       # @param log [Log]
@@ -28,7 +30,7 @@ module Heddle
           pid: Process.pid, started: @started, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **@server.statistics.to_h,
           clients_gone: @log.gone, requests: requests.first(REQUESTS), memory: Memory.used, pss: Memory.proportional,
-          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:
+          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:
         }
       end
 
@@ -54,18 +56,50 @@ module Heddle
       # Those that run, the oldest first.
       def requests
         found = @server.served.sort_by { |_, (_, _, age)| -age }
-        found.first(REQUESTS).map do |fiber, (method, target, age, client, status)|
-          { method: text(method), target: text(target), age: age.round(6), client:, status:, at: place(fiber) }
+        found.first(REQUESTS).map do |fiber, (method, target, age, client, status), thread|
+          { method: text(method), target: text(target), age: age.round(6), client:, status:,
+            at: thread ? place_of(thread) : place(fiber) }
         end
       end
 
-      # Where in the application a fiber waits or computes. What a line calls in C stands there too, under its place.
+      # Where in the application a fiber waits or computes.
       def place(fiber)
-        lines = fiber.alive? ? fiber.backtrace || [] : []
-        lines = lines.reject { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
-        lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)
+        application(fiber.alive? ? fiber.backtrace : nil)
       rescue FiberError
         []
+      end
+
+      def place_of(thread) = application(thread.backtrace)
+
+      # What a line calls in C stands there too, under its place.
+      def application(lines)
+        lines = (lines || []).reject { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
+        lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)
+      end
+
+      # Answered requests of the last minutes, the slowest first.
+      def slowest
+        found = @server.engines.flat_map(&:slowest).max_by(SLOWEST) { |_, seconds| seconds }
+        found.map do |request, seconds, ago, status|
+          { request: text(request), seconds: seconds.round(6), ago: ago.round(3), status: }
+        end
+      end
+
+      # How late each loop was in the last minute, and what held it up: milliseconds.
+      def loops
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        stalls = Protection.enabled.include?(:stall_report) ? Stalls.recent : []
+        @server.timelines.map do |timeline|
+          span = timeline[:step] * timeline[:lags].size
+          held = stalls.select { |one| one.loop == timeline[:number] && now - one.began - one.seconds < span }
+          { step: timeline[:step], lags: timeline[:lags].map { |lag| lag && (lag * 1e3).round(1) },
+            stalls: held.map { |one| told(one, now) } }
+        end
+      end
+
+      def told(stall, now)
+        { cause: stall.cause, ago: (now - stall.began).round(3), seconds: stall.seconds.round(3),
+          request: stall.request, place: stall.place }
       end
 
       def text(bytes) = bytes.force_encoding(Encoding::UTF_8).scrub("?")

@@ -42,6 +42,38 @@ class ThreadModeTest < Minitest::Test
     serving(text, protect: %i[offload]) { assert_empty Heddle.enabled }
   end
 
+  def test_a_running_request_is_shown_with_its_place_in_the_application
+    line = __LINE__ + 3
+    app = lambda do |_env|
+      @arrived << true
+      @release.pop
+      [200, {}, ["done"]]
+    end
+    held
+    serving(app) do
+      socket = ask(LAST)
+      @arrived.pop(timeout: PATIENCE)
+      request = shown_when { |one| one[:at].any? { |place| place.include?("#{__FILE__}:#{line}:") } }
+
+      assert_equal ["GET", "/"], request.values_at(:method, :target)
+      @release << true
+      read_all(socket)
+    end
+  end
+
+  # @return [Hash] the first request that runs, once it is as the block wants it
+  def shown_when
+    snapshot = Heddle::Server::Snapshot.new(server, @log)
+    deadline = now + PATIENCE
+    loop do
+      request = snapshot.to_h[:requests].first
+      return request if request && yield(request)
+
+      flunk "never: #{request}" if now > deadline
+      Thread.pass
+    end
+  end
+
   def test_as_many_requests_run_at_once_as_there_are_threads_and_the_others_wait
     serving(held, threads: 3) do
       sockets = Array.new(5) { ask(LAST) }

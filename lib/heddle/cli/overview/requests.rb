@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Overview
+      # Single requests: those that run, those that were slowest, and what held up a loop. Lists with headings.
+      class Requests
+        # A heading, and the lines below it.
+        List = Data.define(:heading, :lines)
+
+        # @param workers [Array<Hash>] see Server::Snapshot#to_h
+        # @param columns [Integer]
+        def initialize(workers, columns:)
+          @workers = workers
+          # Method and target; what stands before them takes about thirty columns, and a place should fit, too.
+          @room = (columns - 50).clamp(20, 60)
+        end
+
+        # @return [Array<List>]
+        def lists = [running, *[slowest, stalls].reject { |list| list.lines.empty? }]
+
+        private
+
+        def running
+          found = each(:requests).sort_by { |_, one| -one[:age] }
+          lines = found.map do |index, one|
+            request = request("#{one[:method]} #{one[:target]}")
+            "#{index.to_s.rjust(6)}  #{Figures.duration(one[:age]).rjust(9)}  #{request}  #{place(one[:at])}"
+          end
+          List.new(lines.empty? ? "no request runs" : "requests that run, the oldest first", lines)
+        end
+
+        def slowest
+          found = each(:slowest).sort_by { |_, one| -one[:seconds] }
+          lines = found.map do |index, one|
+            "#{index.to_s.rjust(6)}  #{Figures.duration(one[:seconds]).rjust(9)}  #{request(one[:request])}  " \
+              "#{one[:status]}, #{Figures.duration(one[:ago])} ago"
+          end
+          List.new("slowest answers of the last 5 minutes", lines)
+        end
+
+        def stalls
+          found = each(:loops).flat_map { |index, one| one[:stalls].map { |stall| [index, stall] } }
+          lines = found.sort_by { |_, one| one[:ago] }.map do |index, one|
+            "#{index.to_s.rjust(6)}  #{Figures.duration(one[:seconds]).rjust(9)}  " \
+              "#{request(one[:request] || "(no request)")}  " \
+              "#{Loops.letter(one[:cause])} #{Figures.place(one[:place])}, #{Figures.duration(one[:ago])} ago"
+          end
+          List.new("stalls of the last minute, the latest first", lines)
+        end
+
+        def each(key) = @workers.flat_map { |one| (one[key] || []).map { |found| [one[:index], found] } }
+
+        def request(text) = Figures.visible(text)[0, @room].ljust(@room)
+
+        def place(places)
+          here = "#{Dir.pwd}/"
+          places = Array(places)
+          Figures.place(places.find { |line| line.start_with?(here) } || places.first)
+        end
+      end
+    end
+  end
+end

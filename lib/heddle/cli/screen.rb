@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    # Lines for a terminal, cut to its size, with colours where there may be some. A line is a String, or an Array of
+    # Strings and of pairs of a String and its style.
+    class Screen
+      # Styles by SGR codes (ECMA-48): colours that a terminal's owner has chosen, none of them by number.
+      STYLES = { title: "1", quiet: "2", bad: "31", good: "32", heading: "7" }.freeze
+      private_constant :STYLES
+
+      # @param output [IO]
+      # @param environment [Hash{String => String}]
+      # @return [Boolean] whether it may be written to in colours: it is a terminal, and nobody has said NO_COLOR
+      def self.coloured?(output, environment = ENV)
+        output.respond_to?(:tty?) && output.tty? && environment.fetch("NO_COLOR", "").empty? &&
+          environment["TERM"] != "dumb"
+      end
+
+      # @param environment [Hash{String => String}]
+      # @return [Boolean] whether it shows ASCII only, as far as the locale tells
+      def self.plain?(environment = ENV)
+        locale = %w[LC_ALL LC_CTYPE LANG].filter_map { |name| environment[name] }.find { |value| !value.empty? }
+        !locale.nil? && !locale.match?(/utf-?8/i)
+      end
+
+      # @param columns [Integer, nil] nil: as wide as the lines are
+      # @param colour [Boolean]
+      def initialize(columns: nil, colour: false)
+        @columns = columns
+        @colour = colour
+      end
+
+      # @param line [String, Array]
+      # @return [String]
+      def render(line)
+        left = @columns || Float::INFINITY
+        Array(line).map do |text, style|
+          part = left.finite? ? text[0, left] : text
+          left -= part.length
+          @colour && style && !part.empty? ? "\e[#{STYLES.fetch(style)}m#{part}\e[0m" : part
+        end.join
+      end
+    end
+  end
+end

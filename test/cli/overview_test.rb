@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+# test: once
+
+require "test_helper"
+require "heddle/cli"
+
+# What `heddle top` draws of what a server tells.
+class OverviewTest < Minitest::Test
+  Overview = Heddle::CLI::Overview
+  Screen = Heddle::CLI::Screen
+
+  LATENCIES = [0] * Heddle::HTTP::H1::Engine::LATENCY_BOUNDS.size
+
+  def worker(index = 0, **values)
+    { index:, pid: 4_000 + index, state: "running", version: "1", ruby: "3.4.1", selector: "epoll",
+      urls: ["http://localhost:1"], running: 1, waiting: 0, idle: 2, lag: 0.001, fibers: 5, memory: 20 << 20,
+      gc: { count: 3 }, started: Time.now.to_f - 30, beat: 0.1, latencies: LATENCIES, answers: [0] * 6,
+      refusals: [0] * 6, protection: %w[offload preempt], preemptions: 3,
+      offload: { calls: 40, running: 1, queued: 2, threads: 3 }, stalls: { count: 2, seconds: 0.5 },
+      requests: [], slowest: [], loops: [part], **values }
+  end
+
+  # A loop whose last cells were this late, in milliseconds.
+  def part(*lags, stalls: [])
+    { step: 0.25, lags: [*[nil] * (240 - lags.size), *lags], stalls: }
+  end
+
+  def stall(cause, ago:, seconds:, **more) = { cause:, ago:, seconds:, request: "GET /x", place: "app.rb:1", **more }
+
+  def request(index)
+    { method: "GET", target: "/path/#{index}", age: 1.0 + index, client: "::1", at: ["app.rb:#{index}"] }
+  end
+
+  def slow(index) = { request: "GET /slow/#{index}", seconds: index / 10.0, ago: 3.0, status: 200 }
+
+  def draw(*workers, **options)
+    @lines = Overview.new({ workers: }, **options).lines.map { |line| Screen.new.render(line) }
+    @lines.join("\n")
+  end
+
+  def test_it_says_what_the_protections_do
+    text = draw(worker, worker(1, offload: nil))
+
+    assert_match(/^protection: offload, preempt   offloaded 40 \(1 run, 2 wait, 3 threads\)   preempted 6 +stalls 4/,
+                 text)
+    refute_match(/handed over/, text)
+    assert_match(/handed over 3/, draw(worker(handed_over: 3)))
+    assert_match(/protection: none/, draw(worker(protection: [], offload: nil, stalls: nil)))
+  end
+
+  def test_the_last_minute_of_a_loop_is_a_row_of_blocks
+    draw(worker(loops: [part(*[0.4] * 4, 12.0, 0.0, 0.0, 0.0, *[300.0] * 4)]), columns: 260)
+    row = @lines.find { |line| line.include?("█") && line.start_with?("  0") }
+
+    assert_match(/\A  0   +▁▁▁▁▄▁▁▁████  max 300\.0 ms\z/, row)
+    draw(worker(loops: [part(*[0.4] * 4, 12.0, 0.0, 0.0, 0.0, *[300.0] * 4)]), columns: 80)
+
+    assert_includes @lines.join("\n"), " ▁▄█  max 300.0 ms"
+    assert_includes draw(worker(loops: [part(*[0.4] * 4, *[300.0] * 4)]), columns: 80, plain: true), " _#  max"
+  end
+
+  def test_a_stall_is_a_letter_where_it_was
+    stalls = [stall("native_with_gvl", ago: 2.9, seconds: 1.5), stall("ruby", ago: 0.4, seconds: 0.3)]
+    draw(worker(loops: [part(*[0.0] * 40, stalls:)]), columns: 80)
+
+    assert_includes @lines.join("\n"), " ▁▁▁▁▁▁▁GGR  max 1.5 s"
+    assert_includes @lines.join("\n"), "it stood still: G native code that held Ruby's lock, R Ruby code"
+    assert_match(%r{stalls of the last minute, the latest first\n +0 +300\.0 ms +GET /x +R app\.rb:1, 400\.0 ms ago},
+                 @lines.join("\n"))
+  end
+
+  def test_requests_are_listed_the_oldest_and_the_slowest_first
+    text = draw(worker(requests: [request(1), request(2)]), worker(1, slowest: [slow(1), slow(9)]))
+
+    assert_match(%r{oldest first\n +0 +3\.0 s  GET /path/2 +app\.rb:2\n +0 +2\.0 s  GET /path/1}, text)
+    assert_match(%r{slowest answers.*\n +1 +900\.0 ms  GET /slow/9 +200, 3\.0 s ago\n +1 +100\.0 ms  GET /slow/1}, text)
+  end
+
+  def test_what_a_client_chose_does_not_command_the_terminal
+    text = draw(worker(requests: [{ **request(1), target: "/\e[2J" }], slowest: [{ **slow(1), request: "GET /\e]0;" }],
+                       loops: [part(0.0, stalls: [stall("ruby", ago: 1.0, seconds: 0.1, request: "GET /\a")])]))
+
+    refute_match(/[\e\a]/, text)
+  end
+
+  # However much there is to be told, it is no more than fits, and each list has something of its own.
+  def test_a_small_terminal_has_something_of_everything
+    stalls = Array.new(9) { |i| stall("ruby", ago: i + 1.0, seconds: 0.2) }
+    workers = Array.new(2) do |i|
+      worker(i, requests: Array.new(30) { |n| request(n) }, slowest: Array.new(16) { |n| slow(n) },
+                loops: [part(*[1.0] * 240, stalls:)])
+    end
+    [[24, 80], [23, 80], [40, 100], [60, 200]].each do |rows, columns|
+      screen = Screen.new(columns:)
+      lines = Overview.new({ workers: }, rows: rows - 1, columns:).lines.map { |line| screen.render(line) }
+      text = lines.join("\n")
+
+      assert_operator lines.size, :<=, rows - 1
+      assert_operator lines.map(&:length).max, :<=, columns
+      ["GET /path/29", "GET /slow/15", "stood still", "R app.rb:1", "max", "… and"].each do |part|
+        assert_includes text, part
+      end
+    end
+  end
+
+  def test_many_workers_leave_room_for_their_requests
+    workers = Array.new(32) { |i| worker(i, requests: [request(i)]) }
+    lines = Overview.new({ workers: }, rows: 23, columns: 80).lines
+
+    assert_operator lines.size, :<=, 23
+    assert_includes lines, "        … and 27 more"
+    assert_includes lines.map { |line| Screen.new.render(line) }.join, "GET /path/31"
+  end
+
+  def test_a_worker_that_does_not_answer_is_told_of
+    text = draw({ index: 0, pid: 3, state: "stuck", problem: "does not answer" },
+                { index: 1, pid: nil, state: "starting" })
+
+    assert_match(/stuck/, text)
+    assert_includes text, "! worker 0: does not answer"
+  end
+
+  def test_colours_are_for_terminals_whose_owner_wants_them
+    line = [["red", :bad], " plain"]
+
+    assert_equal "\e[31mred\e[0m plain", Screen.new(colour: true).render(line)
+    assert_equal "\e[31mre\e[0m", Screen.new(colour: true, columns: 2).render(line)
+    assert_equal "red plain", Screen.new.render(line)
+    terminal = Struct.new(:tty?).new(true)
+
+    assert Screen.coloured?(terminal, {})
+    refute Screen.coloured?(terminal, { "NO_COLOR" => "1" })
+    refute Screen.coloured?(terminal, { "TERM" => "dumb" })
+    refute Screen.coloured?(StringIO.new, {})
+  end
+
+  def test_blocks_are_for_terminals_that_know_them
+    refute Screen.plain?({ "LANG" => "de_DE.UTF-8" })
+    refute Screen.plain?({})
+    assert Screen.plain?({ "LC_ALL" => "C", "LANG" => "de_DE.UTF-8" })
+  end
+end
