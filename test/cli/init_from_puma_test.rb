@@ -121,13 +121,15 @@ class InitFromPumaTest < Minitest::Test
       ssl_bind "::1", 3443, cert: "config/a&b.pem", key: "config/b.pem", verify_mode: "peer"
       bind "ssl://0.0.0.0:3444?key=/keys/b.pem&cert=a.pem&no_tlsv1=true"
       ssl_bind "127.0.0.1", "3445"
+      ssl_bind "127.0.0.1", 3446, cert: "a.pem", key: "b.pem", verify_mode: "force_peer", ca: "/keys/ca.pem"
+      bind "ssl://127.0.0.1:3447?cert=a.pem&key=b.pem&verify_mode=none"
       bind_to_activated_sockets
     RUBY
 
-    assert_equal ['bind "tls://[::1]:3443?cert=config/a%26b.pem&key=config/b.pem"',
-                  'bind "tls://0.0.0.0:3444?cert=a.pem&key=/keys/b.pem"', 'bind "tls://127.0.0.1:3445"',
-                  'bind "systemd"'], code.grep(/bind/)
-    assert_match(/verify_mode is left out: clients are not asked/, report)
+    assert_equal ['bind "tls://0.0.0.0:3444?cert=a.pem&key=/keys/b.pem"', 'bind "tls://127.0.0.1:3445"',
+                  'bind "tls://127.0.0.1:3446?cert=a.pem&key=b.pem&verify=required&ca=/keys/ca.pem"',
+                  'bind "tls://127.0.0.1:3447?cert=a.pem&key=b.pem"', 'bind "systemd"'], code.grep(/bind/)
+    assert_match(/verify_mode needs ca/, left(report)[1])
     assert_match(/no_tlsv1 is left out/, report)
   end
 

@@ -42,11 +42,12 @@ module TLSTests
     end
   end
 
-  def client_of(server, socket: server.connect, name: nil, **settings)
+  def client_of(server, socket: server.connect, name: nil, session: nil, **settings)
     context = OpenSSL::SSL::SSLContext.new
     context.set_params(verify_mode: OpenSSL::SSL::VERIFY_NONE, **settings)
     client = OpenSSL::SSL::SSLSocket.new(socket, context)
     client.hostname = name if name
+    client.session = session if session
     client.sync_close = true
     client.connect
     client
@@ -63,6 +64,32 @@ module TLSTests
       assert_equal [1, 0], [server.sockets.handshakes, server.sockets.failed_handshakes]
       client.close
       until_true { server.sockets.connections.zero? }
+    end
+  end
+
+  def test_a_session_is_resumed_until_its_key_is_the_fourth_newest
+    serve_tls(echo) do |server|
+      talk = lambda do |session|
+        client = client_of(server, session:, max_version: OpenSSL::SSL::TLS1_2_VERSION)
+        [client.session_reused?, client.session]
+      ensure
+        client&.close
+      end
+      session = talk.call(nil).last
+      resumed = Array.new(4) do
+        talk.call(session).first.tap { Heddle::Net::TLS::TicketKeys.renew(0) }
+      end
+
+      assert_equal [true, true, true, false], resumed
+    end
+  end
+
+  def test_ticket_keys_stay_for_their_time_and_are_renewed_by_who_has_made_them_only
+    serve_tls(echo) do |_server|
+      refute Heddle::Net::TLS::TicketKeys.renew(3_600)
+      child = fork { exit!(Heddle::Net::TLS::TicketKeys.renew(0) ? 1 : 0) }
+
+      assert_predicate Process.wait2(child).last, :success?
     end
   end
 

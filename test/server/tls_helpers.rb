@@ -23,12 +23,13 @@ module TLSHelpers
   end
 
   # @return [OpenSSL::SSL::SSLSocket]
-  def connect_tls(name: "localhost", socket: connect, **settings)
+  def connect_tls(name: "localhost", socket: connect, session: nil, **settings)
     context = OpenSSL::SSL::SSLContext.new
     context.set_params({ ca_file: @certificate, verify_mode: OpenSSL::SSL::VERIFY_PEER, **settings })
     client = OpenSSL::SSL::SSLSocket.new(socket, context)
     client.sync_close = true
     client.hostname = name
+    client.session = session if session
     Timeout.timeout(ServerHelpers::PATIENCE) { client.connect }
     client
   end

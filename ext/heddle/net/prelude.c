@@ -2,6 +2,7 @@
 
 #include "net/proxy_header.h"
 #include "net/sockets.h"
+#include "net/ticket_keys.h"
 #include "scheduler/drop_error.h"
 
 #include <errno.h>
@@ -273,5 +274,7 @@ void Init_heddle_prelude(VALUE net)
     id_handshake = rb_intern("handshake");
     wait_readable = ID2SYM(rb_intern("wait_readable"));
     wait_writable = ID2SYM(rb_intern("wait_writable"));
-    rb_define_private_method(rb_singleton_class(rb_define_class_under(net, "TLS", rb_cObject)), "load", tls_load, 1);
+    VALUE tls = rb_define_class_under(net, "TLS", rb_cObject);
+    rb_define_private_method(rb_singleton_class(tls), "load", tls_load, 1);
+    Init_heddle_ticket_keys(tls);
 }

@@ -26,10 +26,17 @@ static struct {
     int (*shutdown)(void *ssl);
     int (*get_error)(const void *ssl, int result);
     void (*set_read_ahead)(void *ssl, int on);
+    int (*get_verify_mode)(const void *ssl);
     void (*clear_error)(void);
 } library;
 
 static bool loaded;
+static void *handle; /* it stays: what it counts is a library that Ruby never unloads */
+
+void *heddle_tls_function(const char *name)
+{
+    return dlsym(handle ? handle : RTLD_DEFAULT, name);
+}
 
 const char *heddle_tls_load(const char *path)
 {
@@ -44,19 +51,21 @@ const char *heddle_tls_load(const char *path)
         {"SSL_shutdown", &library.shutdown},
         {"SSL_get_error", &library.get_error},
         {"SSL_set_read_ahead", &library.set_read_ahead},
+        {"SSL_get_verify_mode", &library.get_verify_mode},
         {"ERR_clear_error", &library.clear_error},
     };
     if (loaded)
         return NULL;
     /* One that is part of Ruby's own program has no path of its own. */
-    void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (path && !handle)
+        handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        void *function = dlsym(handle ? handle : RTLD_DEFAULT, functions[i].name);
+        void *function = heddle_tls_function(functions[i].name);
         if (!function)
             return functions[i].name;
         memcpy(functions[i].place, &function, sizeof(function));
     }
-    loaded = true; /* the handle stays: what it counts is a library that Ruby never unloads */
+    loaded = true;
     return NULL;
 }
 
@@ -103,6 +112,7 @@ void heddle_tls_begin(heddle_transport *transport)
     heddle_tls *tls = transport->tls;
     tls->ssl = RTYPEDDATA_GET_DATA(tls->socket);
     tls->acceptor = 0;
+    tls->asks = library.get_verify_mode(tls->ssl) != 0;
     library.set_read_ahead(tls->ssl, 1); /* one call for a record in place of two */
     transport->operations = &heddle_tls_transport;
 }

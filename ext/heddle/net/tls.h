@@ -14,6 +14,7 @@ struct heddle_tls {
     void *ssl;      /* of the socket, once the hands are shaken */
     VALUE acceptor; /* Heddle::Net::TLS, who makes the socket; 0 afterwards */
     VALUE socket;   /* OpenSSL::SSL::SSLSocket; 0 before. Its IO never closes the descriptor, which is ours */
+    bool asks;      /* whether the client was asked for a certificate of its own */
     bool broken;    /* the library must not be asked for anything more */
     bool said_goodbye;
     bool read_wants_room, write_wants_input; /* a handshake's rest in the middle of data */
@@ -30,6 +31,8 @@ extern const heddle_transport_operations heddle_tls_transport;
  * NULL, or what is missing.
  */
 const char *heddle_tls_load(const char *path);
+/* One that not every version has, once it is loaded; NULL: it is not there. */
+void *heddle_tls_function(const char *name);
 
 /* One that has not begun, put on the list; NULL: no memory. */
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);

@@ -2,6 +2,7 @@
 
 #include "http/forwarded.h"
 #include "net/networks.h"
+#include "net/tls.h"
 #include "rack/env.h"
 #include "rack/env_of_object.h"
 #include "rack/env_parts.h"
@@ -312,6 +313,14 @@ static VALUE build(env *env)
     return env->hash;
 }
 
+/* Of a client that was asked for a certificate, Heddle::Net::TLS tells. */
+static void add_client(VALUE hash, const heddle_connection *connection)
+{
+    const heddle_tls *tls = connection->transport.tls;
+    if (tls && tls->asks && tls->socket)
+        rb_funcall(rb_path2class("Heddle::Net::TLS"), rb_intern("tell_client"), 2, hash, tls->socket);
+}
+
 VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
                       heddle_connection *connection)
 {
@@ -323,7 +332,10 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
         .connection = connection,
         .secure = connection->secure,
     };
-    return build(&env);
+    VALUE hash = build(&env);
+    if (connection->transport.tls)
+        add_client(hash, connection);
+    return hash;
 }
 
 VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, const char *bytes,

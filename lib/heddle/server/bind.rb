@@ -12,9 +12,9 @@ module Heddle
       # What an address may say for itself, by its kind.
       PARAMETERS = {
         "tcp" => %w[proxy_protocol reuse_port v6only],
-        "tls" => %w[proxy_protocol reuse_port v6only cert key min],
+        "tls" => %w[proxy_protocol reuse_port v6only cert key min verify ca],
         "unix" => %w[proxy_protocol mode owner],
-        "systemd" => %w[proxy_protocol tls cert key min]
+        "systemd" => %w[proxy_protocol tls cert key min verify ca]
       }.freeze
       # What the configuration says for those that do not say it themselves.
       #
@@ -111,14 +111,20 @@ module Heddle
         end
 
         def tls(address, parameters, defaults)
-          settings = defaults.tls || TLSSettings.new
-          minimum = parameters["min"]&.first
-          settings = settings.with(minimum:) if minimum
+          settings = (defaults.tls || TLSSettings.new).with(**differences(parameters))
+          if parameters.key?("ca") && settings.verify == :none
+            raise ConfigurationError, "ca counts with verify=optional or verify=required only"
+          end
           return settings unless parameters.key?("cert") || parameters.key?("key")
 
           settings.with_files(parameters["cert"] || [], parameters["key"] || [])
         rescue ConfigurationError => e
           raise ConfigurationError, "--bind #{address}: #{e.message}"
+        end
+
+        def differences(parameters)
+          { minimum: parameters["min"]&.first, verify: parameters["verify"]&.first&.to_sym,
+            ca: parameters["ca"]&.first }.compact
         end
       end
     end

@@ -153,7 +153,7 @@ module Heddle
 
       def bind_defaults
         tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
-                              development: environment == "development")
+                              verify: tls_verify, ca: tls_ca, development: environment == "development")
         Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
       end
 

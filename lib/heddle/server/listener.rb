@@ -11,7 +11,7 @@ module Heddle
       # @return [Integer, nil] nil for a unix socket
       attr_reader :port
       # @return [Net::TLS, nil] who shakes hands with its clients
-      attr_reader :tls
+      attr_accessor :tls
       # @return [Net::Networks, nil] from where connections begin with the header of the PROXY protocol
       attr_reader :proxies
 

@@ -6,6 +6,8 @@ module Heddle
     class SystemdBind
       # @return [String, nil] only those of this FileDescriptorName=
       attr_reader :name
+      # @return [TLSSettings, nil]
+      attr_reader :tls
 
       # @param name [String, nil]
       # @param tls [TLSSettings, nil]
@@ -28,12 +30,17 @@ module Heddle
         open = Inherited.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
         raise BootError, nothing if open.empty?
 
-        acceptor = @tls&.acceptor(nil, notice)
+        acceptor = acceptor(notice)
         open.map { |io| adopt(io, acceptor) }
       end
 
+      # @param notice [#call, nil] told what a person should know
+      # @return [Net::TLS, nil] who shakes hands with clients of this address
+      # @raise [BootError]
+      def acceptor(notice) = tls&.acceptor(nil, notice)
+
       # @return [String, nil] what is wrong, found without listening
-      def problem = @tls&.problem
+      def problem = tls&.problem
 
       private
 

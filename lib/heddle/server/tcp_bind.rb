@@ -14,6 +14,8 @@ module Heddle
       attr_reader :host
       # @return [Integer] 0 lets the system choose
       attr_reader :port
+      # @return [TLSSettings, nil]
+      attr_reader :tls
 
       # @param host [String] a name or an address, IPv6 without brackets
       # @param port [Integer]
@@ -49,15 +51,20 @@ module Heddle
       # @return [Array<Listener>]
       # @raise [BootError]
       def open(backlog, notice: nil, open: [])
-        acceptor = @tls&.acceptor(host, notice)
+        acceptor = acceptor(notice)
         open = take_inherited.map(&:io) if open.empty?
         open = sockets(backlog) if open.empty?
         open.map { |socket| adopt(socket, acceptor) }
       end
 
+      # @param notice [#call, nil] told what a person should know
+      # @return [Net::TLS, nil] who shakes hands with clients of this address
+      # @raise [BootError]
+      def acceptor(notice) = tls&.acceptor(host, notice)
+
       # @return [String, nil] what is wrong, found without listening
       def problem
-        @tls&.problem || (Addrinfo.getaddrinfo(host, nil, nil, :STREAM) && nil)
+        tls&.problem || (Addrinfo.getaddrinfo(host, nil, nil, :STREAM) && nil)
       rescue SocketError
         unknown_host
       end

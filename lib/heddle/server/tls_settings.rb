@@ -7,8 +7,10 @@ module Heddle
     # @!attribute files [Array<Array<String, nil>>] pairs of a certificate's path and its key's; empty: a certificate of
     #   our own making, where that is allowed
     # @!attribute minimum [String] "1.2" or "1.3"
+    # @!attribute verify [Symbol] what clients are asked for: :none, :optional or :required certificates
+    # @!attribute ca [String, nil] path of the authorities that must have signed those
     # @!attribute development [Boolean] whether a certificate of our own making is good enough
-    TLSSettings = Data.define(:files, :minimum, :development) do
+    TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development) do
       # @param certificates [Array<String>]
       # @param keys [Array<String>] as many, or none where each key is in the file of its certificate
       # @return [Array<Array<String, nil>>]
@@ -23,9 +25,16 @@ module Heddle
                                   "keys as certificates, in their order"
       end
 
-      def initialize(files: [], minimum: "1.2", development: false)
+      def initialize(files: [], minimum: "1.2", verify: :none, ca: nil, development: false)
         unless %w[1.2 1.3].include?(minimum)
           raise ConfigurationError, "the least version of TLS must be 1.2 or 1.3, but is #{minimum.inspect}"
+        end
+        unless %i[none optional required].include?(verify)
+          raise ConfigurationError, "verify must be none, optional or required, but is #{verify.to_s.inspect}"
+        end
+        if verify != :none && ca.nil?
+          raise ConfigurationError, "to verify clients takes the certificates of who signs theirs: name their file " \
+                                    "with --tls-ca, or with ca= in the address"
         end
 
         super
@@ -73,7 +82,8 @@ module Heddle
       def certificates(name, notice)
         sources = files.map { |certificate, key| Net::TLS::KeyFiles.new(certificate, key) }
         sources = [Net::TLS::SelfSigned.new(name)] if sources.empty?
-        Net::TLS::Certificates.new(sources, minimum:, on_reload: notice)
+        clients = Net::TLS::ClientCheck.new(verify, ca)
+        Net::TLS::Certificates.new(sources, minimum:, clients:, on_reload: notice)
       rescue Net::TLS::Error => e
         raise BootError, e.message
       end

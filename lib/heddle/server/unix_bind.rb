@@ -25,6 +25,9 @@ module Heddle
         @proxies = proxies
       end
 
+      # @return [nil]
+      def tls = nil
+
       # @return [String] the same for the same address in another process
       def key = "unix:#{path}"
 

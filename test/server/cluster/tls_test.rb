@@ -7,10 +7,16 @@ require "support/certificates"
 class ClusterTLSTest < Minitest::Test
   include ClusterCase
 
-  def serve_tls
+  def teardown
+    # A new master is no child of the test's, and holds what the old one prints to.
+    signal("KILL", @master) if @master && alive?(@master)
+    super
+  end
+
+  def serve_tls(*options)
     @certificate, @key = TestCertificates.write(@folder, "site", TestCertificates.make("localhost", "127.0.0.1"))
-    command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-b", "tls://127.0.0.1:0", "--tls-cert", @certificate,
-               "--tls-key", @key, "--no-access-log"]
+    options = ["--tls-cert", @certificate, "--tls-key", @key] if options.empty?
+    command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-b", "tls://127.0.0.1:0", *options, "--no-access-log"]
     @served = ServedProcess.new(command, folder: @folder, environment: { "RACK_ENV" => "production" },
                                          address: %r{(https://[^\s/]+:\d+)})
   end
@@ -28,6 +34,68 @@ class ClusterTLSTest < Minitest::Test
     wait_until { (second |= [get["x-worker"]]).size == 2 } # which believes in the new certificate only
 
     assert_empty first & second
+  end
+
+  # Answers of both workers, each over a connection that takes the session up; the session of the last one.
+  def resume(session, version, not_these = [])
+    context = OpenSSL::SSL::SSLContext.new
+    context.max_version = version
+    found = []
+    wait_until("only #{found} answer") do
+      client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new(served.uri.host, served.uri.port), context)
+      client.session = session if session
+      client.connect
+      client.write(format(GET, "/"))
+      worker = client.gets("code 1")[/x-worker: (\d+)/, 1]
+
+      assert_predicate client, :session_reused? if session
+      session = client.session
+      client.close
+      (found |= [worker] - not_these).size == 2
+    end
+    [session, found]
+  end
+
+  def test_a_session_is_resumed_on_the_other_worker_and_under_a_new_master
+    serve_tls
+    versions = [OpenSSL::SSL::TLS1_2_VERSION, OpenSSL::SSL::TLS1_3_VERSION]
+    sessions = versions.to_h { |version| [version, resume(nil, version).first] }
+    before = resume(nil, nil).last
+    sessions.each { |version, session| resume(session, version) }
+    signal("USR2")
+    wait_for("serves: this one ends")
+    @master = served.output[/new master \(pid (\d+)\)/, 1].to_i
+    sessions.each { |version, session| resume(session, version, before) }
+  end
+
+  def configure(certificate, key)
+    write("config/heddle.rb", "tls_cert #{certificate.inspect}\ntls_key #{key.inspect}\n")
+  end
+
+  def subject
+    context = OpenSSL::SSL::SSLContext.new
+    client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new(served.uri.host, served.uri.port), context).tap(&:connect)
+    client.peer_cert.subject.to_s
+  ensure
+    client&.close
+  end
+
+  def test_a_reload_takes_the_files_that_the_configuration_names_now
+    other = TestCertificates.write(@folder, "other", TestCertificates.make("other.example"))
+    configure(*TestCertificates.write(@folder, "first", TestCertificates.make("first.example")))
+    serve_tls("--config", path("config/heddle.rb"))
+
+    assert_equal "/CN=first.example", subject
+    configure(path("missing.pem"), other.last)
+    signal("HUP")
+    wait_for("not reloaded: the certificate #{path("missing.pem")} does not exist; the workers go on as they are")
+
+    assert_equal "/CN=first.example", subject
+    configure(*other)
+    signal("HUP")
+    wait_for("serve the new code")
+
+    assert_equal "/CN=other.example", subject
   end
 
   def test_a_kept_connection_is_ended_with_a_word_when_its_worker_ends

@@ -187,8 +187,18 @@ module Heddle
         def tls(address, parameters)
           kept = parameters.slice("cert", "key").map { |name, path| "#{name}=#{escaped(relative(path.to_s))}" }
           @remarks << "In development a certificate is made; elsewhere name one with cert and key." if kept.empty?
-          drop(parameters.except("cert", "key"), "verify_mode" => "clients are not asked for certificates")
+          kept.concat(clients(parameters))
+          drop(parameters.except("cert", "key", "ca", "verify_mode"), {})
           listen(["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?"))
+        end
+
+        # What Puma asks its clients for.
+        def clients(parameters)
+          verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
+          return [] unless verify
+          raise Left, "verify_mode needs ca, the certificates of who signs the clients'" unless parameters["ca"]
+
+          ["verify=#{verify}", "ca=#{escaped(relative(parameters["ca"].to_s))}"]
         end
 
         def escaped(path) = path.gsub(/[%&+#;,?]/) { |sign| format("%%%02X", sign.ord) }

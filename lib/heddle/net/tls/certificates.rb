@@ -16,7 +16,14 @@ module Heddle
         MINIMA = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
         # What is spoken over it, best first (RFC 7301).
         PROTOCOLS = %w[http/1.1 http/1.0].freeze
+        # Seconds after which session tickets have another key. One is good for two hours, and the two keys before the
+        # newest still open it.
+        TICKET_KEY_LIFE = 3_600
         private_constant :LOOK_EVERY, :CIPHERS, :MINIMA
+
+        # Called now and then by the process that has made the keys, in place of {#context}.
+        # @return [void]
+        def self.renew_ticket_keys = TicketKeys.renew(TICKET_KEY_LIFE)
 
         # @return [Array<#load, #stamp>] where they come from
         attr_reader :sources
@@ -24,10 +31,12 @@ module Heddle
         # @param sources [Array<KeyFiles, SelfSigned>] one at least
         # @param minimum [String] the least version of TLS, "1.2" or "1.3"
         # @param protocols [Array<String>] by their registered names
+        # @param clients [ClientCheck] what clients are asked for
         # @param on_reload [#call, nil] told, as a sentence, that they were read anew, or why not
         # @raise [Error]
-        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, on_reload: nil)
+        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_reload: nil)
           @sources = sources
+          @clients = clients
           @minimum = MINIMA.fetch(minimum)
           @protocols = protocols
           @on_reload = on_reload
@@ -38,6 +47,7 @@ module Heddle
 
         # @return [OpenSSL::SSL::SSLContext] for a new connection
         def context
+          self.class.renew_ticket_keys
           reload if now - @looked >= LOOK_EVERY && changed?
           @default
         end
@@ -67,7 +77,7 @@ module Heddle
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-        def stamp = sources.map(&:stamp)
+        def stamp = [*sources, @clients].map(&:stamp)
 
         def changed?
           @looked = now
@@ -77,7 +87,8 @@ module Heddle
         # Two certificates for the same names but with keys of two types share a context: the client chooses.
         def build
           pairs = sources.map(&:load)
-          contexts = pairs.group_by(&:names).transform_values { |group| make(group) }
+          authorities = @clients.load
+          contexts = pairs.group_by(&:names).transform_values { |group| make(group, authorities) }
           by_name = {}
           contexts.each { |names, context| names.each { |name| by_name[name] ||= context } }
           @pairs = pairs
@@ -85,7 +96,7 @@ module Heddle
           @default = contexts.fetch(pairs.first.names)
         end
 
-        def make(pairs)
+        def make(pairs, authorities)
           context = OpenSSL::SSL::SSLContext.new
           context.min_version = @minimum
           context.ciphers = CIPHERS
@@ -94,11 +105,12 @@ module Heddle
           context.options |= OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF if defined?(OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF)
           # Clients resume by tickets, which they keep themselves.
           context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
-          context.session_id_context = "heddle"
+          @clients.apply(context, authorities)
           context.alpn_select_cb = method(:choose_protocol)
           context.servername_cb = method(:find)
           pairs.each { |pair| context.add_certificate(pair.certificate, pair.key, pair.chain) }
           context.setup
+          TicketKeys.use(context)
           context
         end
 

@@ -12,6 +12,29 @@ module Heddle
         # @return [String]
         attr_reader :key_path
 
+        # @param path [String]
+        # @return [Object] something else once the file has changed
+        def self.stamp(path)
+          stat = File.stat(path)
+          [stat.ino, stat.size, stat.mtime]
+        rescue SystemCallError
+          nil
+        end
+
+        # @param what [String] it is, for the message
+        # @param path [String]
+        # @return [String]
+        # @raise [Error]
+        def self.read(what, path)
+          File.binread(path)
+        rescue Errno::ENOENT
+          raise Error, "the #{what} #{path} does not exist"
+        rescue Errno::EACCES
+          raise Error, "the #{what} #{path} may not be read by this user"
+        rescue SystemCallError => e
+          raise Error, "the #{what} #{path} can't be read: #{e.message}"
+        end
+
         # @param certificate_path [String] the certificate, followed by those between it and the one that clients know
         # @param key_path [String, nil] RSA, EC or Ed25519, without a pass phrase; nil: it is in the certificate's file
         def initialize(certificate_path, key_path = nil)
@@ -33,14 +56,7 @@ module Heddle
         end
 
         # @return [Object] something else once a file has changed
-        def stamp
-          [certificate_path, key_path].map do |path|
-            stat = File.stat(path)
-            [stat.ino, stat.size, stat.mtime]
-          rescue SystemCallError
-            nil
-          end
-        end
+        def stamp = [certificate_path, key_path].map { |path| self.class.stamp(path) }
 
         # @return [String] for a person
         def to_s = certificate_path
@@ -68,15 +84,7 @@ module Heddle
                        "\"-----BEGIN PRIVATE KEY-----\"#{" (name its file with key=)" if key_path == certificate_path}"
         end
 
-        def read(what, path)
-          File.binread(path)
-        rescue Errno::ENOENT
-          raise Error, "the #{what} #{path} does not exist"
-        rescue Errno::EACCES
-          raise Error, "the #{what} #{path} may not be read by this user"
-        rescue SystemCallError => e
-          raise Error, "the #{what} #{path} can't be read: #{e.message}"
-        end
+        def read(what, path) = self.class.read(what, path)
       end
     end
   end

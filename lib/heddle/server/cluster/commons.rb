@@ -30,10 +30,13 @@ module Heddle
         # @raise [BootError]
         def initialize(configuration, inheritance, log)
           @by_key = {}
+          @tls = {}
+          inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.binds.each do |bind|
             @by_key[bind.key] = bind.open(configuration.backlog, notice: log.method(:notice),
                                                                  open: inheritance.sockets(bind.key))
+            @tls[bind.key] = bind.tls
           end
           inheritance.close_rest
           @board = inheritance.board || Net::Board.new([SLOTS, configuration.worker_count * 4].max)
@@ -49,6 +52,29 @@ module Heddle
 
         # @return [Array<String>] where the server is reached
         def urls = listeners.map(&:url).uniq
+
+        # Workers that are forked from now on show their clients what this configuration says.
+        # @param configuration [Configuration]
+        # @param log [Log]
+        # @return [void]
+        # @raise [BootError] everything stays as it is
+        def renew_tls(configuration, log)
+          changed = configuration.binds.select { |bind| @tls[bind.key] && bind.tls && bind.tls != @tls[bind.key] }
+          acceptors = changed.to_h { |bind| [bind, bind.acceptor(log.method(:notice))] }
+          acceptors.each do |bind, acceptor|
+            by_key.fetch(bind.key, []).each { |listener| listener.tls = acceptor }
+            @tls[bind.key] = bind.tls
+          end
+        end
+
+        # @return [Integer, nil] the descriptor of session tickets' keys, for another master
+        def ticket_keys = speaks_tls? ? Net::TLS::TicketKeys.descriptor : nil
+
+        # Called every second or so.
+        # @return [void]
+        def renew_ticket_keys
+          Net::TLS::Certificates.renew_ticket_keys if speaks_tls?
+        end
 
         # @return [void]
         def close_listeners
@@ -68,6 +94,10 @@ module Heddle
           close_listeners
           [giving, taking].each(&:close)
         end
+
+        private
+
+        def speaks_tls? = @tls.each_value.any?
       end
     end
   end

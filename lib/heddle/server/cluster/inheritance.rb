@@ -82,6 +82,15 @@ module Heddle
           nil # of another version: it is learned anew
         end
 
+        # Clients of the other master's workers resume their sessions with ours.
+        # @return [void]
+        def adopt_ticket_keys
+          descriptor = @values["ticket_keys"] or return
+
+          require "heddle/net/tls"
+          Net::TLS::TicketKeys.adopt(descriptor)
+        end
+
         # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed over
         def pair = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
 

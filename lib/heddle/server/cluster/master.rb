@@ -73,10 +73,11 @@ module Heddle
 
           newer = configuration.reload
           configuration.needing_restart(newer) { |text| @log.notice(text) }
+          commons.renew_tls(newer, @log)
           started = start_mold(newer)
           @systemd.reloading
           @reload = Reload.new(fleet, started, @log) { |mold| reloaded(mold) }
-        rescue ConfigurationError => e
+        rescue ConfigurationError, BootError => e
           @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
         end
 
@@ -321,6 +322,7 @@ module Heddle
         def look_after
           @looked = now
           @watch.look
+          commons.renew_ticket_keys
           reload if @restart_file.touched? && !@stopping
         end
 

@@ -26,6 +26,15 @@ module Heddle
                    text: "the keys of tls_cert, in the same order: RSA, EC or Ed25519, without a pass phrase"),
         Option.new(name: :tls_min, unit: :word, default: :"1.2", choices: %i[1.2 1.3], example: 'tls_min "1.3"',
                    advanced: true, text: "the least version of TLS"),
+        Option.new(name: :tls_verify, unit: :word, default: :none, choices: %i[none optional required],
+                   example: "tls_verify :required", advanced: true,
+                   details: "optional asks for one, and required ends the handshake of a client that shows none. A " \
+                            "certificate that tls_ca has not signed, or that has expired, ends it either way. What " \
+                            "the application is told of it: sockets.md.",
+                   text: "whether clients of tls addresses show certificates of their own"),
+        Option.new(name: :tls_ca, unit: :path, argument: "FILE", default_words: "none", example: 'tls_ca "ca.pem"',
+                   advanced: true,
+                   text: "the certificates of the authorities that must have signed those of clients, in PEM"),
         Option.new(name: :handshake_timeout, unit: :seconds, default: 10, range: 0.001.., advanced: true,
                    text: "how long a TLS handshake, and the header of the PROXY protocol before it, may take"),
         Option.new(name: :trusted_proxies, unit: :list, argument: "NETWORK", none: "none",

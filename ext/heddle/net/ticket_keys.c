@@ -1,0 +1,274 @@
+#include "net/ticket_keys.h"
+
+#include "net/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* -- the library ------------------------------------------------------------------------------------------------- */
+
+/* As openssl/core.h and openssl/params.h have them since 3.0. */
+typedef struct {
+    const char *key;
+    unsigned int type;
+    void *data;
+    size_t size, returned;
+} parameter;
+
+enum {
+    UTF8_STRING = 4,
+    OCTET_STRING = 5,
+};
+
+typedef int ticket_callback(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing);
+
+static struct {
+    int (*set_callback)(void *context, ticket_callback *callback);
+    int (*random)(unsigned char *bytes, int size);
+    const void *(*aes_256_cbc)(void);
+    int (*encrypt)(void *cipher, const void *type, void *engine, const unsigned char *key, const unsigned char *iv);
+    int (*decrypt)(void *cipher, const void *type, void *engine, const unsigned char *key, const unsigned char *iv);
+    int (*set_mac)(void *mac, const parameter *parameters);
+} library;
+
+static bool load(void)
+{
+    const struct {
+        const char *name;
+        void *place;
+    } functions[] = {
+        {"SSL_CTX_set_tlsext_ticket_key_evp_cb", &library.set_callback},
+        {"RAND_bytes", &library.random},
+        {"EVP_aes_256_cbc", &library.aes_256_cbc},
+        {"EVP_EncryptInit_ex", &library.encrypt},
+        {"EVP_DecryptInit_ex", &library.decrypt},
+        {"EVP_MAC_CTX_set_params", &library.set_mac},
+    };
+    static int found = -1;
+    if (found < 0) {
+        found = 1;
+        for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+            void *function = heddle_tls_function(functions[i].name);
+            if (!function)
+                found = 0; /* before OpenSSL 3, or another library: each context has keys of its own */
+            memcpy(functions[i].place, &function, sizeof(function));
+        }
+    }
+    return found == 1;
+}
+
+/* -- the ring ---------------------------------------------------------------------------------------------------- */
+
+enum {
+    SLOTS = 4,
+    VALID = SLOTS - 1, /* one is always free to be written: who reads the others needs no lock */
+    NAME = 16,
+    IV = 16,
+};
+
+typedef struct {
+    unsigned char name[NAME], cipher[32], mac[32];
+} ticket_key;
+
+typedef struct {
+    uint64_t magic;
+    _Atomic uint64_t count;  /* of keys made so far; 0: none yet */
+    _Atomic int64_t renewed; /* when the last one was, in seconds of CLOCK_MONOTONIC */
+    ticket_key keys[SLOTS];
+} ticket_ring;
+
+static const uint64_t MAGIC = UINT64_C(0x6865646474696301); /* "heddtic", and a version */
+
+static ticket_ring *ring;
+static int ring_fd = -1;
+static pid_t owner; /* who renews them */
+
+static int64_t seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+static int map(int fd)
+{
+    void *memory = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED,
+                        fd, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+#ifdef MADV_DONTDUMP
+    madvise(memory, sizeof(*ring), MADV_DONTDUMP);
+#endif
+    ring = memory;
+    ring_fd = fd;
+    owner = getpid();
+    return 0;
+}
+
+static int make_key(void)
+{
+    uint64_t count = atomic_load(&ring->count);
+    if (library.random((unsigned char *)&ring->keys[count % SLOTS], sizeof(ticket_key)) != 1)
+        return -EIO;
+    atomic_store(&ring->count, count + 1);
+    return 0;
+}
+
+static int create(void)
+{
+    int fd = -1, result = 0;
+#ifdef HAVE_MEMFD_CREATE
+    fd = memfd_create("heddle-tickets", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, sizeof(*ring)) != 0)
+        result = -errno;
+#endif
+    if (result == 0)
+        result = map(fd);
+    if (result < 0) {
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    ring->magic = MAGIC;
+    atomic_store(&ring->renewed, seconds_now());
+    return make_key();
+}
+
+static const ticket_key *newest(void)
+{
+    return &ring->keys[(atomic_load(&ring->count) - 1) % SLOTS];
+}
+
+static const ticket_key *find(const unsigned char *name)
+{
+    uint64_t count = atomic_load(&ring->count);
+    for (uint64_t i = 0; i < VALID && i < count; i++) {
+        const ticket_key *key = &ring->keys[(count - 1 - i) % SLOTS];
+        if (memcmp(key->name, name, NAME) == 0)
+            return key;
+    }
+    return NULL;
+}
+
+/* -- a ticket ---------------------------------------------------------------------------------------------------- */
+
+static int authenticate(void *mac, const ticket_key *key)
+{
+    char digest[] = "SHA256";
+    unsigned char secret[sizeof(key->mac)];
+    memcpy(secret, key->mac, sizeof(secret));
+    const parameter parameters[] = {
+        {"key", OCTET_STRING, secret, sizeof(secret), 0},
+        {"digest", UTF8_STRING, digest, sizeof(digest) - 1, 0},
+        {NULL, 0, NULL, 0, 0},
+    };
+    return library.set_mac(mac, parameters) == 1;
+}
+
+/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) wants it: -1 fails, 0 shakes hands in full, 2 also sends a new ticket. */
+static int ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
+{
+    (void)ssl;
+    const ticket_key *key;
+    if (sealing) {
+        key = newest();
+        memcpy(name, key->name, NAME);
+        if (library.random(iv, IV) != 1 || library.encrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 ||
+            !authenticate(mac, key))
+            return -1;
+        return 1;
+    }
+    key = find(name);
+    if (!key)
+        return 0;
+    if (library.decrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 || !authenticate(mac, key))
+        return -1;
+    return key == newest() ? 1 : 2;
+}
+
+/* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
+
+/*
+ * call-seq: TicketKeys.use(context) -> true or false
+ *
+ * This context, which is set up, seals tickets with the process's keys, which are made if there are none. false: the
+ * library has no way to say so, and the context has keys of its own.
+ */
+static VALUE use(VALUE self, VALUE context)
+{
+    if (!load())
+        return Qfalse;
+    int result = ring ? 0 : create();
+    if (result < 0)
+        rb_syserr_fail(-result, "making the keys of session tickets");
+    void *native = RTYPEDDATA_GET_DATA(context);
+    return native && library.set_callback(native, ticket) == 1 ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: TicketKeys.renew(age) -> true or false
+ *
+ * Where the newest key is so many seconds old, makes another one; the two before it still open what they have sealed.
+ * Only the process that has made the keys, or adopted them, does so. The answer is whether it did.
+ */
+static VALUE renew(VALUE self, VALUE age)
+{
+    if (!ring || owner != getpid())
+        return Qfalse;
+    int64_t renewed = atomic_load(&ring->renewed), now = seconds_now();
+    /* Two masters have them while one takes over from the other. */
+    if (now - renewed < NUM2LL(age) || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
+        return Qfalse;
+    return make_key() == 0 ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: TicketKeys.descriptor -> Integer or nil
+ *
+ * Of the memory; it closes when a program is executed. nil where there are no keys, or they go over a fork only.
+ */
+static VALUE descriptor(VALUE self)
+{
+    return ring && ring_fd >= 0 ? INT2NUM(ring_fd) : Qnil;
+}
+
+/*
+ * call-seq: TicketKeys.adopt(descriptor) -> true or false
+ *
+ * The process's keys are those that this descriptor, of .descriptor in another process, stands for; it is its own from
+ * now on. false: they are of another version, or this library can't use them.
+ */
+static VALUE adopt(VALUE self, VALUE number)
+{
+    int fd = NUM2INT(number);
+    struct stat status;
+    if (ring || !load() || fstat(fd, &status) != 0 || status.st_size != sizeof(*ring) || map(fd) < 0) {
+        close(fd);
+        return Qfalse;
+    }
+    if (ring->magic != MAGIC) {
+        munmap(ring, sizeof(*ring));
+        close(fd);
+        ring = NULL;
+        ring_fd = -1;
+        return Qfalse;
+    }
+    rb_update_max_fd(fd);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return Qtrue;
+}
+
+void Init_heddle_ticket_keys(VALUE tls)
+{
+    VALUE keys = rb_define_module_under(tls, "TicketKeys");
+    rb_define_singleton_method(keys, "use", use, 1);
+    rb_define_singleton_method(keys, "renew", renew, 1);
+    rb_define_singleton_method(keys, "descriptor", descriptor, 0);
+    rb_define_singleton_method(keys, "adopt", adopt, 1);
+}

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Heddle
+  module Net
+    class TLS
+      # Whether a listener's clients show certificates of their own, and who must have signed those. The file is read
+      # anew when it changes, as {Certificates} reads its own.
+      class ClientCheck
+        MODES = {
+          none: OpenSSL::SSL::VERIFY_NONE,
+          optional: OpenSSL::SSL::VERIFY_PEER,
+          required: OpenSSL::SSL::VERIFY_PEER | OpenSSL::SSL::VERIFY_FAIL_IF_NO_PEER_CERT
+        }.freeze
+        private_constant :MODES
+
+        # @return [ClientCheck] that asks nobody
+        def self.none = new(:none, nil)
+
+        # @param mode [Symbol] `:none`; `:optional`: who shows one must show a good one; `:required`
+        # @param path [String, nil] certificates of the authorities, in PEM
+        def initialize(mode, path)
+          @mode = mode
+          @verify = MODES.fetch(mode)
+          @path = path && File.expand_path(path)
+        end
+
+        # @return [Array<OpenSSL::X509::Certificate>] the authorities
+        # @raise [Error]
+        def load
+          return [] unless asks?
+
+          OpenSSL::X509::Certificate.load(KeyFiles.read("file of authorities", @path))
+        rescue OpenSSL::X509::CertificateError
+          raise Error, "#{@path} holds no certificate: it must have those of the authorities that sign your " \
+                       "clients', in PEM, from \"-----BEGIN CERTIFICATE-----\" on"
+        end
+
+        # @return [Object] something else once the file has changed
+        def stamp = asks? ? KeyFiles.stamp(@path) : nil
+
+        # @param context [OpenSSL::SSL::SSLContext] that is not set up yet
+        # @param authorities [Array<OpenSSL::X509::Certificate>] what {#load} has given
+        # @return [void]
+        def apply(context, authorities)
+          # A session that began under other rules is not resumed under these.
+          context.session_id_context = OpenSSL::Digest::SHA256.digest([@mode, *authorities.map(&:to_der)].join("\0"))
+          context.verify_mode = @verify
+          return unless asks?
+
+          context.client_ca = authorities
+          context.cert_store = OpenSSL::X509::Store.new.tap do |store|
+            authorities.uniq(&:to_der).each { |authority| store.add_cert(authority) }
+          end
+        end
+
+        private
+
+        def asks? = @mode != :none
+      end
+    end
+  end
+end
