@@ -11,6 +11,7 @@ module Heddle
       autoload :App, "heddle/server/control/app"
       autoload :Cluster, "heddle/server/control/cluster"
       autoload :Client, "heddle/server/control/client"
+      autoload :Folder, "heddle/server/control/folder"
       autoload :Refused, "heddle/server/control/refused"
 
       # What may be asked of it at once, and how long one may take to ask.

@@ -79,6 +79,25 @@ class ClusterControlTest < Minitest::Test
     signal("CONT", stuck) if stuck
   end
 
+  def test_what_a_killed_master_leaves_behind_is_removed_by_the_next_one
+    FileUtils.mkdir(path("temporary"))
+    left = -> { Dir.children(path("temporary")).grep(/\Aheddle-workers-/) }
+    environment = { "RACK_ENV" => "production", "TMPDIR" => path("temporary") }
+    serve(environment:)
+    before = workers
+    first = left.call
+    signal("KILL")
+    wait_until("the workers do not end") { before.none? { |pid| alive?(pid) } }
+    served.wait
+    serve(environment:)
+
+    assert_equal [1, 1], [first.size, left.call.size]
+    refute_equal first, left.call
+    served.stop
+
+    assert_empty left.call
+  end
+
   def test_reload_replaces_the_workers
     serve
     before = pids

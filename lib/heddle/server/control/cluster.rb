@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require "tmpdir"
-
 module Heddle
   class Server
     class Control
@@ -42,7 +39,8 @@ module Heddle
         def initialize(master, log)
           @master = master
           @log = log
-          @folder = Dir.mktmpdir("heddle-control-")
+          @own = Folder.new
+          @folder = @own.path
           @orders = Thread::Queue.new
           @reader, @writer = IO.pipe
           master.watch(@reader) { obey }
@@ -92,7 +90,7 @@ module Heddle
         # @return [void]
         def close
           [@reader, @writer].each(&:close)
-          FileUtils.remove_entry(@folder, true)
+          @own.remove
         end
 
         # @return [Control, nil] the sockets over which it is asked

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "tmpdir"
+
+# The folder of workers' sockets goes with its server, also with one that was killed.
+class ControlFolderTest < Minitest::Test
+  Folder = Heddle::Server::Control::Folder
+
+  def setup = @parent = Dir.mktmpdir
+
+  def teardown = FileUtils.remove_entry(@parent)
+
+  # A process that has made one, and its path.
+  def other_server
+    reader, writer = IO.pipe
+    pid = fork do
+      writer.puts(Folder.new(@parent).path)
+      writer.close
+      sleep
+    end
+    writer.close
+    path = reader.gets(chomp: true)
+    yield pid, path
+  ensure
+    reader.close
+    Process.kill("KILL", pid)
+    Process.wait(pid)
+  end
+
+  def test_it_is_this_users_alone
+    folder = Folder.new(@parent)
+
+    assert_equal 0o700, File.stat(folder.path).mode & 0o777
+    folder.remove
+
+    assert_empty Dir.children(@parent)
+  end
+
+  def test_that_of_a_server_that_was_killed_goes_and_that_of_one_that_runs_stays
+    killed = other_server { |_pid, path| path }
+
+    assert_path_exists killed
+    other_server do |_pid, running|
+      folder = Folder.new(@parent)
+
+      refute_path_exists killed
+      assert_path_exists running
+      folder.remove
+    end
+  end
+
+  def test_what_is_no_folder_of_ours_stays
+    File.write(File.join(@parent, "heddle-workers-file"), "")
+    Dir.mkdir(File.join(@parent, "else"))
+    File.symlink("else", File.join(@parent, "heddle-workers-link"))
+    Folder.new(@parent).remove
+
+    assert_equal %w[else heddle-workers-file heddle-workers-link], Dir.children(@parent).sort
+  end
+end
