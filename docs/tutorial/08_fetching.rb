@@ -16,8 +16,8 @@ def timed
 end
 
 Heddle.run do
-  site = Site.new(delay: 0.1)
-  mirrors = [Site.new(delay: 2), site]
+  site = Site.new(delay: 0.5)
+  mirrors = [Site.new(delay: 10), site]
   [*mirrors].each { |one| Heddle.async(background: true) { one.serve } }
 
   sizes, took = timed do
@@ -26,7 +26,7 @@ Heddle.run do
   puts format("%<count>d pages in %<took>.1f s", count: sizes.size, took: took)
 
   _, took = timed do
-    Heddle.timeout(1) { Heddle.race(mirrors) { |mirror| Net::HTTP.get(mirror.url) } }
+    Heddle.timeout(5) { Heddle.race(mirrors) { |mirror| Net::HTTP.get(mirror.url) } }
   end
   puts format("the quicker mirror took %<took>.1f s", took: took)
 end

@@ -33,7 +33,7 @@ class TutorialTest < Minitest::Test
     out = run_program("02_many_clients.rb")
 
     assert_equal ["CLIENT 1", "CLIENT 100"], out.lines(chomp: true).first(2)
-    assert_operator out[/100 answers in ([\d.]+) s/, 1].to_f, :<, 2
+    assert_operator out[/100 answers in ([\d.]+) s/, 1].to_f, :<, 9, "one after the other they would take ten"
   end
 
   def test_step_03_disconnects_who_says_nothing
@@ -88,8 +88,8 @@ class TutorialTest < Minitest::Test
   def test_step_08_fetches_at_once_and_takes_the_quicker_mirror
     out = run_program("08_fetching.rb")
 
-    assert_operator out[/6 pages in ([\d.]+) s/, 1].to_f, :<, 0.5
-    assert_operator out[/mirror took ([\d.]+) s/, 1].to_f, :<, 1
+    assert_operator out[/6 pages in ([\d.]+) s/, 1].to_f, :<, 2.9, "one after the other they would take three"
+    assert_operator out[/mirror took ([\d.]+) s/, 1].to_f, :<, 9, "the slow one takes ten"
   end
 
   def test_step_09_crawls_the_whole_site

@@ -7,7 +7,7 @@ require "open3"
 
 # What the extension does with an error that Ruby code never sees.
 class DropErrorTest < Minitest::Test
-  LIMIT = 10
+  LIMIT = 60
   # The log of refusals fails for want of memory, in a C function that only C functions have called.
   PROGRAM = <<~'RUBY'
     require "socket"

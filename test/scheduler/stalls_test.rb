@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: alone
-
 require "test_helper"
 require "support/scheduled"
 require "heddle"
@@ -31,6 +29,20 @@ class StallsTest < Minitest::Test
     nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
   end
 
+  # The stalls of a loop in which the block is called: with a longer time each time until one has the cause. Which it is
+  # is found out by looking now and then, for which a busy machine leaves little time.
+  # @param share [Numeric] how much of that time the stall has to take
+  def until_stall(cause, share: 0.8)
+    6.times do |power|
+      seconds = LONG * (2**power)
+      found = stalls_of { yield seconds }.find do |stall|
+        stall.cause == cause && stall.seconds >= seconds * share && stall.place
+      end
+      return found if found
+    end
+    flunk "none of #{Heddle::Stalls.recent.map(&:to_s)}"
+  end
+
   # The stalls of a loop in which the block is called.
   def stalls_of(&block)
     Heddle::Stalls.telling(@told.method(:push)) do
@@ -44,45 +56,39 @@ class StallsTest < Minitest::Test
     Heddle::Stalls.recent
   end
 
-  def assert_stall(cause, stalls, seconds: LONG)
-    found = stalls.find { |stall| stall.cause == cause }
-
-    assert found, "none of #{stalls.map(&:to_s)}"
-    assert_operator found.seconds, :>=, seconds - 0.03
-    found
-  end
-
   def test_a_native_call_that_releases_rubys_lock
     line = nil
-    stall = assert_stall(:native, stalls_of { (line = __LINE__) && NativeCalls.sleep_for(LONG) })
+    stall = until_stall(:native) { |seconds| (line = __LINE__) && NativeCalls.sleep_for(seconds) }
 
     assert_match(/stalls_test.rb:#{line}/, stall.place)
   end
 
   def test_a_native_call_that_holds_rubys_lock
     line = nil
-    stall = assert_stall(:native_with_gvl, stalls_of { (line = __LINE__) && NativeCalls.hold(LONG) })
+    stall = until_stall(:native_with_gvl) { |seconds| (line = __LINE__) && NativeCalls.hold(seconds) }
 
     assert_match(/stalls_test.rb:#{line}/, stall.place)
   end
 
   def test_ruby_code
-    stall = assert_stall(:ruby, stalls_of { compute(LONG) })
+    stall = until_stall(:ruby) { |seconds| compute(seconds) }
 
     assert_match(/compute/, stall.backtrace.join("\n"))
     assert_match(/stalls_test.rb/, stall.place)
   end
 
   def test_another_thread_with_rubys_lock
-    stalls = stalls_of do
-      thread = Thread.new { NativeCalls.hold(LONG) }
+    stall = until_stall(:waiting_for_gvl, share: 0.5) do |seconds|
+      thread = Thread.new { NativeCalls.hold(seconds) }
       sleep 0.001 while thread.alive?
     end
 
-    assert_stall(:waiting_for_gvl, stalls, seconds: LONG / 2)
+    assert_match(/stalls_test.rb/, stall.place)
   end
 
+  # A busy machine may stop what computes for some time.
   def test_what_is_quick_is_no_stall
+    Heddle.enable :stall_report, threshold: 2
     scheduled do
       50.times do
         sleep 0.001
@@ -94,32 +100,35 @@ class StallsTest < Minitest::Test
   end
 
   def test_a_line_tells_what_and_where_and_what_to_do
-    stall = stalls_of { compute(LONG) }.find { |one| one.cause == :ruby }
+    until_stall(:ruby) { |seconds| compute(seconds) }
+    stall = @told.find { |one| one.cause == :ruby && one.place }
 
-    assert_includes @told, stall
     assert_match(/\Astall of \d+ ms: Ruby code, at .*stalls_test.rb:\d+/, stall.to_s)
     assert_match(/Heddle.enable :preempt/, Heddle::Stalls.line(stall, advise: true))
   end
 
   def test_one_place_is_told_a_few_times_a_minute_and_counted_each_time
-    times = Heddle::Stalls::LINES + 3
+    counted = -> { Heddle::Stalls.statistics[:by_cause][:native_with_gvl][:count] }
+    deadline = now + LIMIT / 2
     stalls_of do
-      times.times do
-        NativeCalls.hold(THRESHOLD * 2)
+      until counted.call > Heddle::Stalls::LINES || now > deadline
+        NativeCalls.hold(THRESHOLD * 4)
         sleep 0.001
       end
-      until_true { Heddle::Stalls.recent.size >= times }
     end
 
-    assert_operator Heddle::Stalls.statistics[:by_cause][:native_with_gvl][:count], :>, Heddle::Stalls::LINES
-    assert_operator @told.count { |stall| stall.cause == :native_with_gvl }, :<=, Heddle::Stalls::LINES
+    assert_operator counted.call, :>, Heddle::Stalls::LINES
+    told = @told.select { |stall| stall.cause == :native_with_gvl }.map(&:place)
+
+    assert_operator told.tally.values.max, :<=, Heddle::Stalls::LINES, "of one place"
   end
 
   def test_who_is_preempted_stalls_nobody
+    Heddle.enable :stall_report, threshold: 0.4 # far more than what a busy machine stops it for
     Heddle.enable :preempt, slice: 0.005
     scheduled do
-      Fiber.schedule { 60.times { sleep 0.005 } }
-      compute(LONG * 2)
+      Fiber.schedule { 200.times { sleep 0.005 } }
+      compute(1.2)
     end
 
     assert_empty(Heddle::Stalls.recent.select { |stall| stall.cause == :ruby })

@@ -9,7 +9,7 @@ require "timeout"
 # Starts servers in threads of the test's own process, on ports that the kernel chooses.
 module ServerHelpers
   # Seconds after which a test has failed, on a machine that is busy with other tests.
-  PATIENCE = 30
+  PATIENCE = 60
 
   attr_reader :output, :errors, :port, :server
 

@@ -10,7 +10,7 @@ require_relative "torture/shim"
 
 # A server that can't have what it needs when it starts says so and ends, or does without it and serves.
 class TortureStartTest < Minitest::Test
-  PATIENCE = 15
+  PATIENCE = 60
   FAILURES = { epoll_create1: Errno::EMFILE, eventfd: Errno::EMFILE, epoll_ctl: Errno::ENOSPC, malloc: Errno::ENOMEM,
                calloc: Errno::ENOMEM, realloc: Errno::ENOMEM }.freeze
 

@@ -6,7 +6,7 @@ require "websocket/driver"
 
 # A client of Action Cable, by the library for web sockets that Rails uses itself.
 class CableClient
-  PATIENCE = 20 # seconds
+  PATIENCE = 60 # seconds
   private_constant :PATIENCE
 
   # @return [String] for the library

@@ -8,7 +8,7 @@ require "fileutils"
 
 # `heddle serve` with workers, as a person starts it, in a folder of its own.
 module ClusterCase
-  PATIENCE = 40
+  PATIENCE = 90
 
   # Says which process has answered; on /hold when the file `go` is there, having made `held`; on /block when its thread
   # has slept for a second; on /die not at all.

@@ -9,7 +9,7 @@ module Torture
     include Conformance::Requests
 
     # Seconds without a byte after which the server is taken to hang.
-    PATIENCE = 20
+    PATIENCE = 60
 
     STREAMED = (0..4).map { |number| number.to_s * 30_000 }.join.freeze
     ANSWERS = {

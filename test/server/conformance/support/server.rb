@@ -9,7 +9,7 @@ module Conformance
   # A server in a thread of the test's own process, one for all cases of a file, on a port that the kernel chose.
   class Server
     # Seconds after which something is taken to hang, on a machine that is busy with other tests.
-    PATIENCE = 30
+    PATIENCE = 60
 
     # @return [StringIO] what the server says went wrong
     attr_reader :errors
