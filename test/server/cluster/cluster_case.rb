@@ -55,6 +55,18 @@ module ClusterCase
                                  "--no-access-log", *arguments], folder: @folder, environment:)
   end
 
+  # Asks the master, which listens where `--control unix:control.sock` says.
+  def client
+    Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path: path("control.sock")))
+  end
+
+  # @return [Integer, nil] its process; while one takes over from the other, nobody may answer
+  def master
+    client.status[:master][:pid]
+  rescue Heddle::Server::Control::Client::NoServer
+    nil
+  end
+
   def signal(name, pid = served.pid) = Process.kill(name, pid)
 
   def said(text) = served.output.scan(text).size

@@ -34,18 +34,7 @@ class ClusterLearnedTest < Minitest::Test
 
   def serve(...) = super("--control", "unix:control.sock", ...)
 
-  def client
-    Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path: path("control.sock")))
-  end
-
   def endpoints = client.status[:learned].map { |one| one[:endpoint] }
-
-  # While one takes over from the other, nobody may answer.
-  def master
-    client.status[:master][:pid]
-  rescue Heddle::Server::Control::Client::NoServer
-    nil
-  end
 
   # What `heddle` prints.
   def heddle(*arguments)
