@@ -13,6 +13,8 @@ module Heddle
       stall_report: "heddle/stalls"
     }.freeze
 
+    autoload :Table, "heddle/protection/table"
+
     @registered = {}
     @lock = Thread::Mutex.new
     @users = {}
@@ -61,14 +63,9 @@ module Heddle
       # @return [Array<Symbol>] what is on now; loads nothing
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
-      # @return [String] what is on, for a person, and where not: "offload (not Ruby's own calls: ...)"
-      def summary
-        on = enabled.map do |name|
-          reason = fetch(name).status[:reason]
-          reason ? "#{name} (#{reason})" : name.to_s
-        end
-        on.empty? ? "none" : on.join(", ")
-      end
+      # @param why [Hash{Symbol => String}] why somebody has left these out
+      # @return [String] what is on, and what is off and why, for a person: see {Table}
+      def summary(why = {}) = Table.new(why).to_s
 
       private
 

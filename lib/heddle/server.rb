@@ -209,8 +209,7 @@ module Heddle
     # What one worker says for all of them, it says.
     def first? = @place.nil? || @place.last == 0
 
-    # They are about the fibers of a loop: an application in a thread holds up nobody.
-    def protections = @configuration.mode == :fiber && !@unprotected ? @configuration.protect : []
+    def protections = @unprotected ? [] : @configuration.protections
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

@@ -65,6 +65,14 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
+  def test_the_mode_and_what_is_done_about_stalls_are_told_at_boot
+    serve("serve", "--mode", "thread", "--threads", "3")
+    wait_until { @served.output.include?("Ctrl-C stops it") }
+
+    assert_match(/^Mode thread: this process, 3 threads\.$/, @served.output)
+    assert_match(/^Protection: .*preempt, stall_report.* \(a request has a thread, mode thread\)/, @served.output)
+  end
+
   def test_a_file_alone_is_served
     File.write(file("other.ru"), CONFIG)
     serve("other.ru", "--no-access-log")

@@ -59,7 +59,7 @@ module Heddle
         application = load
         configuration.hooks.around_worker do
           server.run(application, signals: true) do
-            announce(configuration, log, what, server.urls, Server::Cluster.facts)
+            announce(configuration, log, server.urls, Server::Cluster.facts(configuration))
             notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
           end
         end
@@ -75,7 +75,7 @@ module Heddle
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)
-          announce(configuration, log, "#{what} with #{workers(master.fleet.size)}", urls, facts)
+          announce(configuration, log, urls, facts, workers: master.fleet.size)
         end
         pidfile&.write unless inheritance.any?
         master.control = source = Server::Control::Cluster.new(master, log)
@@ -90,15 +90,27 @@ module Heddle
         Server::Control.open(configuration, source, log, succeeding:).tap { |control| control&.start }
       end
 
-      def workers(count) = count == 1 ? "1 worker" : "#{count} workers"
-
       # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
-      def announce(configuration, log, what, urls, facts)
+      def announce(configuration, log, urls, facts, workers: nil)
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{facts[:selector]}) serves #{what} on #{urls.join(", ")}"
+        mode = "Mode #{configuration.mode}: #{processes(configuration, workers)}."
         protection = "Protection: #{facts[:protection]}."
-        return log.banner("#{text}. #{protection}") unless configuration.log_format == :text
+        return log.banner("#{text}. #{mode} #{protection}") unless configuration.log_format == :text
 
-        @output.puts(text, "#{protection} Ctrl-C stops it.")
+        @output.puts(text, mode, "#{protection} Ctrl-C stops it.")
+      end
+
+      # Who serves, such as "2 workers, each with 5 threads".
+      def processes(configuration, workers)
+        threads = configuration.threads
+        inside = case configuration.mode
+                 when :single then "one request at a time"
+                 when :thread then threads == 1 ? "one thread" : "#{threads} threads"
+                 else threads == 1 ? "one loop" : "#{threads} loops"
+                 end
+        return "this process, #{inside}" if workers.nil?
+
+        workers == 1 ? "1 worker, #{inside}" : "#{workers} workers, each with #{inside}"
       end
 
       def check_rest(rest)

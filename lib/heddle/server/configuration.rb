@@ -82,6 +82,16 @@ module Heddle
         workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
       end
 
+      # @return [Array<Symbol>] what is done about requests that hold up others, in this mode: the protections are about
+      #   the fibers of a loop, and an application in a thread holds up nobody
+      def protections = mode == :fiber ? protect : []
+
+      # @return [Hash{Symbol => String}] the other protections, and who does without them
+      def left_out
+        why = mode == :fiber ? "option protect, #{source(:protect)}" : "a request has a thread, mode #{mode}"
+        (Protection.names - protections).to_h { |name| [name, why] }
+      end
+
       # @return [Integer] how many of the workers, the first ones, run without protection
       def unprotected_workers
         return 0 unless unprotected_share.positive? && workers_of_their_own?

@@ -14,8 +14,10 @@ class ClusterBootTest < Minitest::Test
 
   def test_it_says_where_and_by_how_many_workers
     serve
+    wait_for("Ctrl-C stops it")
 
-    assert_match(/^Heddle .* serves config\.ru with 2 workers on #{served.uri.to_s.chomp("/")}$/, served.output)
+    assert_match(/^Heddle .* serves config\.ru on #{served.uri.to_s.chomp("/")}$/, served.output)
+    assert_match(/^Mode \w+: 2 workers, each with /, served.output)
   end
 
   def test_an_application_that_can_not_be_loaded_is_told_once_and_ends_it_all

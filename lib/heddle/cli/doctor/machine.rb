@@ -81,22 +81,21 @@ module Heddle
                   "--memory-limit, or a larger container")
         end
 
-        # Each says itself what it does on this machine.
+        # Each is tried: the same table as at boot.
         def protections
-          return [] unless defined?(Heddle::Protection)
-
-          Heddle::Protection.names.map do |name|
-            status = Heddle::Protection.fetch(name).status
-            missing = status.is_a?(Hash) ? status[:missing] || status[:reason] : nil
-            if missing
-              note("protection",
-                   "#{name} can't do all here: #{missing}")
-            else
-              ok("protection", "#{name} can be had")
-            end
-          rescue LoadError, StandardError => e
-            note("protection", "#{name} can't be had: #{e.message}")
+          failures = {}
+          usable = Protection.names.select { |name| usable?(name, failures) }
+          rows = Protection.during(usable) { Protection::Table.new(failures).rows }
+          rows.map do |row|
+            row.on ? ok("protection", "#{row} can be had") : note("protection", "#{row.name} can't be had: #{row.text}")
           end
+        end
+
+        def usable?(name, failures)
+          Protection.during([name]) { true }
+        rescue LoadError, StandardError => e
+          failures[name] = e.message
+          false
         end
 
         def ok(subject, text) = Finding.new(level: :ok, subject:, text:)

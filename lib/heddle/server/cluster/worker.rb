@@ -78,7 +78,7 @@ module Heddle
             Heddle.async(name: "master", background: true) { follow }
             Heddle.async(name: "handed over", background: true) { take_over }
             Heddle.async(name: "board", background: true) { note }
-            @channel.say("ready", **Cluster.facts)
+            @channel.say("ready", **Cluster.facts(@setting.configuration))
           end
           hooks.run(:worker_stop, index)
           answered

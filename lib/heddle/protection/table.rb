@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "heddle/enable"
+
+module Heddle
+  module Protection
+    # What of the protections this process has now, and why not the others: for the line at boot and `heddle doctor`.
+    class Table
+      # @!attribute name [String]
+      # @!attribute on [Boolean]
+      # @!attribute text [String, nil] how far it is on, or why it is off
+      Row = Data.define(:name, :on, :text) do
+        # @return [String]
+        def to_s = text ? "#{name} (#{text})" : name
+      end
+
+      # What is said of one that nobody wants.
+      UNWANTED = "not asked for"
+      private_constant :UNWANTED
+
+      # @param why [Hash{Symbol => String}] why somebody has left these out, by their names
+      def initialize(why = {})
+        @why = why
+      end
+
+      # @return [Array<Row>]
+      def rows = Protection.names.flat_map { |name| name == :offload ? offload : [of(name)] } << guard_pages
+
+      # @return [String] in a line: what is on, then what is off
+      def to_s
+        on, off = rows.partition(&:on)
+        line = on.empty? ? "none" : on.join(", ")
+        off.empty? ? line : "#{line}; off: #{together(off)}"
+      end
+
+      private
+
+      # What is off for the same reason stands together.
+      def together(rows)
+        rows.group_by(&:text).map do |text, same|
+          names = same.map(&:name).join(", ")
+          text ? "#{names} (#{text})" : names
+        end.join(", ")
+      end
+
+      def of(name)
+        return Row.new(name.to_s, false, why(name)) unless on?(name)
+
+        Row.new(name.to_s, true, Protection.fetch(name).status[:reason])
+      end
+
+      # Ruby's own calls and those of libraries go different ways.
+      def offload
+        core = "offload in core"
+        extensions = "offload in extensions"
+        return [core, extensions].map { |name| Row.new(name, false, why(:offload)) } unless on?(:offload)
+
+        status = Protection.fetch(:offload).status
+        [status[:core] == true ? Row.new(core, true, nil) : Row.new(core, false, status[:core]),
+         if status[:extensions].zero? && status[:reason] then Row.new(extensions, false, status[:reason])
+         else Row.new(extensions, true, "#{status[:extensions]} so far")
+         end]
+      end
+
+      # Without them it is the number of mappings that bounds the fibers.
+      def guard_pages
+        reason = Scheduler.guard_pages
+        reason == :on ? Row.new("guard pages", true, nil) : Row.new("guard pages", false, reason)
+      end
+
+      def on?(name) = Protection.enabled.include?(name)
+
+      def why(name) = @why.fetch(name, UNWANTED)
+    end
+  end
+end

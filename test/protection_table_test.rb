@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# What is said at boot, and by heddle doctor, of what keeps requests apart.
+class ProtectionTableTest < Minitest::Test
+  Table = Heddle::Protection::Table
+
+  def rows(table = Table.new) = table.rows.to_h { |row| [row.name, row] }
+
+  def test_what_is_on_is_told_from_what_is_off_and_why
+    Heddle::Protection.during(%i[preempt]) do
+      found = rows(Table.new(offload: "option protect, --protect"))
+
+      assert found["preempt"].on
+      assert_equal [false, "option protect, --protect"], found["offload in core"].deconstruct.drop(1)
+      refute found["stall_report"].on
+      assert_includes found, "guard pages"
+    end
+  end
+
+  def test_offloading_is_told_of_rubys_own_calls_and_of_libraries
+    Heddle::Protection.during(%i[offload]) do
+      found = rows
+
+      assert_includes [true, false], found["offload in core"].on
+      refute_empty found["offload in core"].text unless found["offload in core"].on
+      assert_match(/\A\d+ so far\z/, found["offload in extensions"].text) if found["offload in extensions"].on
+    end
+  end
+
+  def test_what_is_missing_is_told_where_it_is
+    table = Table.new
+    def table.rows
+      [Table::Row.new("one", true, nil), Table::Row.new("two", true, "3"), Table::Row.new("three", false, "too old"),
+       Table::Row.new("four", false, "too old"), Table::Row.new("five", false, "no")]
+    end
+
+    assert_equal "one, two (3); off: three, four (too old), five (no)", table.to_s
+    def table.rows = [Table::Row.new("one", false, nil)]
+
+    assert_equal "none; off: one", table.to_s
+  end
+end
