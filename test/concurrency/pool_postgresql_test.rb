@@ -11,10 +11,8 @@ class PoolPostgresqlTest < Minitest::Test
     need_program("postgres") unless PrivatePostgresql.programs
     skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
     require "pg"
-    @server = PrivatePostgresql.new
+    @server = PrivatePostgresql.shared
   end
-
-  def teardown = @server&.stop
 
   def connect = @server.connect
 

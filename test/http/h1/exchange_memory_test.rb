@@ -146,7 +146,7 @@ class H1ExchangeMemoryTest < Minitest::Test
   private
 
   def check(how)
-    output, status = ruby(PROGRAM.sub("HOW", how), flags: %w[-W:no-experimental])
+    output, status = ruby(PROGRAM.sub("HOW", how), flags: %w[-W:no-experimental --disable=gems])
 
     assert_equal "fine\n", plain(output)
     assert_predicate status, :success?
