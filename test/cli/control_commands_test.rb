@@ -1,64 +1,29 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/served_process"
 require "json"
 require "open3"
 require "pty"
 require "io/console"
-require "socket"
-require "tmpdir"
+require_relative "served_folder"
 
 # The commands that speak to a running server, as a person gives them in its folder.
 class ControlCommandsTest < Minitest::Test
-  PATIENCE = 60
-  CONFIG = <<~RUBY
-    run do |env|
-      if env["PATH_INFO"] == "/wait"
-        File.write("arrived", "")
-        sleep 0.01 until File.exist?("go")
-      end
-      [200, { "content-type" => "text/plain" }, ["hello"]]
-    end
-  RUBY
+  include ServedFolder
 
   def setup
-    @folder = File.realpath(Dir.mktmpdir)
+    super
     Dir.mkdir(file("tmp"))
-    File.write(file("config.ru"), CONFIG)
   end
 
-  def teardown
-    @served&.stop
-    FileUtils.remove_entry(@folder)
-  end
-
-  def file(name) = File.join(@folder, name)
-
-  def serve(*arguments)
-    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", *arguments, "-p", "0"], folder: @folder)
-  end
+  def serve(*) = start("serve", *)
 
   # @return [Array(String, Process::Status)]
   def heddle(*arguments, folder: @folder)
     Open3.capture2e(*ServedProcess::HEDDLE, *arguments, chdir: folder)
   end
 
-  def waiting_request
-    socket = TCPSocket.new(@served.uri.host, @served.uri.port)
-    socket.write("GET /wait?a=\e[31m HTTP/1.1\r\nHost: a\r\n\r\n".sub("\e", "x"))
-    wait_until { File.exist?(file("arrived")) }
-    socket
-  end
-
-  def wait_until
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until yield
-      raise "nothing happens:\n#{@served.output}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-      sleep 0.01
-    end
-  end
+  def waiting_request = super("/wait?a=x[31m")
 
   def test_status_shows_the_worker_and_the_requests_that_run
     serve

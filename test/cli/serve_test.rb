@@ -1,57 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/served_process"
-require "socket"
-require "tmpdir"
+require_relative "served_folder"
 
 # The command as a person starts and stops it.
 class ServeTest < Minitest::Test
-  PATIENCE = 30
+  include ServedFolder
 
-  # Answers at once, or on /wait when the file `go` is there; tells by the file `arrived` that it has begun.
-  CONFIG = <<~RUBY
-    run do |env|
-      if env["PATH_INFO"] == "/wait"
-        File.write("arrived", "")
-        sleep 0.01 until File.exist?("go")
-      end
-      [200, { "content-type" => "text/plain" }, ["hello from \#{File.basename(__FILE__)}"]]
-    end
-  RUBY
-
-  def setup
-    @folder = Dir.mktmpdir
-    File.write(file("config.ru"), CONFIG)
-  end
-
-  def teardown
-    @served&.stop
-    FileUtils.remove_entry(@folder)
-  end
-
-  def file(name) = File.join(@folder, name)
-
-  def serve(*arguments)
-    @served = ServedProcess.new([*ServedProcess::HEDDLE, *arguments, "-p", "0"], folder: @folder)
-  end
-
-  def wait_until
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until yield
-      raise "nothing happens:\n#{@served.output}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-      sleep 0.01
-    end
-  end
-
-  # A request that is being served.
-  def waiting_request
-    socket = TCPSocket.new(@served.uri.host, @served.uri.port)
-    socket.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
-    wait_until { File.exist?(file("arrived")) }
-    socket
-  end
+  alias serve start
 
   def test_serve_finds_the_config_ru_of_the_folder_and_says_where_it_serves
     serve("serve")

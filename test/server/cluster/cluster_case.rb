@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "heddle/server"
+require "support/prometheus_text"
 require "support/served_process"
 require "support/steady_load"
 require "tmpdir"
@@ -58,6 +60,15 @@ module ClusterCase
   # Asks the master, which listens where `--control unix:control.sock` says.
   def client
     Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path: path("control.sock")))
+  end
+
+  # @return [Hash] what the master says to Prometheus
+  def metrics
+    socket = UNIXSocket.new(path("control.sock"))
+    socket.write("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    PrometheusText.parse(socket.read.split("\r\n\r\n", 2).last)
+  ensure
+    socket&.close
   end
 
   # @return [Integer, nil] its process; while one takes over from the other, nobody may answer

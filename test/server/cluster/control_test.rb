@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/prometheus_text"
 require "heddle/server"
 require "json"
 require "open3"
@@ -14,14 +13,6 @@ class ClusterControlTest < Minitest::Test
   def serve(...) = super("--control", "unix:control.sock", "--control", "tcp://127.0.0.1:0", ...)
 
   def pids = client.status[:workers].map { |one| one[:pid] }
-
-  def metrics
-    socket = UNIXSocket.new(path("control.sock"))
-    socket.write("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    PrometheusText.parse(socket.read.split("\r\n\r\n", 2).last)
-  ensure
-    socket&.close
-  end
 
   def heddle(*arguments)
     Open3.capture2e(*ServedProcess::HEDDLE, *arguments, "--control", "unix:control.sock", chdir: @folder)

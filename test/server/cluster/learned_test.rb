@@ -5,7 +5,6 @@ require "heddle/server"
 require "heddle/cli"
 require "stringio"
 require_relative "../../offload/support/native_calls"
-require_relative "../../support/prometheus_text"
 require_relative "cluster_case"
 
 # Endpoints that hold Ruby's lock in native code are known to all workers, to an operator, and to the next master.
@@ -43,14 +42,6 @@ class ClusterLearnedTest < Minitest::Test
       Heddle::CLI.run([*arguments, "--control", "unix:#{path("control.sock")}"], output:)
     end
     output.string + errors
-  end
-
-  def metrics
-    socket = UNIXSocket.new(path("control.sock"))
-    socket.write("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    PrometheusText.parse(socket.read.split("\r\n\r\n", 2).last)
-  ensure
-    socket&.close
   end
 
   # What came of the first request is noted when the worker has answered the others. On a machine that is short of cores

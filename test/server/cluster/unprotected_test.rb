@@ -4,7 +4,6 @@ require "test_helper"
 require "heddle/server"
 require "heddle/cli"
 require "stringio"
-require_relative "../../support/prometheus_text"
 require_relative "cluster_case"
 
 # A share of the workers runs without protection, and everybody sees which.
@@ -23,14 +22,6 @@ class ClusterUnprotectedTest < Minitest::Test
     output.string
   end
 
-  def metrics
-    socket = UNIXSocket.new(path("control.sock"))
-    socket.write("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-    PrometheusText.parse(socket.read.split("\r\n\r\n", 2).last)
-  ensure
-    socket&.close
-  end
-
   # Worker => what is on there.
   def answers
     found = {}
@@ -43,8 +34,7 @@ class ClusterUnprotectedTest < Minitest::Test
   end
 
   def protection_of(worker)
-    Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path: path("control.sock")))
-                                   .status[:workers].find { |one| one[:index] == worker }[:protection].sort.join(",")
+    client.status[:workers].find { |one| one[:index] == worker }[:protection].sort.join(",")
   end
 
   def test_one_worker_of_two_does_without_and_that_is_told
