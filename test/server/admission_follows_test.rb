@@ -11,7 +11,7 @@ class AdmissionFollowsTest < Minitest::Test
 
   # Requests that run until the block is over.
   def running(count, app, **options)
-    serving(app, access_log: false, lag_target: 60, **options) do
+    serving(app, access_log: false, lag_target: 60, queue_timeout: 600, **options) do
       sockets = Array.new(count) { connect }
       sockets.each { |socket| socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
       yield
