@@ -22,6 +22,7 @@ module Heddle
   autoload :ClientGone, "heddle/http/client_gone"
   autoload :Condition, "heddle/concurrency/condition"
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
+  autoload :Handoff, "heddle/handoff"
   autoload :Nearest, "heddle/nearest"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Preemption, "heddle/preemption"

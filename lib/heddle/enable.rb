@@ -10,7 +10,8 @@ module Heddle
     LIBRARIES = {
       offload: "heddle/offload",
       preempt: "heddle/preemption",
-      stall_report: "heddle/stalls"
+      stall_report: "heddle/stalls",
+      handoff: "heddle/handoff"
     }.freeze
 
     autoload :Table, "heddle/protection/table"

@@ -62,14 +62,16 @@ module Heddle
     # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
     # @param learned [Learned, nil] what all workers know of their endpoints
     # @param unprotected [Boolean] whether it does without what `protect` says
+    # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   place: nil, learned: nil, unprotected: false)
+                   place: nil, learned: nil, unprotected: false, siblings: nil)
       @configuration = configuration
       @log = log
       @listeners = listeners
       @place = place
       @learned = learned
       @unprotected = unprotected
+      @siblings = siblings
       @stopping = false
       @mode = nil
     end
@@ -105,7 +107,7 @@ module Heddle
       DescriptorLimit.raise
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
-      mode.servings.each { |serving| serving.place = @place }
+      mode.servings.each { |serving| serving.take_place(*@place, siblings:) } if @place
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)
       protected do
@@ -210,6 +212,13 @@ module Heddle
     def first? = @place.nil? || @place.last == 0
 
     def protections = @unprotected ? [] : @configuration.protections
+
+    def siblings
+      return unless protections.include?(:handoff)
+
+      Handoff.workers = @configuration.worker_count
+      @siblings
+    end
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

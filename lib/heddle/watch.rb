@@ -5,31 +5,38 @@ require "heddle/native"
 
 module Heddle
   # @api private
-  # The thread that looks at the heartbeats of the loops, for {Preemption} and {Stalls}; it is native, and in C.
+  # The thread that looks at the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}; native, in C.
   module Watch
-    @slice = @threshold = nil
+    @slice = @threshold = @handoff = nil
 
     class << self
       # @return [Float, nil] seconds that a fiber may compute while others wait; nil: it is not watched
       attr_reader :slice
       # @return [Float, nil] seconds after which something is a stall
       attr_reader :threshold
+      # @return [Float, nil] seconds after which the connections of a loop that is held up are handed over
+      attr_reader :handoff
 
       def slice=(seconds)
-        change(duration(seconds, "slice"), @threshold)
+        change(duration(seconds, "slice"), @threshold, @handoff)
       end
 
       def threshold=(seconds)
-        change(@slice, duration(seconds, "threshold"))
+        change(@slice, duration(seconds, "threshold"), @handoff)
+      end
+
+      def handoff=(seconds)
+        change(@slice, @threshold, duration(seconds, "time"))
       end
 
       private
 
-      def change(slice, threshold)
+      def change(slice, threshold, handoff)
         prepare
-        Native.watch(slice, threshold)
+        Native.watch(slice, threshold, handoff)
         @slice = slice
         @threshold = threshold
+        @handoff = handoff
       end
 
       # Own code is written for switches where it waits, and nowhere else. The demo is an application like any other.

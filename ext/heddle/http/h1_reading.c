@@ -239,6 +239,7 @@ static void wait_for_more(heddle_connection *connection)
         heddle_h1_due_in(connection, engine->idle_timeout);
     }
     sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
+    heddle_connection_at_rest(connection);
 }
 
 static void end_of_input(heddle_connection *connection)

@@ -304,7 +304,7 @@ static void rest(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (!h1->answered) { /* it is new */
-        heddle_h1_read_on(connection);
+        heddle_h1_take_buffered(connection); /* another process may have read some of it */
         return;
     }
     h1->answered = false;
@@ -327,6 +327,23 @@ static bool at_rest(heddle_connection *connection)
 {
     return heddle_h1_of(connection)->stage == HEDDLE_H1_IDLE && !connection->output.size &&
            !heddle_connection_buffered(connection);
+}
+
+static int read_so_far(const heddle_connection *connection, struct iovec *pieces)
+{
+    const heddle_h1 *h1 = connection->state;
+    const heddle_exchange *exchange = h1->exchange;
+    int count = 0;
+    if (h1->stage == HEDDLE_H1_DISCARD || h1->stage == HEDDLE_H1_SENDING || h1->stage == HEDDLE_H1_LINGER)
+        return -1; /* it is about an answer that this process has given */
+    if (exchange) {
+        if (exchange->head.content_length == HEDDLE_CHUNKED_BODY && !h1->expects && h1->taken)
+            return -1; /* the chunks were taken apart */
+        pieces[count++] = (struct iovec){.iov_base = exchange->bytes, .iov_len = exchange->head.size};
+        if (exchange->body_size)
+            pieces[count++] = (struct iovec){.iov_base = RSTRING_PTR(exchange->body), .iov_len = exchange->body_size};
+    }
+    return count + heddle_connection_input_piece(connection, pieces + count);
 }
 
 static void release(heddle_connection *connection)
@@ -387,6 +404,7 @@ const heddle_protocol_operations heddle_h1_operations = {
     .misplaced = misplaced,
     .rest = rest,
     .at_rest = at_rest,
+    .read_so_far = read_so_far,
     .release = release,
     .object = heddle_exchange_object,
     .served = heddle_exchange_served,

@@ -49,6 +49,8 @@ void heddle_admission_changed(heddle_sockets *sockets)
 void heddle_admission_end_queue(heddle_sockets *sockets)
 {
     heddle_connection *connection;
-    while ((connection = heddle_ready_list_take(&sockets->ready)))
-        sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUE_ENDS);
+    while ((connection = heddle_ready_list_take(&sockets->ready))) {
+        if (heddle_connection_hold(connection))
+            sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUE_ENDS);
+    }
 }

@@ -95,6 +95,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     heddle_balance *balance = balance_of(sockets);
     if (!balance->slot)
         return;
+    heddle_handoff_end(sockets); /* shows up there, too */
     if (balance->beats)
         sockets->loop->turn_shown = NULL;
     HEDDLE_BOARD_SET(balance->slot->accepting, 0);

@@ -106,6 +106,7 @@ static void wipe(heddle_board_slot *slot)
     HEDDLE_BOARD_SET(slot->lag, 0);
     HEDDLE_BOARD_SET(slot->accepted, 0);
     HEDDLE_BOARD_SET(slot->requests, 0);
+    HEDDLE_BOARD_SET(slot->stuck, 0);
 }
 
 int64_t heddle_board_take(heddle_board *board, uint32_t generation, uint32_t index)
@@ -144,15 +145,31 @@ void heddle_board_poke(const heddle_board *board)
     }
 }
 
+static bool can_accept(const heddle_board_slot *slot, int64_t now)
+{
+    if (!atomic_load_explicit(&slot->accepting, memory_order_relaxed) ||
+        atomic_load_explicit(&slot->stuck, memory_order_relaxed))
+        return false;
+    int64_t beat = atomic_load_explicit(&slot->beat, memory_order_relaxed);
+    return !beat || now - beat <= HEDDLE_BOARD_STUCK;
+}
+
+bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slot *mine, int64_t now)
+{
+    uint32_t used = atomic_load_explicit(&board->header->used, memory_order_relaxed);
+    for (uint32_t i = 0; i < used; i++) {
+        if (&board->slots[i] != mine && can_accept(&board->slots[i], now))
+            return true;
+    }
+    return false;
+}
+
 bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now)
 {
     uint32_t least = UINT32_MAX, used = atomic_load_explicit(&board->header->used, memory_order_relaxed);
     for (uint32_t i = 0; i < used; i++) {
         const heddle_board_slot *slot = &board->slots[i];
-        if (slot == mine || !atomic_load_explicit(&slot->accepting, memory_order_relaxed))
-            continue;
-        int64_t beat = atomic_load_explicit(&slot->beat, memory_order_relaxed);
-        if (beat && now - beat > HEDDLE_BOARD_STUCK)
+        if (slot == mine || !can_accept(slot, now))
             continue;
         uint32_t load = heddle_board_load(slot);
         least = load < least ? load : least;

@@ -40,6 +40,7 @@ typedef struct {
     _Atomic int64_t beat;     /* when its loop's turn began, CLOCK_MONOTONIC in ns, coarsely; 0: it sleeps */
     _Atomic int64_t lag;      /* by how much its loop was late lately, ns */
     _Atomic uint64_t accepted, requests;
+    _Atomic uint32_t stuck; /* so many of its loops are held up: nothing is left to it */
 } heddle_board_slot;
 
 _Static_assert(sizeof(heddle_board_header) == HEDDLE_BOARD_SLOT, "the slots follow in their own cache lines");
@@ -72,6 +73,9 @@ static inline uint32_t heddle_board_load(const heddle_board_slot *slot)
 }
 /* Has somebody who can accept now clearly less to do than this one? */
 bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now);
+
+/* Is there anybody else who could take a connection over now? */
+bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slot *mine, int64_t now);
 
 /* There is one writer at a time: no need for an atomic addition. */
 #define HEDDLE_BOARD_ADD(word, count)                                                                                 \

@@ -24,10 +24,13 @@ struct heddle_connection {
     bool put_off;  /* its output goes out at the beginning of the next turn */
     bool shared;   /* somebody else has its descriptor, too */
     bool untold;   /* what the set has to say of it comes in the next turn */
+    bool told;     /* the watch has put it on the list of those */
+    uint8_t news;  /* HEDDLE_HAS_INPUT …: what it has heard of it */
     bool secure;   /* its client speaks TLS, to us or to the proxy that says so */
     uint8_t prelude; /* heddle_prelude_stage: what comes before its protocol does */
     heddle_sockets *sockets;
     heddle_connection *next, *previous; /* on the ready list */
+    heddle_connection *next_told, *previous_told; /* of those that the watch has news of, or has handed over */
     heddle_idle_entry timed; /* its place in the wheel */
     int64_t deadline;        /* while nobody serves it; < 0: none */
     heddle_handle *handle;   /* NULL while idle */
@@ -69,6 +72,16 @@ const heddle_address *heddle_connection_local(heddle_connection *connection);
 static inline size_t heddle_connection_buffered(const heddle_connection *connection)
 {
     return connection->input_end - connection->input_start;
+}
+
+/* The same as a piece of what was read so far; how many pieces that is, 0 or 1. */
+static inline int heddle_connection_input_piece(const heddle_connection *connection, struct iovec *piece)
+{
+    size_t size = heddle_connection_buffered(connection);
+    if (!size)
+        return 0;
+    *piece = (struct iovec){.iov_base = connection->input + connection->input_start, .iov_len = size};
+    return 1;
 }
 
 /* Room before what is buffered, filled by the caller; raises NoMemoryError. */

@@ -33,10 +33,13 @@ void heddle_connection_due(heddle_connection *connection, int64_t deadline)
 static int64_t look(heddle_idle_entry *entry, void *data)
 {
     heddle_connection *connection = (heddle_connection *)((char *)entry - offsetof(heddle_connection, timed));
-    if (connection->deadline < 0 || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE)
+    uint8_t owner = heddle_transport_owner(&connection->transport);
+    if (connection->deadline < 0 || owner == HEDDLE_OWNER_RUNNING)
         return -1; /* it gets another one when it rests */
     if (connection->deadline > *(int64_t *)data)
         return connection->deadline;
+    if (!heddle_connection_hold(connection) || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE)
+        return -1; /* it is another process's */
     if (connection->prelude)
         heddle_sockets_close_idle(connection);
     else

@@ -1,20 +1,27 @@
 /*
- * A worker that ends gives its idle connections to the others, with the descriptor and what was known of the client:
- * what it may have sent meanwhile is still the kernel's. No client finds its connection closed.
+ * Connections go from one process to another: those of a worker that ends, while they are idle, and those of one that
+ * is held up. What goes is the descriptor, what was known of the client, and what was read and not answered; what comes
+ * meanwhile is still the kernel's. No client finds its connection closed.
  */
 
 #include "net/sockets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LETTER_VERSION = 1 };
+enum {
+    LETTER_VERSION = 2,
+    FLAG_SECURE = 1,
+};
 
-/* Goes over one pair of SOCK_SEQPACKET sockets, to whoever reads it first; a new version of this program may read. */
+/* Goes over a pair of SOCK_SEQPACKET sockets, to whoever reads it first; a new version of this program may read. The
+ * bytes that were read follow it. */
 typedef struct {
     uint32_t version, size;
+    uint32_t flags, bytes;
     heddle_address remote, local;
 } letter;
 
@@ -23,16 +30,27 @@ typedef union {
     char room[CMSG_SPACE(sizeof(int))];
 } attached_descriptor;
 
-static int send_letter(int socket, heddle_connection *connection)
+/* So many pieces of what was read; there is room for the letter before them. */
+static int send_letter(heddle_connection *connection, struct iovec *pieces, int count, int socket)
 {
-    letter words = {.version = LETTER_VERSION, .size = sizeof(letter)};
+    letter words;
+    attached_descriptor attached;
+    size_t bytes = 0;
+    for (int i = 1; i <= count; i++)
+        bytes += pieces[i].iov_len;
+    if (count < 0 || bytes > HEDDLE_SCRATCH || connection->transport.operations != &heddle_plain_transport)
+        return -EOPNOTSUPP;
+    pieces[0] = (struct iovec){.iov_base = &words, .iov_len = sizeof(words)};
+    memset(&words, 0, sizeof(words));
+    words.version = LETTER_VERSION;
+    words.size = sizeof(words);
+    words.flags = connection->secure ? FLAG_SECURE : 0;
+    words.bytes = (uint32_t)bytes;
     words.remote = connection->remote;
     words.local = connection->local;
-    struct iovec piece = {.iov_base = &words, .iov_len = sizeof(words)};
-    attached_descriptor attached;
     memset(&attached, 0, sizeof(attached));
-    struct msghdr message = {.msg_iov = &piece,
-                             .msg_iovlen = 1,
+    struct msghdr message = {.msg_iov = pieces,
+                             .msg_iovlen = (size_t)count + 1,
                              .msg_control = attached.room,
                              .msg_controllen = sizeof(attached.room)};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -44,14 +62,39 @@ static int send_letter(int socket, heddle_connection *connection)
     do {
         result = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (result < 0 && errno == EINTR);
-    return result < 0 ? -errno : 0;
+    if (result >= 0)
+        return 0;
+    /* EMSGSIZE: this socket never has room for so much. */
+    return errno == EMSGSIZE ? -EOPNOTSUPP : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-/* Only a plain socket is whole without what its process knows of it. */
+int heddle_connection_send(heddle_connection *connection, int socket)
+{
+    struct iovec pieces[1 + HEDDLE_PIECES_READ];
+    int count = connection->sockets->protocol->operations->read_so_far(connection, pieces + 1);
+    return send_letter(connection, pieces, count, socket);
+}
+
+int heddle_connection_pass(heddle_connection *connection, const char *bytes, size_t size, int socket)
+{
+    struct iovec pieces[2] = {[1] = {.iov_base = (char *)bytes, .iov_len = size}};
+    if (connection->output.size || connection->error)
+        return -EOPNOTSUPP;
+    int result = send_letter(connection, pieces, 1, socket);
+    if (result < 0)
+        return result;
+    int fd = heddle_sockets_detach(connection);
+    if (fd >= 0)
+        close(fd);
+    return 0;
+}
+
+/* A drain gives only what waits for its next request; the rest it can still answer itself. */
 static bool can_go(heddle_sockets *sockets, heddle_connection *connection)
 {
-    return connection && !connection->queued && !connection->prelude && !connection->secure &&
-           connection->transport.operations == &heddle_plain_transport && sockets->protocol->operations->at_rest(connection) &&
+    return connection && !connection->queued && !connection->prelude &&
+           connection->transport.operations == &heddle_plain_transport &&
+           sockets->protocol->operations->at_rest(connection) && heddle_connection_hold(connection) &&
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_HANDOFF);
 }
 
@@ -61,9 +104,10 @@ int heddle_sockets_hand_over(heddle_sockets *sockets, int socket)
         heddle_connection *connection = sockets->places[i].connection;
         if (!can_go(sockets, connection))
             continue;
-        int result = send_letter(socket, connection);
+        int result = heddle_connection_send(connection, socket);
         if (result < 0) {
             heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_IDLE);
+            heddle_connection_at_rest(connection);
             return result;
         }
         int fd = heddle_sockets_detach(connection);
@@ -73,12 +117,13 @@ int heddle_sockets_hand_over(heddle_sockets *sockets, int socket)
     return 0;
 }
 
-static int receive_letter(int socket, letter *words)
+/* The descriptor, or -errno. */
+static int receive_letter(int socket, letter *words, char *bytes, size_t room)
 {
-    struct iovec piece = {.iov_base = words, .iov_len = sizeof(*words)};
+    struct iovec pieces[] = {{.iov_base = words, .iov_len = sizeof(*words)}, {.iov_base = bytes, .iov_len = room}};
     attached_descriptor attached;
-    struct msghdr message = {.msg_iov = &piece,
-                             .msg_iovlen = 1,
+    struct msghdr message = {.msg_iov = pieces,
+                             .msg_iovlen = 2,
                              .msg_control = attached.room,
                              .msg_controllen = sizeof(attached.room)};
     ssize_t result;
@@ -94,7 +139,9 @@ static int receive_letter(int socket, letter *words)
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(&fd, CMSG_DATA(header), sizeof(int));
-    if (fd >= 0 && (result != sizeof(*words) || words->version != LETTER_VERSION || words->size != sizeof(*words))) {
+    if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != LETTER_VERSION ||
+                    words->size != sizeof(*words) || (size_t)result != sizeof(*words) + words->bytes ||
+                    (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))) {
         close(fd);
         fd = -EPROTO;
     }
@@ -106,11 +153,19 @@ int heddle_sockets_take_over(heddle_sockets *sockets, int socket)
     letter words;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    int fd = receive_letter(socket, &words);
+    /* A descriptor that comes where there is no room for one is lost. */
+    int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (room < 0)
+        return -errno;
+    close(room);
+    int fd = receive_letter(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
     if (fd < 0)
         return fd;
-    int result = heddle_sockets_add(sockets, fd, &words.remote, &words.local, NULL);
+    int result = heddle_sockets_add_read(sockets, fd, &words.remote, &words.local, words.flags & FLAG_SECURE,
+                                         sockets->scratch, words.bytes);
     if (result < 0)
         close(fd);
+    else
+        sockets->taken_over++;
     return result;
 }

@@ -9,11 +9,15 @@
 #include "net/admission.h"
 #include "net/connection.h"
 
+enum {
+    HEDDLE_PIECES_READ = 3,
+};
+
 typedef struct {
     const char *name;
     size_t state_size; /* of what each connection carries for it, all zero at first */
 
-    /* All of these run in the loop, with the GVL, and never raise. The connection may be gone after the first four, and
+    /* All of these but `read_so_far` run in the loop, with the GVL, and never raise. The connection may be gone after the first four, and
      * after `misplaced`. */
 
     /* Nobody serves the connection, and it may have input, room for output, or have come to its end. */
@@ -28,6 +32,12 @@ typedef struct {
     bool (*at_rest)(heddle_connection *connection);
     /* What came is not what its listener expects before anything else: says so, and closes it. */
     void (*misplaced)(heddle_connection *connection, const char *reason);
+    /*
+     * What was read of a request that nobody serves yet, as it came over the wire, so that another process can go on:
+     * how many pieces, HEDDLE_PIECES_READ at most, or -1: it is not whole any more. On any thread that owns it, without
+     * the GVL.
+     */
+    int (*read_so_far)(const heddle_connection *connection, struct iovec *pieces);
     /* It is closed or detached: frees what its state holds. */
     void (*release)(heddle_connection *connection);
 

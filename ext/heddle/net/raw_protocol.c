@@ -30,6 +30,7 @@ static void want_input(heddle_connection *connection)
 {
     heddle_socket_set *set = &connection->sockets->set;
     set->operations->want(set, connection, HEDDLE_READING);
+    heddle_connection_at_rest(connection);
 }
 
 static void event(heddle_connection *connection)
@@ -105,6 +106,11 @@ static bool at_rest(heddle_connection *connection)
     return true;
 }
 
+static int read_so_far(const heddle_connection *connection, struct iovec *pieces)
+{
+    return heddle_connection_input_piece(connection, pieces);
+}
+
 static void release(heddle_connection *connection)
 {
 }
@@ -121,6 +127,7 @@ static const heddle_protocol_operations operations = {
     .misplaced = misplaced,
     .rest = rest,
     .at_rest = at_rest,
+    .read_so_far = read_so_far,
     .release = release,
     .object = heddle_connection_handle,
     .served = served,

@@ -387,7 +387,8 @@ static heddle_connection *claim(heddle_sockets *sockets)
             return NULL;
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
             heddle_admission_ease(sockets);
-        if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
+        if (heddle_connection_hold(connection) &&
+            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
             return connection;
     }
     return NULL;

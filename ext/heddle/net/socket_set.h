@@ -45,6 +45,9 @@ struct heddle_socket_set {
     bool unaccepted; /* … and so has the last accepting */
 };
 
+/* HEDDLE_HAS_INPUT … of an epoll event. */
+uint8_t heddle_epoll_news(uint32_t events);
+
 extern const heddle_socket_set_operations heddle_epoll_set;
 extern const heddle_socket_set_operations heddle_selector_set;
 

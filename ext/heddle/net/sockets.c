@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +39,13 @@ static void free_place(heddle_sockets *sockets, heddle_connection *connection)
     sockets->free_place = connection->slot;
 }
 
+static void leave_place(heddle_sockets *sockets, heddle_connection *connection)
+{
+    heddle_handoff_lock(sockets);
+    free_place(sockets, connection);
+    heddle_handoff_unlock(sockets);
+}
+
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection)
 {
     return (uint64_t)sockets->places[connection->slot].generation << 32 | connection->slot;
@@ -57,36 +65,78 @@ static size_t connection_size(const heddle_sockets *sockets)
            sockets->protocol->operations->state_size;
 }
 
-int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                       const heddle_listener *listener)
+static int add(heddle_sockets *sockets, heddle_connection *connection)
 {
-    heddle_connection *connection = calloc(1, connection_size(sockets));
-    if (!connection)
-        return -ENOMEM;
-    connection->state = &connection->waiters[sockets->set.operations->waiters];
-    connection->deadline = -1;
-    connection->transport.operations = &heddle_plain_transport;
-    connection->transport.fd = fd;
-    connection->shared = !listener;
-    connection->sockets = sockets;
-    connection->remote = *remote;
-    connection->local = *local;
+    heddle_handoff_lock(sockets);
     int result = take_place(sockets, connection);
-    if (result < 0) {
-        free(connection);
+    heddle_handoff_unlock(sockets);
+    if (result < 0)
         return result;
-    }
     result = sockets->set.operations->add(&sockets->set, connection);
     if (result < 0) {
-        free_place(sockets, connection);
-        free(connection);
+        leave_place(sockets, connection);
         return result;
     }
     sockets->connections++;
     if (sockets->balance.slot)
         HEDDLE_BOARD_ADD(sockets->balance.slot->connections, 1);
+    return 0;
+}
+
+static heddle_connection *new_connection(heddle_sockets *sockets, int fd, const heddle_address *remote,
+                                         const heddle_address *local)
+{
+    heddle_connection *connection = calloc(1, connection_size(sockets));
+    if (!connection)
+        return NULL;
+    connection->state = &connection->waiters[sockets->set.operations->waiters];
+    connection->deadline = -1;
+    connection->transport.operations = &heddle_plain_transport;
+    connection->transport.fd = fd;
+    connection->sockets = sockets;
+    connection->remote = *remote;
+    connection->local = *local;
+    return connection;
+}
+
+int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                       const heddle_listener *listener)
+{
+    heddle_connection *connection = new_connection(sockets, fd, remote, local);
+    if (!connection)
+        return -ENOMEM;
+    connection->shared = !listener;
+    int result = add(sockets, connection);
+    if (result < 0) {
+        free(connection);
+        return result;
+    }
     if (!listener || !heddle_prelude_begin(connection, listener))
         heddle_sockets_rest(connection);
+    return 0;
+}
+
+int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                            bool secure, const char *bytes, size_t size)
+{
+    heddle_connection *connection = new_connection(sockets, fd, remote, local);
+    char *room = connection && size ? heddle_connection_room(connection, size) : NULL;
+    if (!connection || (size && !room)) {
+        free(connection);
+        return -ENOMEM;
+    }
+    if (size)
+        memcpy(room, bytes, size);
+    connection->input_end = (uint32_t)size;
+    connection->secure = secure;
+    connection->shared = true;
+    int result = add(sockets, connection);
+    if (result < 0) {
+        heddle_connection_drop_input(connection);
+        free(connection);
+        return result;
+    }
+    heddle_sockets_rest(connection);
     return 0;
 }
 
@@ -96,19 +146,19 @@ static int forget(heddle_connection *connection, bool closing)
     heddle_sockets *sockets = connection->sockets;
     if (connection->put_off && closing && !sockets->abandoned)
         heddle_connection_flush(connection); /* it was to leave in the next turn, which this connection does not see */
-    uint8_t owner = atomic_exchange(&connection->transport.owner, HEDDLE_OWNER_CLOSED);
+    uint8_t owner = heddle_handoff_forget(connection);
     if (connection->transport.tls && closing && owner != HEDDLE_OWNER_RUNNING && !connection->output.size &&
         !sockets->abandoned)
         heddle_tls_goodbye(&connection->transport); /* its peer has everything; who is cut off must see that */
     heddle_ready_list_remove(connection->prelude ? &sockets->preludes.due : &sockets->ready, connection);
     heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
-    if (!sockets->abandoned)
+    if (!sockets->abandoned && owner != HEDDLE_OWNER_GONE)
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_part(connection);
     sockets->protocol->operations->release(connection);
     heddle_connection_drop_input(connection);
     heddle_connection_drop_output(connection);
-    free_place(sockets, connection);
+    leave_place(sockets, connection);
     int fd = connection->transport.operations->detach(&connection->transport);
     if (connection->transport.tls)
         heddle_tls_free(connection->transport.tls); /* its hands were not shaken */
@@ -152,7 +202,8 @@ int heddle_sockets_detach(heddle_connection *connection)
 
 void heddle_sockets_close_idle(heddle_connection *connection)
 {
-    if (!heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_CLOSED))
+    if (!heddle_connection_hold(connection) ||
+        !heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_CLOSED))
         return; /* somebody else was faster */
     connection->sockets->closed_idle++;
     heddle_sockets_close_connection(connection);
@@ -163,12 +214,15 @@ void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *conn
     if (!next && !heddle_admission_open(sockets) && !heddle_admission_queue(sockets, connection))
         return;
     heddle_ready_list_put(&sockets->ready, connection, next);
+    heddle_connection_at_rest(connection);
     sockets->urgent = next;
     heddle_runners_call(sockets);
 }
 
 void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
+    if (!heddle_connection_hold(connection))
+        return;
     if (connection->transport.tls)
         ready = heddle_tls_news(connection->transport.tls, ready);
     heddle_transport_note(&connection->transport, ready);
@@ -176,6 +230,8 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
         if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
             heddle_connection_flush(connection);
         heddle_connection_wake(connection, ready);
+        if (connection->queued)
+            heddle_connection_at_rest(connection);
         return;
     }
     if (ready & HEDDLE_BROKEN)
@@ -204,6 +260,7 @@ static void come_back(heddle_letter *letter)
     if (opened->sockets) {
         heddle_sockets_flush(opened->sockets);
         heddle_prelude_go_on(opened->sockets);
+        heddle_handoff_settle(opened->sockets);
         opened->sockets->set.operations->resume(&opened->sockets->set);
     } else {
         free(opened);
@@ -212,9 +269,8 @@ static void come_back(heddle_letter *letter)
 
 void heddle_sockets_come_back(heddle_sockets *sockets)
 {
-    if (sockets->letter->posted)
+    if (atomic_exchange(&sockets->letter->posted, true))
         return;
-    sockets->letter->posted = true;
     heddle_inbox_post(&sockets->loop->inbox, &sockets->letter->base);
 }
 
@@ -242,6 +298,7 @@ static void in_child(heddle_fork_guard *guard)
     heddle_sockets *sockets = (heddle_sockets *)((char *)guard - offsetof(heddle_sockets, fork_guard));
     sockets->abandoned = sockets->closed = true;
     heddle_balance_abandon(sockets);
+    heddle_handoff_abandon(sockets);
     sockets->connections = sockets->running = 0;
     sockets->set.operations->abandon(&sockets->set);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
@@ -272,6 +329,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_ready_list_start(&sockets->ready);
     heddle_prelude_start(&sockets->preludes);
+    heddle_handoff_start(sockets);
     heddle_deadlines_start(sockets);
     heddle_runners_start(sockets, pooled);
 }
@@ -330,6 +388,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     if (sockets->closed)
         return;
     sockets->closed = true;
+    heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
     heddle_loop_detach(sockets->loop, &sockets->attachment);
     heddle_listeners_remove_all(sockets);
@@ -356,6 +415,7 @@ size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 
 void heddle_sockets_free(heddle_sockets *sockets)
 {
+    heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
@@ -382,6 +442,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
     free(sockets->letter);
     pthread_mutex_destroy(&sockets->ready.lock);
     pthread_mutex_destroy(&sockets->preludes.due.lock);
+    pthread_mutex_destroy(&sockets->handoff.lock);
     free(sockets->places);
     free(sockets->scratch);
     free(sockets);

@@ -7,6 +7,7 @@
 #include "net/balance.h"
 #include "net/connection.h"
 #include "net/fork_guard.h"
+#include "net/handoff.h"
 #include "net/listener.h"
 #include "net/prelude.h"
 #include "net/protocol.h"
@@ -27,7 +28,7 @@ typedef struct {
 typedef struct {
     heddle_letter base;
     heddle_sockets *sockets; /* NULL: closed meanwhile */
-    bool posted;
+    _Atomic bool posted;     /* by the loop itself, or by the watch */
 } heddle_sockets_letter;
 
 struct heddle_sockets {
@@ -59,6 +60,7 @@ struct heddle_sockets {
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
     heddle_balance balance;
+    heddle_handoff handoff;
 
     heddle_idle_wheel wheel;
     heddle_timer wheel_timer;
@@ -68,7 +70,7 @@ struct heddle_sockets {
     char *scratch; /* what recv fills before it becomes a String */
 
     size_t connections, running, max_connections;
-    uint64_t accepted, closed_idle, accept_failures, handshakes, failed_handshakes;
+    uint64_t accepted, taken_over, closed_idle, accept_failures, handshakes, failed_handshakes;
 };
 
 enum {
@@ -82,6 +84,9 @@ void heddle_sockets_check(heddle_sockets *sockets);
  * copy of its descriptor. 0 or -errno (then it is still the caller's). */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
+/* The same for one of which these bytes were read already, by another process. */
+int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                            bool secure, const char *bytes, size_t size);
 /* What is at this place, NULL when that one is gone. */
 heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
@@ -92,7 +97,7 @@ static inline bool heddle_sockets_untold_ends(const heddle_sockets *sockets)
 {
     return sockets->set.operations->untold_ends;
 }
-/* The loop's next turn begins with `resume` of the set. */
+/* The loop's next turn begins with `resume` of the set. From any thread. */
 void heddle_sockets_come_back(heddle_sockets *sockets);
 
 /*
@@ -100,6 +105,16 @@ void heddle_sockets_come_back(heddle_sockets *sockets);
  * gone afterwards.
  */
 void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next);
+/*
+ * It waits, for input or for a runner, and nothing of it is under way: should the loop be held up, somebody else may
+ * have it. To be the last thing that is done to it.
+ */
+static inline void heddle_connection_at_rest(heddle_connection *connection)
+{
+    if (connection->sockets->handoff.on)
+        heddle_handoff_leave(connection);
+}
+
 /* So long after a time; without overflow, as nothing says how long a configured duration may be. */
 static inline int64_t heddle_later(int64_t time, int64_t duration)
 {

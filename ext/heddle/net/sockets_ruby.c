@@ -272,10 +272,28 @@ static VALUE sockets_take_over(VALUE self, VALUE io)
 {
     heddle_sockets *sockets = open_sockets(self);
     int result = heddle_sockets_take_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
-    if (result == -EAGAIN || result == -EDQUOT)
+    if (result == -EAGAIN || result == -EDQUOT || result == -EMFILE)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM)
         rb_syserr_fail(-result, "taking a connection over");
+    return Qtrue;
+}
+
+/*
+ * call-seq: hand_off(socket) -> true or false
+ *
+ * From now on, while this loop is held up (Heddle::Handoff says for how long) connections on which something arrives
+ * are given to whoever reads from this socket of the kind SEQPACKET with #take_over. After #join. false: this system has
+ * no way to.
+ */
+static VALUE sockets_hand_off(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    int result = heddle_handoff_begin(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    if (result == -ENOTSUP)
+        return Qfalse;
+    if (result < 0)
+        rb_syserr_fail(-result, "getting ready to hand connections over");
     return Qtrue;
 }
 
@@ -456,6 +474,12 @@ COUNTER(idle, sockets->connections - sockets->running)
 /* Connections accepted so far. */
 COUNTER(accepted, sockets->accepted)
 
+/* Those that were given to another process while the loop was held up. */
+COUNTER(handed_over, atomic_load(&sockets->handoff.given))
+
+/* Those that another process has given to this one. */
+COUNTER(taken_over, sockets->taken_over)
+
 /* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
 COUNTER(closed_idle, sockets->closed_idle)
 
@@ -493,6 +517,9 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
     rb_define_method(sockets_class, "hand_over", sockets_hand_over, 1);
     rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
+    rb_define_method(sockets_class, "hand_off", sockets_hand_off, 1);
+    rb_define_method(sockets_class, "handed_over", sockets_handed_over, 0);
+    rb_define_method(sockets_class, "taken_over", sockets_taken_over, 0);
     rb_define_method(sockets_class, "join", sockets_join, 2);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
     rb_define_method(sockets_class, "served", sockets_served, 0);

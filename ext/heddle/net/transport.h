@@ -32,9 +32,11 @@ typedef struct {
 
 /* Who may touch it. Changed by compare-and-swap only: threads other than the loop's may want it too. */
 enum {
-    HEDDLE_OWNER_IDLE,    /* nobody serves it */
+    HEDDLE_OWNER_IDLE,    /* nobody serves it; the loop alone may touch it */
+    HEDDLE_OWNER_AT_REST, /* the same, but whoever takes it first may have it: see net/handoff.h */
     HEDDLE_OWNER_RUNNING, /* a runner of this loop */
     HEDDLE_OWNER_HANDOFF, /* about to go to another process */
+    HEDDLE_OWNER_GONE,    /* another process has it, and this one no descriptor of it any more */
     HEDDLE_OWNER_CLOSED,
 };
 

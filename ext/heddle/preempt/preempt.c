@@ -261,17 +261,20 @@ static void stop(VALUE unused)
 }
 
 /*
- * call-seq: Heddle::Native.watch(slice, threshold) -> nil
+ * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
- * How long a fiber may run while others wait, and how long anything may take before it is a stall, in seconds; nil: as
- * long as it likes. Raises SystemCallError when there is no thread to be had.
+ * How long a fiber may run while others wait, how long anything may take before it is a stall, and how long before
+ * connections are handed over to other processes, in seconds; nil: as long as it likes. Raises SystemCallError when there is no thread to be had.
  */
-static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold)
+static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {
     static bool end_seen_to;
-    int wants = (NIL_P(slice) ? 0 : HEDDLE_WATCH_PREEMPT) | (NIL_P(threshold) ? 0 : HEDDLE_WATCH_STALLS);
-    heddle_watch_settings settings = {
-        .slice = heddle_duration(slice), .threshold = heddle_duration(threshold), .ask = ask};
+    int wants = (NIL_P(slice) ? 0 : HEDDLE_WATCH_PREEMPT) | (NIL_P(threshold) ? 0 : HEDDLE_WATCH_STALLS) |
+                (NIL_P(handoff) ? 0 : HEDDLE_WATCH_HANDOFF);
+    heddle_watch_settings settings = {.slice = heddle_duration(slice),
+                                      .threshold = heddle_duration(threshold),
+                                      .handoff = heddle_duration(handoff),
+                                      .ask = ask};
     if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
         job = rb_postponed_job_preregister(0, look_after_loop, NULL);
         if (job == POSTPONED_JOB_HANDLE_INVALID)
@@ -284,9 +287,15 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold)
     int result = heddle_watch_want(wants, &settings);
     if (result < 0)
         rb_syserr_fail(-result, "starting the watch");
-    heddle_watch_follow_gvl(wants & HEDDLE_WATCH_STALLS);
+    heddle_watch_follow_gvl(wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF));
     heddle_preempting = !NIL_P(slice);
     return Qnil;
+}
+
+/* Heddle::Native.handoffs: how many loops' connections can be handed over. */
+static VALUE native_handoffs(VALUE self)
+{
+    return UINT2NUM(heddle_watch_rescues());
 }
 
 /* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_is. */
@@ -331,7 +340,8 @@ void Init_heddle_preempt(VALUE heddle)
     id_pending_interrupt = rb_intern("pending_interrupt?");
     id_raise_delivered = rb_intern("raise_delivered");
     VALUE native = rb_define_module_under(heddle, "Native");
-    rb_define_singleton_method(native, "watch", native_watch, 2);
+    rb_define_singleton_method(native, "watch", native_watch, 3);
+    rb_define_singleton_method(native, "handoffs", native_handoffs, 0);
     rb_define_singleton_method(native, "own_code_is", native_own_code_is, 2);
     rb_define_method(rb_path2class("Heddle::Scheduler"), "without_preemption", scheduler_without_preemption, 0);
     Init_heddle_stalls(native);

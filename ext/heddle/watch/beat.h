@@ -65,6 +65,7 @@ struct heddle_beat {
     /* The watch's own. */
     uint64_t seen;
     int64_t since, moved;
+    bool held_up;
     uint32_t gvl_seen, answers_seen;
     bool asked;
     uint32_t unanswered; /* looks since it was asked; the loop reads it, too */

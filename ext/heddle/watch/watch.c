@@ -9,6 +9,7 @@
 
 static const int64_t CALM = 5000000;     /* how often it looks while all goes well */
 static const int64_t ALERT = 2000000;    /* … while somebody is late */
+static const int64_t RESCUE = 1000000;   /* … while others look after what is a loop's */
 static const int64_t SOON = 100000;      /* … when told that it came at the wrong moment */
 static const int64_t QUIET = 50000000;   /* without any event for so long it goes to sleep */
 
@@ -20,6 +21,7 @@ static struct {
     pthread_cond_t roused;
     pthread_t thread;
     heddle_watch_settings settings;
+    heddle_rescue *rescues;
     int wants;
     bool running, quit, forks_seen_to;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .roused = PTHREAD_COND_INITIALIZER};
@@ -87,6 +89,7 @@ static void begin(heddle_beat *beat, uint64_t word, int64_t now)
     beat->seen = word;
     beat->since = beat->moved = now;
     beat->asked = false;
+    beat->held_up = false;
     beat->unanswered = 0;
     memset(beat->found, 0, sizeof(beat->found));
 }
@@ -131,6 +134,12 @@ static void judge(heddle_beat *beat, int64_t now)
     atomic_store(&beat->verdict, HEDDLE_LATE);
 }
 
+/* It takes so long that others look after what is the loop's. */
+static bool is_held_up(int64_t age)
+{
+    return (watch.wants & HEDDLE_WATCH_HANDOFF) && age >= watch.settings.handoff;
+}
+
 /* When to look again. */
 static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
 {
@@ -138,8 +147,10 @@ static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
     if (look == HEDDLE_LOOK_AFRESH && atomic_load(&beat->verdict) == HEDDLE_IN_TIME)
         begin(beat, beat->seen, now);
     note_doing(beat, gvl);
+    beat->gvl_seen = gvl;
     int64_t age = now - beat->since;
     bool stalls = watch.wants & HEDDLE_WATCH_STALLS;
+    beat->held_up = is_held_up(age);
     if (stalls && age >= watch.settings.threshold)
         judge(beat, now);
     /* Early enough to know of a stall what it is. */
@@ -152,15 +163,18 @@ static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
 /* In the selector, or on its way out of it, for which it may have to wait until another thread gives up the GVL. */
 static int64_t idle(heddle_beat *beat, int64_t now, uint32_t gvl)
 {
-    if (!(watch.wants & HEDDLE_WATCH_STALLS) || heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != beat->gvl_seen) {
+    if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
+        heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != beat->gvl_seen) {
         beat->gvl_seen = gvl;
         beat->since = now;
+        beat->held_up = false;
         memset(beat->found, 0, sizeof(beat->found));
         return CALM;
     }
     beat->moved = now;
     beat->found[HEDDLE_DOING_NOTHING]++;
-    if (now - beat->since < watch.settings.threshold)
+    beat->held_up = is_held_up(now - beat->since);
+    if (!(watch.wants & HEDDLE_WATCH_STALLS) || now - beat->since < watch.settings.threshold)
         return ALERT;
     judge(beat, now);
     ask(beat);
@@ -180,6 +194,80 @@ static int64_t examine(heddle_beat *beat, int64_t now)
     }
     return word & 1 ? busy(beat, now, gvl) : idle(beat, now, gvl);
 }
+
+/* -- looking after what is a loop's -------------------------------------------------------------------------------- */
+
+static bool stands_still(const heddle_rescue *rescue)
+{
+    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
+        if (!atomic_load(&beat->thread) || !beat->held_up)
+            continue;
+        /* Who keeps the GVL keeps every loop. */
+        if (beat->loop == rescue->loop || ((beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
+            return true;
+    }
+    return false;
+}
+
+static void end_rescue(heddle_rescue *rescue)
+{
+    if (rescue->under_way)
+        rescue->goes_on(rescue);
+    rescue->under_way = false;
+}
+
+/* When to look again. */
+static int64_t look_after(heddle_rescue *rescue)
+{
+    if (!stands_still(rescue)) {
+        end_rescue(rescue);
+        return CALM;
+    }
+    rescue->under_way = true;
+    rescue->held_up(rescue);
+    return RESCUE;
+}
+
+static void see_to_forks(void);
+
+void heddle_watch_add(heddle_rescue *rescue)
+{
+    see_to_forks();
+    pthread_mutex_lock(&watch.mutex);
+    rescue->under_way = false;
+    rescue->previous = NULL;
+    rescue->next = watch.rescues;
+    if (rescue->next)
+        rescue->next->previous = rescue;
+    watch.rescues = rescue;
+    pthread_mutex_unlock(&watch.mutex);
+}
+
+void heddle_watch_remove(heddle_rescue *rescue)
+{
+    pthread_mutex_lock(&watch.mutex);
+    end_rescue(rescue);
+    if (rescue->previous)
+        rescue->previous->next = rescue->next;
+    else if (watch.rescues == rescue)
+        watch.rescues = rescue->next;
+    if (rescue->next)
+        rescue->next->previous = rescue->previous;
+    rescue->next = rescue->previous = NULL;
+    pthread_mutex_unlock(&watch.mutex);
+}
+
+unsigned heddle_watch_rescues(void)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&watch.mutex);
+    for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next)
+        count++;
+    pthread_mutex_unlock(&watch.mutex);
+    return count;
+}
+
+/* -- its thread ----------------------------------------------------------------------------------------------------- */
 
 static bool anything_new(int64_t now)
 {
@@ -219,12 +307,18 @@ static void *run(void *unused)
             int64_t wish = examine(beat, now);
             pause = wish < pause ? wish : pause;
         }
+        for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next) {
+            int64_t wish = look_after(rescue);
+            pause = wish < pause ? wish : pause;
+        }
         pthread_mutex_unlock(&watch.mutex);
         struct timespec time = {.tv_nsec = pause};
         nanosleep(&time, NULL);
         pthread_mutex_lock(&watch.mutex);
         sleep_while_quiet(heddle_watch_now());
     }
+    for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next)
+        end_rescue(rescue);
     pthread_mutex_unlock(&watch.mutex);
     return NULL;
 }
@@ -247,16 +341,22 @@ static void after_fork_in_child(void)
     atomic_store(&heddle_beats, NULL);
     atomic_store(&heddle_watch_asleep, 0);
     watch.running = false;
+    watch.rescues = NULL;
     pthread_cond_init(&watch.roused, NULL);
     pthread_mutex_unlock(&watch.mutex);
+}
+
+static void see_to_forks(void)
+{
+    if (!watch.forks_seen_to)
+        watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 /* With the mutex. Signals are for Ruby's threads. */
 static int start(void)
 {
     sigset_t all, before;
-    if (!watch.forks_seen_to)
-        watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    see_to_forks();
     watch.quit = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -12,11 +12,13 @@
 enum {
     HEDDLE_WATCH_PREEMPT = 1,
     HEDDLE_WATCH_STALLS = 2,
+    HEDDLE_WATCH_HANDOFF = 4,
 };
 
 typedef struct {
     int64_t slice;     /* ns that a fiber may run while others wait */
     int64_t threshold; /* ns that a beat may take before it is a stall */
+    int64_t handoff;   /* ns that a beat may take before others look after what is the loop's */
     void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
 } heddle_watch_settings;
 
@@ -27,6 +29,25 @@ int heddle_watch_wants(void);
 /* A record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
 heddle_beat *heddle_beat_take(void *loop, uintptr_t thread);
 void heddle_beat_give_back(heddle_beat *beat);
+
+/*
+ * Who looks after something of a loop while that is held up. Both are called on the watch's thread, under its lock, so
+ * that no fork comes in between; they must be quick, and neither wait for the GVL nor call Ruby.
+ */
+typedef struct heddle_rescue heddle_rescue;
+struct heddle_rescue {
+    void *loop;
+    void (*held_up)(heddle_rescue *rescue); /* again and again, as long as it is */
+    void (*goes_on)(heddle_rescue *rescue);
+    bool under_way;
+    heddle_rescue *next, *previous;
+};
+
+void heddle_watch_add(heddle_rescue *rescue);
+/* It is not called any more; `goes_on` was, if need be. */
+void heddle_watch_remove(heddle_rescue *rescue);
+/* How many there are. */
+unsigned heddle_watch_rescues(void);
 
 /* It does not look while all are idle: whoever stops being idle looks at this flag after having said so. */
 extern _Atomic int heddle_watch_asleep;

@@ -82,14 +82,16 @@ module Heddle
         workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
       end
 
-      # @return [Array<Symbol>] what is done about requests that hold up others, in this mode: the protections are about
-      #   the fibers of a loop, and an application in a thread holds up nobody
-      def protections = mode == :fiber ? protect : []
+      # @return [Array<Symbol>] what is done about requests that hold up others, in this mode: most of it is about the
+      #   fibers of a loop, and an application in a thread holds up nobody unless it keeps Ruby's lock
+      def protections = mode == :fiber ? protect : protect & [:handoff]
 
       # @return [Hash{Symbol => String}] the other protections, and who does without them
       def left_out
-        why = mode == :fiber ? "option protect, #{source(:protect)}" : "a request has a thread, mode #{mode}"
-        (Protection.names - protections).to_h { |name| [name, why] }
+        (Protection.names - protections).to_h do |name|
+          unwanted = mode == :fiber || name == :handoff
+          [name, unwanted ? "option protect, #{source(:protect)}" : "a request has a thread, mode #{mode}"]
+        end
       end
 
       # @return [Integer] how many of the workers, the first ones, run without protection

@@ -59,6 +59,9 @@ module Heddle
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
+        one("connections_handed_over_total", "counter", "Connections given to another worker as the loop was held up.",
+            :handed_over)
+        one("connections_taken_over_total", "counter", "Connections taken over from another worker.", :taken_over)
         family("tls_handshakes_total", "counter", "TLS handshakes.")
         each_with(:handshakes) { |one, value| sample("tls_handshakes_total", value, worker: one[:index], result: "ok") }
         each_with(:failed_handshakes) do |one, value|

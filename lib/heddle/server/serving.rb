@@ -12,8 +12,6 @@ module Heddle
       # @return [HTTP::H1::Engine, nil] what counts requests and how long they took, while the loop serves
       attr_reader :engine
 
-      # @return [Array(Net::Board, Integer), nil] the slot of one worker among others
-      attr_writer :place
       # @return [BasicSocket, nil] see {Server#stop}
       attr_writer :giving
 
@@ -27,7 +25,17 @@ module Heddle
         @loops = loops
         @runners = runners
         @stopping = false
-        @main = @scheduler = @sockets = @engine = @admission = @place = @giving = nil
+        @main = @scheduler = @sockets = @engine = @admission = @place = @siblings = @giving = nil
+      end
+
+      # It is one worker among others. Before {#serve}.
+      # @param board [Net::Board]
+      # @param slot [Integer]
+      # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
+      # @return [void]
+      def take_place(board, slot, siblings: nil)
+        @place = [board, slot]
+        @siblings = siblings
       end
 
       # Serves until {#stop}, and until the requests that run then are answered. In a loop.
@@ -72,9 +80,9 @@ module Heddle
       def statistics
         sockets = @sockets or return
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
-          accepting: sockets.accepting?, fibers: @scheduler.fiber_count, handshakes: sockets.handshakes,
-          failed_handshakes: sockets.failed_handshakes, preemptions: @scheduler.statistics[:preemptions],
-          **@admission.statistics }
+          accepting: sockets.accepting?, handed_over: sockets.handed_over, taken_over: sockets.taken_over,
+          fibers: @scheduler.fiber_count, handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
+          preemptions: @scheduler.statistics[:preemptions], **@admission.statistics }
       end
 
       # @return [Array<Array(Fiber, Array, Thread)>] see {Server#served}
@@ -120,6 +128,7 @@ module Heddle
                                                protocol: service.engine) { |exchange| service.call(exchange) }
         listeners.each { |listener| listener.attach(sockets) }
         sockets.join(*@place) if @place
+        sockets.hand_off(@siblings) if @siblings
         sockets
       end
 

@@ -154,6 +154,15 @@ static VALUE hold_poll(VALUE self, VALUE fd, VALUE milliseconds)
     return INT2NUM(poll(&descriptor, 1, NUM2INT(milliseconds)));
 }
 
+/* Says in one pipe which process has begun it, and ends when there is something in the other one. */
+static VALUE hold_between(VALUE self, VALUE begun, VALUE go)
+{
+    struct pollfd descriptor = {.fd = NUM2INT(go), .events = POLLIN};
+    if (dprintf(NUM2INT(begun), "%d\n", (int)getpid()) < 0)
+        rb_sys_fail("write");
+    return INT2NUM(poll(&descriptor, 1, 60000));
+}
+
 static void *set_errno_without_gvl(void *data)
 {
     errno = *(int *)data;
@@ -353,6 +362,7 @@ void Init_native_calls(void)
     rb_define_singleton_method(module, "stubborn", stubborn, 1);
     rb_define_singleton_method(module, "hold", hold, 1);
     rb_define_singleton_method(module, "hold_poll", hold_poll, 2);
+    rb_define_singleton_method(module, "hold_between", hold_between, 2);
     rb_define_singleton_method(module, "set_errno", set_errno, 1);
     rb_define_singleton_method(module, "burn", burn, 1);
     rb_define_singleton_method(module, "burn_or_meet", burn_or_meet, 2);

@@ -67,7 +67,8 @@ module Heddle
         def serve(app)
           listeners = Listeners.new(commons.listeners, shared: true)
           @server = Server.new(@setting.configuration, log: @setting.log, listeners:,
-                                                       place: [commons.board, @slot], learned: commons.learned,
+                                                       place: [commons.board, @slot], siblings: commons.giving,
+                                                       learned: commons.learned,
                                                        unprotected: index < @setting.configuration.unprotected_workers)
           commons.learned.follow(@setting.configuration)
           on("served") { @server.served.map(&:last) }

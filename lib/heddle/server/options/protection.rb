@@ -5,13 +5,13 @@ module Heddle
     module Options
       # What keeps one request from holding up the others.
       PROTECTION = [
-        Option.new(name: :protect, unit: :list, default: %i[offload preempt stall_report],
-                   choices: %i[offload preempt stall_report],
+        Option.new(name: :protect, unit: :list, default: %i[offload preempt stall_report handoff],
+                   choices: %i[offload preempt stall_report handoff],
                    none: "off", example: "protect :off",
                    text: "what is done about calls that would hold up the loop, or off; offload: a native call that " \
                          "releases Ruby's lock waits for its own request only; preempt: a request that computes in " \
                          "Ruby lets the others run; stall_report: what holds up the loop all the same is told and " \
-                         "counted"),
+                         "counted; handoff: meanwhile other workers answer its other clients"),
         Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_deny \"mygem\", \"other\"",
                    text: "native libraries whose calls stay on the loop's thread, each the start of a file's name, " \

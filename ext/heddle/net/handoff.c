@@ -1,0 +1,287 @@
+#include "net/handoff.h"
+
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
+
+/* -- between the loop and the watch ------------------------------------------------------------------------------- */
+
+void heddle_handoff_lock(heddle_sockets *sockets)
+{
+    if (sockets->handoff.on)
+        pthread_mutex_lock(&sockets->handoff.lock);
+}
+
+void heddle_handoff_unlock(heddle_sockets *sockets)
+{
+    if (sockets->handoff.on)
+        pthread_mutex_unlock(&sockets->handoff.lock);
+}
+
+void heddle_handoff_leave(heddle_connection *connection)
+{
+    heddle_transport *transport = &connection->transport;
+    if (connection->prelude || connection->output.size || connection->error ||
+        transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_IDLE)
+        return;
+    /* No compare-and-swap: what is the loop's alone nobody else changes. */
+    atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
+}
+
+bool heddle_handoff_hold(heddle_connection *connection)
+{
+    heddle_sockets *sockets = connection->sockets;
+    if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_IDLE))
+        return true;
+    heddle_handoff_lock(sockets);
+    bool ours = heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_IDLE);
+    heddle_handoff_unlock(sockets);
+    return ours;
+}
+
+/* -- what the watch has for the loop; under the lock -------------------------------------------------------------- */
+
+static void tell(heddle_sockets *sockets, heddle_connection *connection, uint8_t news)
+{
+    heddle_handoff *handoff = &sockets->handoff;
+    connection->news |= news;
+    if (connection->told)
+        return;
+    connection->told = true;
+    connection->next_told = NULL;
+    connection->previous_told = handoff->last_told;
+    if (handoff->last_told)
+        handoff->last_told->next_told = connection;
+    else
+        handoff->first_told = connection;
+    handoff->last_told = connection;
+    heddle_sockets_come_back(sockets);
+    heddle_loop_wake(sockets->loop);
+}
+
+static uint8_t take_news(heddle_connection *connection)
+{
+    heddle_handoff *handoff = &connection->sockets->handoff;
+    uint8_t news = connection->news;
+    if (!connection->told)
+        return 0;
+    if (connection->previous_told)
+        connection->previous_told->next_told = connection->next_told;
+    else
+        handoff->first_told = connection->next_told;
+    if (connection->next_told)
+        connection->next_told->previous_told = connection->previous_told;
+    else
+        handoff->last_told = connection->previous_told;
+    connection->next_told = connection->previous_told = NULL;
+    connection->told = false;
+    connection->news = 0;
+    return news;
+}
+
+uint8_t heddle_handoff_forget(heddle_connection *connection)
+{
+    heddle_sockets *sockets = connection->sockets;
+    heddle_handoff_lock(sockets);
+    uint8_t owner = atomic_exchange(&connection->transport.owner, HEDDLE_OWNER_CLOSED);
+    take_news(connection);
+    heddle_handoff_unlock(sockets);
+    return owner;
+}
+
+void heddle_handoff_settle(heddle_sockets *sockets)
+{
+    for (;;) {
+        heddle_handoff_lock(sockets);
+        heddle_connection *connection = sockets->handoff.first_told;
+        uint8_t news = connection ? take_news(connection) : 0;
+        heddle_handoff_unlock(sockets);
+        if (!connection)
+            return;
+        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_GONE)
+            heddle_sockets_close_connection(connection);
+        else
+            heddle_sockets_event(sockets, connection, news);
+    }
+}
+
+/* -- giving one away ---------------------------------------------------------------------------------------------- */
+
+#ifdef __linux__
+
+/* All from here on: on the watch's thread, under the lock. 0, or why it stays. */
+static int give(heddle_sockets *sockets, heddle_connection *connection)
+{
+    heddle_transport *transport = &connection->transport;
+    if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_HANDOFF))
+        return -EBUSY;
+    int result = heddle_connection_send(connection, sockets->handoff.socket);
+    if (result < 0) {
+        heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_AT_REST);
+        return result;
+    }
+    /* Now, and not when the loop is back: a client that is told to close waits for the end of the last descriptor. */
+    struct epoll_event event = {0};
+    epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
+    close(transport->fd);
+    transport->fd = -1;
+    atomic_store(&transport->owner, HEDDLE_OWNER_GONE);
+    atomic_fetch_add_explicit(&sockets->handoff.given, 1, memory_order_relaxed);
+    tell(sockets, connection, 0);
+    return 0;
+}
+
+/* Whose client has sent something, and not only left. */
+static bool worth_it(const heddle_connection *connection, uint8_t news)
+{
+    char byte;
+    if (!(news & HEDDLE_HAS_INPUT) || (news & (HEDDLE_HUNG_UP | HEDDLE_BROKEN)))
+        return false;
+    return !(news & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* false: nobody takes any more now. */
+static bool give_those_told_of(heddle_sockets *sockets, int *left)
+{
+    for (heddle_connection *connection = sockets->handoff.first_told, *next; connection && *left; connection = next) {
+        next = connection->next_told;
+        if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST || !worth_it(connection, connection->news))
+            continue;
+        int result = give(sockets, connection);
+        if (result == 0)
+            (*left)--;
+        else if (result != -EBUSY && result != -EOPNOTSUPP)
+            return false;
+    }
+    return true;
+}
+
+/* They have asked for something, and whoever was to serve them can't. */
+static bool give_those_ready(heddle_sockets *sockets, int *left)
+{
+    heddle_connection *found[HEDDLE_HANDOFF_BATCH];
+    int count = 0;
+    pthread_mutex_lock(&sockets->ready.lock);
+    for (heddle_connection *connection = sockets->ready.first; connection && count < *left; connection = connection->next) {
+        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST)
+            found[count++] = connection;
+    }
+    pthread_mutex_unlock(&sockets->ready.lock);
+    for (int i = 0; i < count; i++) {
+        int result = give(sockets, found[i]);
+        if (result == 0)
+            (*left)--;
+        else if (result != -EBUSY && result != -EOPNOTSUPP)
+            return false;
+    }
+    return true;
+}
+
+/* What the loop would have heard of. */
+static void listen_in(heddle_sockets *sockets, int left)
+{
+    struct epoll_event events[HEDDLE_HANDOFF_BATCH];
+    int count = left ? epoll_wait(sockets->set.connections_fd, events, left, 0) : 0;
+    for (int i = 0; i < count; i++) {
+        heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
+        if (connection)
+            tell(sockets, connection, heddle_epoll_news(events[i].events));
+    }
+}
+
+static void show(heddle_sockets *sockets, bool stuck)
+{
+    heddle_handoff *handoff = &sockets->handoff;
+    if (handoff->shown == stuck)
+        return;
+    handoff->shown = stuck;
+    atomic_fetch_add(&sockets->balance.slot->stuck, stuck ? 1 : -1);
+    heddle_board_poke(sockets->balance.board); /* who has left connections to this one takes them */
+}
+
+static heddle_sockets *sockets_of(heddle_rescue *rescue)
+{
+    return (heddle_sockets *)((char *)rescue - offsetof(heddle_sockets, handoff.rescue));
+}
+
+static void held_up(heddle_rescue *rescue)
+{
+    heddle_sockets *sockets = sockets_of(rescue);
+    int left = HEDDLE_HANDOFF_BATCH;
+    show(sockets, true);
+    /* Nobody else could do better: what was not heard of need not be told. */
+    if (!heddle_board_anybody_else(sockets->balance.board, sockets->balance.slot, heddle_coarse_now()))
+        return;
+    pthread_mutex_lock(&sockets->handoff.lock);
+    listen_in(sockets, left);
+    if (give_those_told_of(sockets, &left))
+        give_those_ready(sockets, &left);
+    pthread_mutex_unlock(&sockets->handoff.lock);
+}
+
+static void goes_on(heddle_rescue *rescue)
+{
+    show(sockets_of(rescue), false);
+}
+
+int heddle_handoff_begin(heddle_sockets *sockets, int socket)
+{
+    heddle_handoff *handoff = &sockets->handoff;
+    if (handoff->on || !sockets->balance.slot || sockets->set.operations != &heddle_epoll_set)
+        return -ENOTSUP;
+    int own = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return -errno;
+    handoff->socket = own;
+    handoff->rescue = (heddle_rescue){.loop = sockets->loop, .held_up = held_up, .goes_on = goes_on};
+    handoff->on = true;
+    heddle_watch_add(&handoff->rescue);
+    return 0;
+}
+
+#else
+
+int heddle_handoff_begin(heddle_sockets *sockets, int socket)
+{
+    (void)sockets;
+    (void)socket;
+    return -ENOTSUP;
+}
+
+#endif
+
+/* -- its life ------------------------------------------------------------------------------------------------------ */
+
+void heddle_handoff_start(heddle_sockets *sockets)
+{
+    sockets->handoff.socket = -1;
+    pthread_mutex_init(&sockets->handoff.lock, NULL);
+}
+
+static void close_socket(heddle_handoff *handoff)
+{
+    if (handoff->socket >= 0)
+        close(handoff->socket);
+    handoff->socket = -1;
+    handoff->on = false;
+}
+
+void heddle_handoff_end(heddle_sockets *sockets)
+{
+    if (!sockets->handoff.on)
+        return;
+    heddle_watch_remove(&sockets->handoff.rescue);
+    close_socket(&sockets->handoff);
+}
+
+void heddle_handoff_abandon(heddle_sockets *sockets)
+{
+    close_socket(&sockets->handoff);
+}

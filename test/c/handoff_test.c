@@ -1,0 +1,373 @@
+/* sources: net/handoff.c net/hand_over.c net/transport.c net/board.c */
+/* ruby: headers */
+#include "check.h"
+#include "net/sockets.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/* Loop, watch and another process want the same connections at once: each has one owner, and what was read is whole. */
+
+enum {
+    PLACES = 16,
+    STEPS = 20000,
+};
+
+static heddle_sockets sockets;
+static heddle_board board;
+static heddle_protocol_operations spoken;
+static heddle_protocol protocol = {.operations = &spoken};
+static heddle_rescue *rescue;
+static _Atomic bool over;
+static int wire[2], clients[PLACES];
+static _Atomic unsigned long made, closed, received, asked_back;
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* -- what the code under test calls -------------------------------------------------------------------------------- */
+
+const heddle_socket_set_operations heddle_epoll_set;
+
+void heddle_watch_add(heddle_rescue *one)
+{
+    rescue = one;
+}
+
+void heddle_watch_remove(heddle_rescue *one)
+{
+    one->goes_on(one);
+}
+
+int64_t heddle_coarse_now(void)
+{
+    return 1;
+}
+
+void heddle_loop_wake(heddle_loop *loop)
+{
+    asked_back++;
+}
+
+void heddle_sockets_come_back(heddle_sockets *unused)
+{
+}
+
+uint8_t heddle_epoll_news(uint32_t events)
+{
+    return (uint8_t)((events & EPOLLIN ? HEDDLE_HAS_INPUT : 0) | (events & EPOLLRDHUP ? HEDDLE_INPUT_ENDS : 0));
+}
+
+heddle_connection *heddle_sockets_at(heddle_sockets *unused, uint64_t identity)
+{
+    heddle_place *place = &sockets.places[(uint32_t)identity];
+    return place->generation == identity >> 32 ? place->connection : NULL;
+}
+
+static void end(heddle_connection *connection, bool closing)
+{
+    uint8_t owner = heddle_handoff_forget(connection);
+    heddle_handoff_lock(&sockets);
+    sockets.places[connection->slot].connection = NULL;
+    sockets.places[connection->slot].generation++;
+    heddle_handoff_unlock(&sockets);
+    heddle_ready_list_remove(&sockets.ready, connection);
+    CHECK_EQUAL(owner == HEDDLE_OWNER_GONE, connection->transport.fd < 0);
+    if (closing && connection->transport.fd >= 0) {
+        close(connection->transport.fd);
+        closed++;
+    }
+    free(connection->input);
+    free(connection);
+}
+
+void heddle_sockets_close_connection(heddle_connection *connection)
+{
+    end(connection, true);
+}
+
+int heddle_sockets_detach(heddle_connection *connection)
+{
+    int fd = connection->transport.fd;
+    end(connection, false);
+    return fd;
+}
+
+void heddle_sockets_event(heddle_sockets *unused, heddle_connection *connection, uint8_t news)
+{
+    char byte;
+    if (!heddle_connection_hold(connection))
+        return;
+    if (news & HEDDLE_HAS_INPUT)
+        (void)!recv(connection->transport.fd, &byte, 1, MSG_DONTWAIT);
+    heddle_connection_at_rest(connection);
+}
+
+int heddle_sockets_add_read(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
+                            bool secure, const char *bytes, size_t size)
+{
+    for (size_t i = 1; i < size; i++)
+        CHECK_EQUAL(bytes[0], bytes[i]);
+    CHECK_EQUAL(size ? (unsigned char)bytes[0] : 0, size & 0xff);
+    CHECK_EQUAL(size % 2, secure);
+    CHECK_EQUAL(size, remote->port);
+    received++;
+    close(fd);
+    return 0;
+}
+
+/* -- a loop's sockets -------------------------------------------------------------------------------------------------- */
+
+static int read_so_far(const heddle_connection *connection, struct iovec *pieces)
+{
+    return heddle_connection_input_piece(connection, pieces);
+}
+
+/* As if so many bytes had been read: each says how many there are. */
+static void fill(heddle_connection *connection, uint16_t size)
+{
+    free(connection->input);
+    connection->input = size ? malloc(size) : NULL;
+    if (size)
+        memset(connection->input, size & 0xff, size);
+    connection->input_start = 0;
+    connection->input_end = connection->input_room = size;
+    connection->secure = size % 2;
+    connection->remote.port = size;
+}
+
+static heddle_connection *add(uint32_t slot)
+{
+    heddle_connection *connection = calloc(1, sizeof(*connection));
+    int pair[2];
+    MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair));
+    if (clients[slot])
+        close(clients[slot]);
+    clients[slot] = pair[1];
+    connection->slot = slot;
+    connection->sockets = &sockets;
+    connection->transport.operations = &heddle_plain_transport;
+    connection->transport.fd = pair[0];
+    heddle_handoff_lock(&sockets);
+    sockets.places[slot].connection = connection;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET,
+                                .data.u64 = (uint64_t)sockets.places[slot].generation << 32 | slot};
+    heddle_handoff_unlock(&sockets);
+    MUST(epoll_ctl(sockets.set.connections_fd, EPOLL_CTL_ADD, pair[0], &event));
+    made++;
+    heddle_connection_at_rest(connection);
+    return connection;
+}
+
+static void start(void)
+{
+    static heddle_place places[PLACES];
+    sockets.places = places;
+    sockets.place_count = PLACES;
+    sockets.set.operations = &heddle_epoll_set;
+    sockets.set.connections_fd = (int)MUST(epoll_create1(0));
+    sockets.scratch = malloc(HEDDLE_SCRATCH);
+    sockets.protocol = &protocol;
+    spoken.read_so_far = read_so_far;
+    heddle_ready_list_start(&sockets.ready);
+    MUST(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, wire));
+    CHECK_EQUAL(0, heddle_board_create(&board, 2));
+    CHECK_EQUAL(0, heddle_board_take(&board, 1, 0));
+    CHECK_EQUAL(1, heddle_board_take(&board, 1, 1));
+    HEDDLE_BOARD_SET(board.slots[1].accepting, 1);
+    sockets.balance.board = &board;
+    sockets.balance.slot = &board.slots[0];
+    heddle_handoff_start(&sockets);
+    CHECK_EQUAL(0, heddle_handoff_begin(&sockets, wire[0]));
+}
+
+static void finish(void)
+{
+    heddle_handoff_settle(&sockets);
+    heddle_handoff_end(&sockets);
+    CHECK_EQUAL(0, board.slots[0].stuck);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        if (sockets.places[i].connection)
+            heddle_sockets_close_connection(sockets.places[i].connection);
+        if (clients[i])
+            close(clients[i]);
+    }
+    while (heddle_sockets_take_over(&sockets, wire[1]) == 0)
+        continue;
+    CHECK_EQUAL(made, closed + received);
+    CHECK_EQUAL(received, sockets.handoff.given);
+    close(wire[0]);
+    close(wire[1]);
+    close(sockets.set.connections_fd);
+    heddle_board_close(&board);
+    free(sockets.scratch);
+}
+
+/* The client has something to say. */
+static void speak(uint32_t slot)
+{
+    (void)!send(clients[slot], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* -- the tests ------------------------------------------------------------------------------------------------------- */
+
+static void *watch(void *unused)
+{
+    while (!over)
+        rescue->held_up(rescue);
+    return NULL;
+}
+
+static void *sibling(void *unused)
+{
+    while (!over)
+        heddle_sockets_take_over(&sockets, wire[1]);
+    return NULL;
+}
+
+static void loop_turn(unsigned *random)
+{
+    uint32_t slot = rand_r(random) % PLACES;
+    heddle_connection *connection = sockets.places[slot].connection;
+    if (!connection) {
+        add(slot);
+    } else if (rand_r(random) % 8 == 0) {
+        speak(slot);
+    } else if (heddle_connection_hold(connection)) {
+        if (rand_r(random) % 16 == 0) {
+            heddle_sockets_close_connection(connection);
+            return;
+        }
+        fill(connection, (uint16_t)(rand_r(random) % 2000));
+        if (connection->queued)
+            heddle_ready_list_remove(&sockets.ready, connection);
+        else if (rand_r(random) % 4 == 0)
+            heddle_ready_list_put(&sockets.ready, connection, false);
+        heddle_connection_at_rest(connection);
+    }
+    if (rand_r(random) % 4 == 0)
+        heddle_handoff_settle(&sockets);
+}
+
+static void each_has_one_owner(void)
+{
+    pthread_t threads[2];
+    unsigned random = 17;
+    start();
+    pthread_create(&threads[0], NULL, watch, NULL);
+    pthread_create(&threads[1], NULL, sibling, NULL);
+    for (int i = 0; i < STEPS || !received; i++)
+        loop_turn(&random);
+    over = true;
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    finish();
+}
+
+static void what_was_heard_of_is_given(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    CHECK(heddle_connection_hold(connection));
+    fill(connection, 300);
+    heddle_connection_at_rest(connection);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(1, board.slots[0].stuck);
+    CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
+    speak(0);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_GONE, connection->transport.owner);
+    CHECK(!heddle_connection_hold(connection));
+    CHECK_EQUAL(0, heddle_sockets_take_over(&sockets, wire[1]));
+    CHECK_EQUAL(-EAGAIN, heddle_sockets_take_over(&sockets, wire[1]));
+    heddle_handoff_settle(&sockets);
+    CHECK(!sockets.places[0].connection);
+    finish();
+}
+
+static void what_is_served_is_told_of_later(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    CHECK(heddle_connection_hold(connection));
+    speak(0);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_HAS_INPUT, connection->news);
+    CHECK(asked_back > 0);
+    heddle_handoff_settle(&sockets);
+    CHECK_EQUAL(0, connection->news);
+    CHECK_EQUAL(0, sockets.handoff.given);
+    finish();
+}
+
+static void nothing_is_given_where_nobody_takes(void)
+{
+    start();
+    add(0);
+    speak(0);
+    board.slots[1].stuck = 1;
+    rescue->held_up(rescue);
+    board.slots[1].stuck = 0;
+    CHECK(!sockets.handoff.first_told);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(1, sockets.handoff.given);
+    finish();
+}
+
+static void what_does_not_go_stays_and_is_tried_again(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    int full = 0;
+    while (send(wire[0], "", 1, MSG_DONTWAIT) > 0)
+        full++;
+    speak(0);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
+    CHECK_EQUAL(0, sockets.handoff.given);
+    while (full--)
+        CHECK_EQUAL(-EPROTO, heddle_sockets_take_over(&sockets, wire[1]));
+    rescue->held_up(rescue);
+    CHECK_EQUAL(1, sockets.handoff.given);
+    finish();
+}
+
+static void who_has_left_is_not_given(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    MUST(shutdown(clients[0], SHUT_RDWR));
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
+    finish();
+}
+
+static void what_is_too_long_stays(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    CHECK(heddle_connection_hold(connection));
+    fill(connection, 1);
+    free(connection->input);
+    connection->input = calloc(1, HEDDLE_SCRATCH + 1);
+    connection->input_end = HEDDLE_SCRATCH + 1;
+    heddle_ready_list_put(&sockets.ready, connection, false);
+    heddle_connection_at_rest(connection);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
+    finish();
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("handoff", "what was heard of is given", what_was_heard_of_is_given);
+    check_run("handoff", "what is served is told of later", what_is_served_is_told_of_later);
+    check_run("handoff", "nothing is given where nobody takes", nothing_is_given_where_nobody_takes);
+    check_run("handoff", "what does not go stays, and is tried again", what_does_not_go_stays_and_is_tried_again);
+    check_run("handoff", "who has left is not given", who_has_left_is_not_given);
+    check_run("handoff", "what is too long stays", what_is_too_long_stays);
+    check_run("handoff", "each has one owner", each_has_one_owner);
+    return check_end();
+}

@@ -1,0 +1,196 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+require_relative "../../offload/support/native_calls"
+
+# While native code keeps one worker's lock, the other one answers its clients: those that wait there, and new ones.
+class ClusterHandoffTest < Minitest::Test
+  include ClusterCase
+
+  # On /burn nothing else happens in its process, whose number is in the pipe `held` then, until something is in the
+  # pipe `go`; /later does the same when the file `burn` is there.
+  APP = <<~RUBY
+    require ENV.fetch("NATIVE_CALLS")
+    held, go = %w[held go].map { |name| File.open(name, "r+") }
+    run do |env|
+      body =
+        case env["PATH_INFO"]
+        when "/burn" then NativeCalls.hold_between(held.fileno, go.fileno).to_s
+        when "/echo" then env["rack.input"].read
+        when "/later"
+          File.write("begun", "")
+          sleep 0.01 until File.exist?("burn")
+          NativeCalls.hold_between(held.fileno, go.fileno).to_s
+        else "here"
+        end
+      [200, { "x-worker" => $$.to_s }, [body]]
+    end
+  RUBY
+
+  # What one client hears on its one connection.
+  Client = Struct.new(:socket) do
+    def ask(path, body = nil)
+      socket.write("#{body ? "POST" : "GET"} #{path} HTTP/1.1\r\nHost: a\r\n" \
+                   "#{"Content-Length: #{body.bytesize}\r\n" if body}\r\n#{body}")
+      self
+    end
+
+    # The worker, and the body.
+    def hear
+      head = socket.gets("\r\n\r\n") or raise EOFError, "no answer"
+      [head[/^x-worker: (\d+)/i, 1].to_i, socket.read(head[/^content-length: (\d+)/i, 1].to_i)]
+    end
+
+    def worker = ask("/").hear.first
+  end
+
+  def setup
+    super
+    skip "only epoll and io_uring have a set of their own" unless RUBY_PLATFORM.include?("linux")
+    %w[held go].each { |name| File.mkfifo(path(name)) }
+    @held = File.open(path("held"), "r+")
+    write("config.ru", APP)
+  end
+
+  def teardown
+    @held&.close
+    super
+  end
+
+  def serve_app(*arguments, **options)
+    environment = { "RACK_ENV" => "production", "NATIVE_CALLS" => NativeCallsLibrary.path }
+    serve(*arguments, environment:, **options)
+  end
+
+  def client
+    socket = TCPSocket.new(served.uri.host, served.uri.port)
+    socket.timeout = PATIENCE
+    Client.new(socket)
+  end
+
+  # So many clients of each of the two workers, which are idle.
+  def clients_of_both(count)
+    @clients = Hash.new { |hash, key| hash[key] = [] }
+    wait_until("the workers don't share the clients") do
+      one = client
+      @clients[one.worker] << one
+      @clients.size == 2 && @clients.values.all? { |list| list.size >= count }
+    end
+  end
+
+  # Some of the same worker.
+  def neighbours(count)
+    clients_of_both(count)
+    @clients.values.first
+  end
+
+  # Where nothing else happens from now on, until told to go. A machine that is busy may have led the request to the
+  # other worker already.
+  def await_held
+    @held.wait_readable(PATIENCE) or flunk "nothing is held:\n#{served.output}"
+    @stuck = @held.gets.to_i
+    @free, = @clients.keys - [@stuck]
+  end
+
+  def stick(client)
+    client.ask("/burn")
+    await_held
+  end
+
+  def go = File.write(path("go"), "g", mode: "r+")
+
+  def test_idle_and_new_clients_are_answered_by_the_other_worker
+    serve_app
+    clients_of_both(5)
+    blocker = @clients.values.first.shift
+    stick(blocker)
+    answered = @clients.values.flatten.map { |one| one.ask("/").hear.first } + Array.new(5) { client.worker }
+
+    assert_equal [@free], answered.uniq
+    go
+
+    assert_equal @stuck, blocker.hear.first
+  end
+
+  def test_what_was_read_of_a_request_goes_along
+    serve_app
+    blocker, witness, head, body = neighbours(4)
+    head.socket.write("GET /ec")
+    body.socket.write("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc")
+    witness.worker # it has read those, too
+    stick(blocker)
+    head.socket.write("ho HTTP/1.1\r\nHost: a\r\n\r\n")
+    body.socket.write("def")
+
+    assert_equal [[@free, ""], [@free, "abcdef"]], [head.hear, body.hear]
+    go
+  end
+
+  def test_requests_that_came_together_are_all_answered
+    serve_app
+    blocker, idle = neighbours(2)
+    stick(blocker)
+    idle.ask("/echo", "one").ask("/echo", "two").ask("/")
+
+    assert_equal [[@free, "one"], [@free, "two"], [@free, "here"]], Array.new(3) { idle.hear }
+    go
+  end
+
+  def test_requests_that_wait_for_their_turn_go_along
+    serve_app("--max-requests", "1")
+    blocker, waiting = neighbours(2)
+    blocker.ask("/later")
+    wait_until("nothing has begun") { File.exist?(path("begun")) }
+    waiting.ask("/echo", "body")
+    write("burn", "")
+    await_held
+
+    assert_equal [@free, "body"], waiting.hear
+    go
+  end
+
+  def test_what_can_not_go_is_answered_later
+    serve_app
+    blocker, witness, chunks = neighbours(3)
+    chunks.socket.write("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+    witness.worker
+    stick(blocker)
+    chunks.socket.write("3\r\ndef\r\n0\r\n\r\n")
+
+    assert_equal @free, witness.worker
+    go
+
+    assert_equal "abcdef", chunks.hear.last
+  end
+
+  def test_where_all_are_held_up_everybody_waits_and_is_answered
+    serve_app
+    clients_of_both(2)
+    first, second = @clients.values.map(&:shift)
+    stick(first)
+    stick(second)
+    waiting = [*@clients.values.flatten, client].each { |one| one.ask("/") }
+    go
+
+    assert_equal(["here"], waiting.map { |one| one.hear.last }.uniq)
+  end
+
+  def test_in_mode_thread_and_with_several_loops_too
+    [%w[--mode thread], %w[--threads 2]].each do |arguments|
+      serve_app(*arguments)
+      blocker, *idle = neighbours(5)
+      stick(blocker)
+
+      assert_equal([@free], idle.map { |one| one.ask("/").hear.first }.uniq, arguments.join(" "))
+      go
+      blocker.hear
+      served.stop
+    end
+  end
+
+  def test_a_lone_worker_says_that_there_is_no_other
+    serve_app("-w", "1")
+
+    wait_for("handoff (one worker: there is no other)")
+  end
+end
