@@ -62,6 +62,7 @@ heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
         atomic_store(&beat->pass, 0);
         atomic_store(&beat->look, HEDDLE_LOOK_LATER);
         atomic_store(&beat->word, 1);
+        atomic_store(&beat->gvl, 0); /* it calls this with the GVL */
         beat->seen = 0;
         beat->moved = heddle_watch_now();
         atomic_store(&beat->thread, thread);
@@ -273,7 +274,8 @@ static bool anything_new(int64_t now)
 {
     for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
         uint64_t word = atomic_load(&beat->word);
-        if (atomic_load(&beat->thread) && (word & 1 || word != beat->seen || now - beat->moved < QUIET))
+        if (atomic_load(&beat->thread) && (word & 1 || word != beat->seen || now - beat->moved < QUIET ||
+                                           heddle_watch_gvl(atomic_load(&beat->gvl)) == HEDDLE_DOING_NOTHING))
             return true;
     }
     return false;

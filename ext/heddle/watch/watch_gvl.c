@@ -22,7 +22,10 @@ static void changed(rb_event_flag_t event, const rb_internal_thread_event_data_t
                          : event & RUBY_INTERNAL_THREAD_EVENT_READY ? WANTS_IT
                                                                     : WITHOUT;
         uint32_t changes = (atomic_load_explicit(&beat->gvl, memory_order_relaxed) >> 2) + 1;
-        atomic_store_explicit(&beat->gvl, changes << 2 | state, memory_order_relaxed);
+        atomic_store(&beat->gvl, changes << 2 | state);
+        /* A loop that wakes up may have to wait for long before it can say so itself. */
+        if (state == WANTS_IT && atomic_load(&heddle_watch_asleep))
+            heddle_watch_rouse();
     }
 }
 

@@ -27,6 +27,9 @@ class ClusterHandoffTest < Minitest::Test
     end
   RUBY
 
+  # After so long without events the watch sleeps.
+  QUIET = 0.1
+
   # What one client hears on its one connection.
   Client = Struct.new(:socket) do
     def ask(path, body = nil)
@@ -180,6 +183,7 @@ class ClusterHandoffTest < Minitest::Test
       serve_app(*arguments)
       blocker, *idle = neighbours(5)
       stick(blocker)
+      sleep QUIET
 
       assert_equal([@free], idle.map { |one| one.ask("/").hear.first }.uniq, arguments.join(" "))
       go
