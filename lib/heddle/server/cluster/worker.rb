@@ -65,11 +65,7 @@ module Heddle
         private
 
         def serve(app)
-          listeners = Listeners.new(commons.listeners, shared: true)
-          @server = Server.new(@setting.configuration, log: @setting.log, listeners:,
-                                                       place: [commons.board, @slot], siblings: commons.giving,
-                                                       learned: commons.learned,
-                                                       unprotected: index < @setting.configuration.unprotected_workers)
+          @server = new_server
           commons.learned.follow(@setting.configuration)
           on("served") { @server.served.map(&:last) }
           listen
@@ -85,6 +81,13 @@ module Heddle
           answered
         ensure
           control&.stop
+        end
+
+        def new_server
+          Server.new(@setting.configuration,
+                     log: @setting.log, listeners: Listeners.new(commons.listeners, shared: true),
+                     place: [commons.board, @slot], siblings: commons.giving, learned: commons.learned,
+                     unprotected: index < @setting.configuration.unprotected_workers)
         end
 
         # Commands are the loop's to obey, and a ping is there to see whether it turns.
