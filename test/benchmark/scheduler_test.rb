@@ -3,17 +3,14 @@
 require "test_helper"
 require "stringio"
 require_relative "../../benchmark/support/bench"
+require_relative "support/suite_promises"
 
 # The benchmark itself, as far as it runs without the peers' gems.
 class SchedulerBenchmarkTest < Minitest::Test
+  include SuitePromises
+
   def setup
     @suite = Bench::Suite.load("scheduler")
-  end
-
-  def test_rows_and_contestants_have_names_of_their_own
-    [@suite.rows, @suite.contestants].each do |things|
-      assert_equal things.map(&:key), things.map(&:key).uniq
-    end
   end
 
   def test_an_unknown_name_is_answered_with_the_known_ones

@@ -3,16 +3,13 @@
 require "test_helper"
 require "stringio"
 require_relative "../../../benchmark/support/bench"
+require_relative "../support/suite_promises"
 
 class HTTPBenchmarkSuiteTest < Minitest::Test
+  include SuitePromises
+
   def setup
     @suite = Bench::Suite.load("http")
-  end
-
-  def test_rows_and_contestants_have_names_of_their_own
-    [@suite.rows, @suite.contestants].each do |things|
-      assert_equal things.map(&:key), things.map(&:key).uniq
-    end
   end
 
   def test_every_row_has_a_goal_and_names_its_figures

@@ -2,16 +2,13 @@
 
 require "test_helper"
 require_relative "../../../benchmark/support/bench"
+require_relative "../support/suite_promises"
 
 class StallsBenchmarkSuiteTest < Minitest::Test
+  include SuitePromises
+
   def setup
     @suite = Bench::Suite.load("stalls")
-  end
-
-  def test_rows_and_contestants_have_names_of_their_own
-    [@suite.rows, @suite.contestants].each do |things|
-      assert_equal things.map(&:key), things.map(&:key).uniq
-    end
   end
 
   def test_every_row_has_a_goal_a_number_of_processes_and_named_figures
