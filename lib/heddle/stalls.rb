@@ -18,6 +18,8 @@ module Heddle
     # Endpoints that are counted each by itself; what comes then is counted together.
     ENDPOINTS = 200
     OTHERS = "(others)"
+    # Places whose lines are counted.
+    PLACES = 500
 
     # How many, how many seconds together, and the longest.
     Count = Struct.new(:count, :seconds, :longest) do
@@ -28,6 +30,7 @@ module Heddle
       end
     end
 
+    @lock = Thread::Mutex.new
     @lines = {}
     @coming = false
     @tell = ->(stall) { $stderr.write("heddle: #{line(stall)}\n") }
@@ -81,15 +84,15 @@ module Heddle
       # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
       #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` (method and the first two segments of the path)
       def statistics
-        collect
-        by_cause = @by_cause.transform_values(&:to_h)
-        { **@total.to_h, by_cause:, by_endpoint: @by_endpoint.transform_values(&:to_h) }
+        collect do
+          by_cause = @by_cause.transform_values(&:to_h)
+          { **@total.to_h, by_cause:, by_endpoint: @by_endpoint.transform_values(&:to_h) }
+        end
       end
 
       # @return [Array<Stall>] the last ones, oldest first
       def recent
-        collect
-        @recent.dup
+        collect { @recent.dup }
       end
 
       # Forgets what was counted.
@@ -115,9 +118,13 @@ module Heddle
 
       private
 
-      # Takes what the extension has noted; who reads the counts is not who tells.
+      # Takes what the extension has noted; who reads the counts is not who tells, and may be another thread.
       def collect
-        Native.take_stalls.each { |found| @untold << count(Stall.new(found)) }
+        @lock.synchronize do
+          Native.take_stalls.each { |found| @untold << count(Stall.new(found)) }
+          @untold.shift until @untold.size <= RECENT
+          yield if block_given?
+        end
       end
 
       def count(stall)
@@ -142,8 +149,9 @@ module Heddle
 
       def worth_a_line?(stall)
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        @lines.clear if @lines.size > ENDPOINTS
-        lines = @lines[[stall.cause, stall.place || stall.endpoint]] ||= []
+        key = [stall.cause, stall.place || stall.endpoint]
+        @lines.shift unless @lines.key?(key) || @lines.size < PLACES
+        lines = @lines[key] ||= []
         lines.shift if lines.size >= LINES && now - lines.first > 60
         lines << now if lines.size < LINES
         lines.last.equal?(now)

@@ -1,5 +1,5 @@
 /* sources: http/forwarded.c http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
-/* sources: http/target.c http/authority.c http/text.c http/fault.c http/refusal.c */
+/* sources: http/target.c http/authority.c http/text.c http/fault.c http/refusal.c net/address.c */
 #include "check.h"
 
 #include "http/forwarded.h"
@@ -19,6 +19,59 @@ static heddle_scheme scheme_of(const char *lines)
     heddle_scheme scheme = heddle_forwarded_scheme(&head, bytes);
     free(bytes);
     return scheme;
+}
+
+static bool is_ten(const void *unused __attribute__((unused)), const heddle_address *address)
+{
+    return address->family == AF_INET && address->bytes[0] == 10;
+}
+
+/* Who the client is by these lines, where proxies are in 10.0.0.0/8; "" : nobody says. */
+static const char *client_of(const char *lines)
+{
+    static heddle_field fields[20];
+    static char text[HEDDLE_ADDRESS_ROOM];
+    const heddle_http_limits limits = {.request_line = 8192, .header = 40000, .header_count = 20, .body = 1};
+    size_t size = strlen(lines) + 27;
+    char *bytes = malloc(size + 1);
+    CHECK_EQUAL(size, sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines));
+    bytes = realloc(bytes, size);
+    heddle_request_head head = {.fields = fields, .field_room = 20};
+    heddle_refusal refusal;
+    heddle_address client;
+    CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, 0, &limits, &refusal));
+    bool found = heddle_forwarded_client(&head, bytes, is_ten, NULL, &client);
+    free(bytes);
+    return found ? heddle_address_text(&client, text) : "";
+}
+
+#define CHECK_CLIENT(expected, lines) CHECK(strcmp(expected, client_of(lines)) == 0)
+
+static void the_client_is_the_last_who_is_no_proxy(void)
+{
+    CHECK_CLIENT("", "");
+    CHECK_CLIENT("192.0.2.1", "X-Forwarded-For: 192.0.2.1\r\n");
+    CHECK_CLIENT("192.0.2.1", "X-Forwarded-For: 203.0.113.9, 192.0.2.1 ,10.0.0.1\r\n");
+    CHECK_CLIENT("192.0.2.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 192.0.2.1, 10.1.1.1\r\n");
+    CHECK_CLIENT("10.0.0.1", "X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n");
+    CHECK_CLIENT("192.0.2.1", "X-Forwarded-For: 192.0.2.1:8080\r\n");
+    CHECK_CLIENT("2001:db8::1", "X-Forwarded-For: 2001:db8::1, 10.0.0.1\r\n");
+    CHECK_CLIENT("2001:db8::1", "X-Forwarded-For: [2001:db8::1]:80\r\n");
+    CHECK_CLIENT("192.0.2.7", "Forwarded: for=192.0.2.7;proto=https, for=10.0.0.1\r\nX-Forwarded-For: 1.2.3.4\r\n");
+    CHECK_CLIENT("2001:db8::1", "Forwarded: for=\"[2001:db8::1]:4711\"\r\n");
+    CHECK_CLIENT("1.2.3.4", "Forwarded: proto=https\r\nX-Forwarded-For: 1.2.3.4\r\n");
+    CHECK_CLIENT("1.2.3.4", "Forwarded: for=\"192.0.2.7\r\nX-Forwarded-For: 1.2.3.4\r\n");
+}
+
+/* What a client writes before an address that is none must not stand for it. */
+static void a_client_that_can_not_be_read_is_none(void)
+{
+    CHECK_CLIENT("", "X-Forwarded-For: 192.0.2.1, unknown, 10.0.0.1\r\n");
+    CHECK_CLIENT("", "X-Forwarded-For: 192.0.2.1, 10.0.0.1\\n, 10.0.0.1\r\n");
+    CHECK_CLIENT("", "X-Forwarded-For: ,, ,\r\n");
+    CHECK_CLIENT("", "X-Forwarded-For: [::1, [], :, 1.2.3.4.5\r\n");
+    CHECK_CLIENT("", "X-Forwarded-For: 1111111111111111111111111111111111111111111111111111111111111\r\n");
+    CHECK_CLIENT("", "Forwarded: for=_hidden\r\nX-Forwarded-For: 1.2.3.4\r\n");
 }
 
 static void the_scheme_is_what_the_nearest_proxy_says(void)
@@ -70,5 +123,7 @@ int main(int argc, char **argv)
     check_run("forwarded", "the scheme is what the nearest proxy says", the_scheme_is_what_the_nearest_proxy_says);
     check_run("forwarded", "Forwarded is read", forwarded_is_read);
     check_run("forwarded", "a malformed Forwarded tells nothing", a_malformed_forwarded_tells_nothing);
+    check_run("forwarded", "the client is the last who is no proxy", the_client_is_the_last_who_is_no_proxy);
+    check_run("forwarded", "a client that can not be read is none", a_client_that_can_not_be_read_is_none);
     return check_end();
 }

@@ -148,4 +148,25 @@ class StallsTest < Minitest::Test
     assert_equal Heddle::Stalls::ENDPOINTS + 1, endpoints.size
     assert_equal 50, endpoints[Heddle::Stalls::OTHERS][:count]
   end
+
+  def test_any_number_of_stalls_of_any_endpoints_take_no_more_than_so_much_memory
+    2_000.times do |i|
+      stall = Heddle::Stall.new([:native, 1.0, 0.5, "GET /#{i}/#{"x" * 200}", "/app/x#{i}.rb:3:show\n" * 20, 1])
+      Heddle::Stalls.send(:count, stall)
+      Heddle::Stalls.send(:worth_a_line?, stall)
+    end
+    kept = %i[@recent @untold @lines @by_endpoint].to_h { |name| [name, Heddle::Stalls.instance_variable_get(name).size] }
+
+    assert_equal 2_000, Heddle::Stalls.statistics[:count]
+    assert_equal({ "@recent": 100, "@untold": 0, "@lines": Heddle::Stalls::PLACES,
+                   "@by_endpoint": Heddle::Stalls::ENDPOINTS + 1 }, kept)
+  end
+
+  def test_what_is_read_beside_the_loop_is_counted_once
+    counts = Array.new(2) { Thread.new { 50.times.map { Heddle::Stalls.statistics[:count] } } }
+    stalls_of { 3.times { NativeCalls.hold(THRESHOLD * 2) && sleep(0.001) } }
+    counts.each(&:join)
+
+    assert_equal Heddle::Stalls.recent.size, Heddle::Stalls.statistics[:count]
+  end
 end

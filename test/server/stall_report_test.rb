@@ -26,14 +26,44 @@ class StallReportTest < Minitest::Test
     serving(app) do
       get("/reports/7/slow?secret=1")
       get("/")
+      @metrics = Heddle::Server::Metrics.new(Heddle::Server::Control::Alone.new(server, @log).report).to_s
     end
     stall = Heddle::Stalls.recent.find { |one| one.cause == :native_with_gvl }
 
     assert_equal "GET /reports/7/slow", stall&.request
     assert_includes Heddle::Stalls.statistics[:by_endpoint], "GET /reports/7"
+    assert_match(%r{^heddle_endpoint_stalls_total\{worker="0",endpoint="GET /reports/7"\} [1-9]}, @metrics)
+    assert_match(%r{^heddle_endpoint_stall_seconds_total\{worker="0",endpoint="GET /reports/7"\} 0\.[1-9]}, @metrics)
     assert_match(%r{stall of \d+ ms: a native call that held Ruby's lock, in GET /reports/7/slow, at .+_test.rb:\d+},
                  output.string)
   end
+
+  def test_a_task_that_a_request_has_started_is_told_with_the_request
+    serving(->(_) { [200, {}, [Heddle.async { Heddle.async { NativeCalls.hold(LONG) }.wait }.wait.to_s]] }) do
+      get("/tasks")
+    end
+
+    assert_includes held.map(&:request), "GET /tasks"
+  end
+
+  def test_what_goes_on_after_its_request_is_nobodys
+    go = Thread::Queue.new
+    gone = Thread::Queue.new
+    app = lambda do |_|
+      Fiber.schedule { gone << [go.pop, NativeCalls.hold(LONG)] }
+      [200, {}, ["done"]]
+    end
+    serving(app) do
+      get("/stray")
+      Thread.pass until server.served.empty?
+      go << true
+      gone.pop
+    end
+
+    refute_includes held.map(&:request), "GET /stray"
+  end
+
+  def held = Heddle::Stalls.recent.select { |one| one.cause == :native_with_gvl }
 
   def test_a_request_that_computes_lets_the_others_be_answered
     finish = false
@@ -59,6 +89,7 @@ class StallReportTest < Minitest::Test
     text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "running", stalls: }]).to_s
 
     assert_includes text, "heddle_stalls_total{worker=\"0\",cause=\"ruby\"} 1\n"
+    assert_includes text, "heddle_endpoint_stalls_total{worker=\"0\",endpoint=\"GET /a/b\"} 1\n"
     assert_includes text, "heddle_endpoint_stall_seconds_total{worker=\"0\",endpoint=\"GET /a/b\"} 0.25\n"
   end
 end

@@ -25,7 +25,8 @@ enum {
 
 typedef struct {
     const heddle_exchange *exchange;
-    const char *remote; /* or NULL */
+    const char *remote; /* the client, or NULL */
+    const char *proxy;  /* who speaks for it, or NULL */
     int status;         /* 0: none */
     uint64_t sent;
     double seconds;
@@ -245,6 +246,8 @@ static VALUE json_line(const answer *answer)
     put(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"HTTP/1.%d\"",
         (unsigned long long)answer->sent, answer->seconds, answer->remote ? answer->remote : "",
         exchange->head.minor ? 1 : 0);
+    if (answer->proxy)
+        put(&line, ",\"proxy\":\"%s\"", answer->proxy);
     put_json_field(&line, answer, "host", HEDDLE_FIELD_HOST);
     put_json_field(&line, answer, "user_agent", HEDDLE_FIELD_USER_AGENT);
     put_json_field(&line, answer, "referer", HEDDLE_FIELD_REFERER);
@@ -337,7 +340,8 @@ static VALUE in_format(int format, const answer *answer)
 static VALUE make(VALUE format, VALUE time, VALUE object, VALUE id, int status, uint64_t sent, VALUE remark)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
-    char address[HEDDLE_ADDRESS_ROOM];
+    char address[HEDDLE_ADDRESS_ROOM], client_address[HEDDLE_ADDRESS_ROOM];
+    heddle_address client;
     answer answer = {
         .exchange = heddle_exchange_of(handle),
         .remote = heddle_address_text(&handle->remote, address),
@@ -347,6 +351,10 @@ static VALUE make(VALUE format, VALUE time, VALUE object, VALUE id, int status, 
         .remark = remark,
         .id = id,
     };
+    if (heddle_exchange_client(handle, &client)) {
+        answer.proxy = answer.remote;
+        answer.remote = heddle_address_text(&client, client_address);
+    }
     answer.seconds = (double)(heddle_now() - answer.exchange->arrived) / 1e9;
     if (!NIL_P(remark))
         StringValueCStr(answer.remark);

@@ -22,6 +22,7 @@ static inline unsigned heddle_status_class(int status)
 struct heddle_engine {
     heddle_protocol base;
     VALUE on_refusal; /* Qnil: nobody wants to know */
+    VALUE proxies;    /* Heddle::Net::Networks whose word of a client's address is taken, or Qnil */
     bool marked;      /* its Ruby object lives: on_refusal may be called */
 
     heddle_http_limits limits;

@@ -3,6 +3,7 @@
 #include "http/answer_ruby.h"
 #include "http/exchange_ruby.h"
 
+#include "net/networks.h"
 #include "net/sockets.h"
 
 #include <math.h>
@@ -50,6 +51,7 @@ static void object_mark(void *data)
     if (!engine)
         return;
     rb_gc_mark(engine->on_refusal);
+    rb_gc_mark(engine->proxies);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
         rb_gc_mark(exchange->body); /* pinned: what is read goes there */
 }
@@ -83,7 +85,7 @@ static VALUE engine_allocate(VALUE klass)
     if (!engine)
         rb_memerror();
     engine->base = (heddle_protocol){.operations = &heddle_h1_operations, .free = engine_free, .holders = 1};
-    engine->on_refusal = Qnil;
+    engine->on_refusal = engine->proxies = Qnil;
     engine->marked = true;
     engine->date_second = -1;
     return TypedData_Wrap_Struct(klass, &engine_type, engine);
@@ -102,10 +104,13 @@ static VALUE limit(VALUE configuration, const char *name)
 }
 
 /* Called by Engine.new with a checked configuration. */
-static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal)
+static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies)
 {
     heddle_engine *engine = engine_of(self);
     engine->on_refusal = on_refusal;
+    if (!NIL_P(proxies))
+        rb_check_typeddata(proxies, &heddle_networks_type);
+    engine->proxies = proxies;
     engine->limits = (heddle_http_limits){
         .request_line = NUM2SIZET(limit(configuration, "request_line_limit")),
         .header = NUM2SIZET(limit(configuration, "header_limit")),
@@ -252,7 +257,7 @@ void Init_heddle_engine(VALUE h1)
 {
     VALUE engine_class = rb_define_class_under(h1, "Engine", rb_cObject);
     rb_define_alloc_func(engine_class, engine_allocate);
-    rb_define_private_method(engine_class, "set_up", engine_set_up, 2);
+    rb_define_private_method(engine_class, "set_up", engine_set_up, 3);
     rb_define_method(engine_class, "drain", engine_drain, 0);
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);

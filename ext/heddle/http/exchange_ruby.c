@@ -1,5 +1,8 @@
 #include "http/exchange_ruby.h"
 
+#include "http/forwarded.h"
+#include "net/networks.h"
+
 #include <errno.h>
 #include <ruby/io.h>
 
@@ -65,6 +68,19 @@ heddle_exchange_handle *heddle_exchange_handle_of(VALUE self)
     return handle;
 }
 
+static bool trusts(const void *networks, const heddle_address *address)
+{
+    return heddle_networks_trust(*(const VALUE *)networks, address);
+}
+
+bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client)
+{
+    const heddle_exchange *exchange = handle->exchange;
+    const VALUE *proxies = &handle->engine->proxies;
+    return heddle_forwarded_client(&exchange->head, exchange->bytes, trusts, proxies, client) &&
+           trusts(proxies, &handle->remote);
+}
+
 enum {
     DESCRIBED = 200, /* bytes of a target */
 };
@@ -76,11 +92,13 @@ VALUE heddle_exchange_describe(VALUE self)
     if (!exchange)
         return Qnil;
     heddle_slice target = exchange->head.target;
+    heddle_address client = handle->remote;
+    heddle_exchange_client(handle, &client);
     VALUE parts[] = {
         rb_str_new(exchange->bytes + exchange->head.method.start, exchange->head.method.size),
         rb_str_new(exchange->bytes + target.start, target.size > DESCRIBED ? DESCRIBED : target.size),
         DBL2NUM((double)(heddle_now() - exchange->arrived) / 1e9),
-        heddle_address_string(&handle->remote),
+        heddle_address_string(&client),
         handle->status ? INT2FIX(handle->status) : Qnil,
     };
     return rb_ary_new_from_values(sizeof(parts) / sizeof(parts[0]), parts);

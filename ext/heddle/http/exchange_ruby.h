@@ -23,6 +23,8 @@ void heddle_exchange_served(VALUE object);
 /* [method, target, age in seconds, client's address, status that was sent or nil], or nil: it is over. On any thread. */
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
+/* The client that trusted proxies speak for; false: it is the peer itself, as far as anybody tells. */
+bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client);
 /* Raises when the request is over. */
 heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
 

@@ -31,6 +31,43 @@ static heddle_scheme last_of(const char *at, const char *end, heddle_scheme befo
     return before;
 }
 
+/* -- who the client is --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_trusts *trusts;
+    const void *trusted;
+    heddle_address client;
+    bool any, known; /* somebody was named; it could be read */
+} search;
+
+/* The next one to the right. */
+static void consider(search *search, const char *text, size_t size)
+{
+    heddle_address address;
+    bool known = heddle_address_read(text, size, &address);
+    bool stranger = !known || !search->trusts(search->trusted, &address);
+    if (search->any && !stranger)
+        return;
+    search->any = true;
+    search->known = known;
+    if (known)
+        search->client = address;
+}
+
+static void consider_list(search *search, const char *at, const char *end)
+{
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end, *last = stop;
+        while (at < last && is_blank(*at))
+            at++;
+        while (last > at && is_blank(last[-1]))
+            last--;
+        if (last > at)
+            consider(search, at, (size_t)(last - at));
+        at = stop + 1;
+    }
+}
+
 /* -- Forwarded ---------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -74,8 +111,14 @@ static long take_quoted(rest *text)
     return text->at++ - start;
 }
 
+/* What the pairs say: either is wanted, or both. */
+typedef struct {
+    heddle_scheme *scheme;
+    search *search;
+} told;
+
 /* One `name=value`; false: it is malformed. */
-static bool take_pair(rest *text, heddle_scheme *scheme)
+static bool take_pair(rest *text, told told)
 {
     const char *name = text->at;
     size_t name_size = take_token(text);
@@ -86,18 +129,20 @@ static bool take_pair(rest *text, heddle_scheme *scheme)
     long size = quoted ? take_quoted(text) : (long)take_bare(text);
     if (size < 0 || (size == 0 && !quoted))
         return false;
-    if (heddle_is_word(name, name_size, "proto"))
-        *scheme = scheme_of(value, (size_t)size);
+    if (told.scheme && heddle_is_word(name, name_size, "proto"))
+        *told.scheme = scheme_of(value, (size_t)size);
+    else if (told.search && heddle_is_word(name, name_size, "for"))
+        consider(told.search, value, (size_t)size);
     return true;
 }
 
-static bool read_forwarded(rest text, heddle_scheme *scheme)
+static bool read_forwarded(rest text, told told)
 {
     for (;;) {
         skip_blanks(&text);
         if (text.at == text.end)
             return true;
-        if (*text.at != ';' && *text.at != ',' && !take_pair(&text, scheme))
+        if (*text.at != ';' && *text.at != ',' && !take_pair(&text, told))
             return false;
         skip_blanks(&text);
         if (text.at == text.end)
@@ -123,7 +168,7 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
                 return HEDDLE_SCHEME_HTTPS;
             break;
         case HEDDLE_FIELD_FORWARDED:
-            malformed |= !read_forwarded((rest){value, end}, &forwarded);
+            malformed |= !read_forwarded((rest){value, end}, (told){.scheme = &forwarded});
             break;
         case HEDDLE_FIELD_X_FORWARDED_PROTO:
             proto = last_of(value, end, proto);
@@ -138,4 +183,23 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
     if (forwarded != HEDDLE_SCHEME_UNTOLD && !malformed)
         return forwarded;
     return proto != HEDDLE_SCHEME_UNTOLD ? proto : scheme;
+}
+
+bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
+                             const void *trusted, heddle_address *client)
+{
+    search forwarded = {.trusts = trusts, .trusted = trusted}, list = forwarded;
+    bool malformed = false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const heddle_field *field = &head->fields[i];
+        const char *value = bytes + field->value.start, *end = value + field->value.size;
+        if (field->id == HEDDLE_FIELD_FORWARDED)
+            malformed |= !read_forwarded((rest){value, end}, (told){.search = &forwarded});
+        else if (field->id == HEDDLE_FIELD_X_FORWARDED_FOR)
+            consider_list(&list, value, end);
+    }
+    const search *found = forwarded.any && !malformed ? &forwarded : &list;
+    if (found->known)
+        *client = found->client;
+    return found->known;
 }

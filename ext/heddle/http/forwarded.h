@@ -5,6 +5,7 @@
 
 #include "http/fields.h"
 #include "http/message.h"
+#include "net/address.h"
 
 typedef enum {
     HEDDLE_SCHEME_UNTOLD,
@@ -25,5 +26,15 @@ typedef enum {
  * http or https of X-Forwarded-Proto, else of X-Forwarded-Scheme. A Forwarded that is malformed tells nothing.
  */
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
+
+/* Is this address that of a proxy whose word is taken? */
+typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
+
+/*
+ * The client that trusted proxies speak for, as Rack finds it: of the addresses in Forwarded, or else in
+ * X-Forwarded-For, the last that is no proxy's, or else the first. false: nobody says, or it is none that can be read.
+ */
+bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
+                             const void *trusted, heddle_address *client);
 
 #endif

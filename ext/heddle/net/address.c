@@ -29,3 +29,25 @@ const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_
     /* An IPv4 client of a socket for both is known by its own address. */
     return strncmp(room, "::ffff:", 7) == 0 && strchr(room, '.') ? room + 7 : room;
 }
+
+bool heddle_address_read(const char *text, size_t size, heddle_address *address)
+{
+    char copy[HEDDLE_ADDRESS_ROOM];
+    const char *colon = memchr(text, ':', size), *bracket = NULL;
+    bool two = colon && memchr(colon + 1, ':', size - (size_t)(colon + 1 - text));
+    if (size && *text == '[') {
+        bracket = memchr(text, ']', size);
+        if (!bracket)
+            return false;
+        text++;
+        size = (size_t)(bracket - text);
+    } else if (colon && !two) {
+        size = (size_t)(colon - text);
+    }
+    if (size == 0 || size >= sizeof(copy))
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    *address = (heddle_address){.family = bracket || two ? AF_INET6 : AF_INET};
+    return inet_pton(address->family, copy, address->bytes) == 1;
+}

@@ -137,13 +137,17 @@ static VALUE describe_handle(VALUE data)
     return runner->sockets->protocol->operations->describe(*runner->handle);
 }
 
-/* The method and the path of what it serves, for whoever reports on its fiber. */
+/*
+ * The method and the path of what it serves, for whoever reports on its fiber, or on one that was started for that; it
+ * may have come to serve others meanwhile.
+ */
 static size_t describe_request(heddle_fiber *fiber, char *text, size_t size)
 {
     heddle_runner *runner;
     int state = 0;
-    TypedData_Get_Struct(fiber->job, heddle_runner, &runner_type, runner);
-    if (!runner->sockets->protocol->operations->describe || !runner->handle || !*runner->handle)
+    TypedData_Get_Struct(fiber->errand, heddle_runner, &runner_type, runner);
+    if (runner->uses != fiber->errand_number || !runner->handle || !*runner->handle ||
+        !runner->sockets->protocol->operations->describe)
         return 0;
     VALUE description = rb_protect(describe_handle, (VALUE)runner, &state);
     if (state || !RB_TYPE_P(description, T_ARRAY) || RARRAY_LEN(description) < 2) {
@@ -171,6 +175,8 @@ static VALUE spawn(VALUE data)
     runner->called = true;
     runner->fiber = heddle_fiber_spawn(sockets->loop, job);
     runner->fiber->describe = describe_request;
+    runner->fiber->errand = job;
+    runner->fiber->errand_number = 0;
     heddle_fiber_enqueue(runner->fiber);
     return Qnil;
 }
@@ -354,7 +360,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     heddle_sockets *sockets = runner->sockets;
     service one = {.sockets = sockets, .connection = connection};
     int state = 0;
-    runner->uses++;
+    runner->fiber->errand_number = ++runner->uses;
     sockets->running++;
     runner->handle = &one.handle;
     begin_to_serve(runner);

@@ -151,7 +151,13 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
     heddle_fiber *fiber = calloc(1, sizeof(*fiber));
     if (!fiber)
         rb_memerror();
-    *fiber = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = job, .interrupt = Qundef, .next = loop->fibers};
+    *fiber = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = job, .errand = Qnil, .interrupt = Qundef, .next = loop->fibers};
+    const heddle_fiber *parent = loop->current;
+    if (parent && parent->describe) {
+        fiber->describe = parent->describe;
+        fiber->errand = parent->errand;
+        fiber->errand_number = parent->errand_number;
+    }
     /* Linked first: from here on the collector sees job and fiber. */
     if (fiber->next)
         fiber->next->previous = fiber;

@@ -151,7 +151,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->fiber = rb_fiber_current();
     loop->free_slot = UINT32_MAX;
     loop->fork_generation = forks;
-    loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .interrupt = Qundef};
+    loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .errand = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_body(scheduler);
 }
 
@@ -251,6 +251,7 @@ void heddle_loop_mark(heddle_loop *loop)
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         rb_gc_mark(fiber->fiber); /* pinned: its address is a key of by_fiber */
         rb_gc_mark_movable(fiber->job);
+        rb_gc_mark_movable(fiber->errand);
         if (fiber->delivering)
             rb_gc_mark(fiber->delivering);
         if (fiber->interrupt != Qundef)
@@ -271,6 +272,7 @@ void heddle_loop_compact(heddle_loop *loop)
         loop->foreign.interrupt = rb_gc_location(loop->foreign.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         fiber->job = rb_gc_location(fiber->job);
+        fiber->errand = rb_gc_location(fiber->errand);
         if (fiber->interrupt != Qundef)
             fiber->interrupt = rb_gc_location(fiber->interrupt);
     }

@@ -59,6 +59,9 @@ struct heddle_fiber {
     VALUE delivering;         /* an exception that its thread was given for it at a preemption, or 0 */
     /* What it is there for, in words, for a report: how many bytes, 0 if for nothing. NULL: not known. */
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
+    /* What `describe` tells of, an object and which of its errands; fibers inherit all three. */
+    VALUE errand; /* or nil */
+    unsigned errand_number;
     heddle_fiber *next, *previous;
 };
 

@@ -128,11 +128,14 @@ module Heddle
       def stalls
         stall_series("stalls_total", "How often the loop was held up.", :count)
         stall_series("stall_seconds_total", "For how long together.", :seconds)
-        family("endpoint_stall_seconds_total", "counter", "The same by what was served: method and start of the path.")
+        endpoint_series("endpoint_stalls_total", "The same by what was served: method and start of the path.", :count)
+        endpoint_series("endpoint_stall_seconds_total", "For how long together, by what was served.", :seconds)
+      end
+
+      def endpoint_series(name, help, key)
+        family(name, "counter", help)
         each_with(:stalls) do |one, stalls|
-          stalls[:by_endpoint].each do |endpoint, count|
-            sample("endpoint_stall_seconds_total", count[:seconds], worker: one[:index], endpoint:)
-          end
+          stalls[:by_endpoint].each { |endpoint, count| sample(name, count[key], worker: one[:index], endpoint:) }
         end
       end
 

@@ -14,10 +14,11 @@ module Heddle
       def initialize(app, configuration, log, runners: nil)
         @log = log
         @access = log.access?
-        @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused))
+        proxies = configuration.trusted_networks
+        @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
-        app = RequestId.new(app, configuration.trusted_networks) if configuration.request_id
-        env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies: configuration.trusted_networks)
+        app = RequestId.new(app, proxies) if configuration.request_id
+        env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
         @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners)
                    else Rack::Handler.new(app, env_builder, log)
                    end

@@ -42,6 +42,24 @@ class LogFormatsTest < Minitest::Test
     assert_in_delta Time.now, Time.iso8601(fields["time"]), 60
   end
 
+  def test_the_client_behind_a_trusted_proxy_is_named_and_in_json_both
+    forwarded = request("/", "X-Forwarded-For: 198.51.100.1, 192.0.2.7, 10.0.0.3")
+    text, = lines_of(:text, forwarded)
+    clf, = lines_of(:clf, forwarded)
+    json, = lines_of(:json, forwarded).map { |line| JSON.parse(line) }
+
+    assert_match(/ for 192\.0\.2\.7$/, text)
+    assert_match(/\A192\.0\.2\.7 - - /, clf)
+    assert_equal ["192.0.2.7", "127.0.0.1"], json.values_at("remote", "proxy")
+  end
+
+  def test_what_somebody_says_who_is_no_trusted_proxy_is_not_believed
+    line, = lines_of(:json, request("/", "X-Forwarded-For: 192.0.2.7", "Forwarded: for=192.0.2.8"),
+                     trusted_proxies: ["10.0.0.0/8"])
+
+    assert_equal ["127.0.0.1", nil], JSON.parse(line).values_at("remote", "proxy")
+  end
+
   def test_json_is_json_whatever_a_client_sends
     line, rest = lines_of(:json, HOSTILE)
     fields = JSON.parse(line.force_encoding(Encoding::UTF_8))

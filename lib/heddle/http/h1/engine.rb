@@ -14,10 +14,11 @@ module Heddle
         # @param configuration [Configuration]
         # @param on_refusal [#to_proc, nil] called with the client's address, a status and a reason for what was
         #   answered with an error and never became a request. It runs in the loop and must not wait.
-        def initialize(configuration = Configuration.new, on_refusal: nil)
+        # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
+        def initialize(configuration = Configuration.new, on_refusal: nil, proxies: nil)
           @configuration = configuration
           @writer = ResponseWriter.new
-          set_up(configuration, on_refusal&.to_proc)
+          set_up(configuration, on_refusal&.to_proc, proxies)
         end
       end
     end
