@@ -46,6 +46,23 @@ class DemoPulseTest < Minitest::Test
     assert_operator second["at"], :>, first["at"]
   end
 
+  def test_a_line_tells_how_late_it_is_and_what_held_up_the_loop_since_the_one_before
+    Heddle::Stalls.reset
+    stall = Heddle::Stall.new([:ruby, Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3600, 0.5, "", "", 1])
+    server = CountingServer.new([0], [0], [0], [0])
+    count = 0
+    lines = Demo::Pulse.new(Demo::Facts.new, server, interval: 0.001).to_enum.map do |line|
+      Heddle::Stalls.send(:count, stall) if (count += 1) == 2
+      JSON.parse(line)
+    end
+
+    assert_equal [[], [{ "from" => stall.began, "to" => stall.began + 0.5, "cause" => "Ruby code" }], []],
+                 lines.drop(1).map { |line| line["stalls"] }
+    lines.drop(1).each { |line| assert_operator line["late"], :>=, 0 }
+  ensure
+    Heddle::Stalls.reset
+  end
+
   def test_facts_come_at_first_and_then_now_and_then
     lines = told_by(CountingServer.new(*Array.new(9) { [0] }))
 

@@ -27,13 +27,16 @@ module Heddle
         def each
           yield line(interval: @interval, bounds: HTTP::H1::Engine::LATENCY_BOUNDS[0...-1])
           before = counts
-          began = now
+          last = began = now
           number = 0
           until @server&.stopping?
             number += 1
-            sleep [began + (number * @interval) - now, 0].max
+            due = [began + (number * @interval), last].max
+            sleep [due - now, 0].max
             counted = counts
-            yield line(at: now, **changes(before, counted), **present, **told(number))
+            last = now
+            yield line(at: last, late: (last - due).round(4), stalls: stalls(began), **changes(before, counted),
+                       **present, **told(number))
             before = counted
           end
         end
@@ -45,6 +48,15 @@ module Heddle
         end
 
         private
+
+        # What has held up the loop since the line before: from when to when, and why.
+        def stalls(began)
+          recent = Stalls.recent
+          index = @told ? recent.rindex { |one| one.equal?(@told) } : nil
+          fresh = recent.drop(index ? index + 1 : 0).select { |one| one.began >= began }
+          @told = recent.last
+          fresh.map { |one| { from: one.began, to: one.began + one.seconds, cause: Stall::CAUSES.fetch(one.cause) } }
+        end
 
         # Most buckets are empty, so those that are not come as pairs: which, and how many.
         def changes(before, after)

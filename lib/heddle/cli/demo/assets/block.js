@@ -1,5 +1,6 @@
 // One request blocks: what becomes of fifty others, and where the loop stood still.
 
+import "./loop.js"
 import { count } from "./numbers.js"
 import { lines } from "./stream.js"
 import { Timeline } from "./timeline.js"

@@ -69,6 +69,11 @@ module Heddle
 
           def stage
             <<~HTML
+              <figure>
+                <figcaption>By how much the loop was late in the last minute.
+                <span class="standing">It stood still</span><span data-last></span></figcaption>
+                <canvas class="lag" data-loop role="img" aria-label="The loop in the last minute. Nothing seen yet."></canvas>
+              </figure>
               <div class="figures">
                 <p><b data-beside>–</b> <span>of #{Bystanders::REQUESTS} answered while it blocked</span></p>
                 <p><b data-slowest>–</b> <span>seconds for the slowest of them</span></p>
