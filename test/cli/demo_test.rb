@@ -49,15 +49,6 @@ class DemoTest < Minitest::Test
     assert_equal "50", @browser.text("#block [data-beside]")
   end
 
-  def test_with_the_protections_off_the_drawing_of_the_loop_shows_where_it_stood_still
-    @browser.run("document.querySelector('#block [name=protect][value=off]').click()")
-    @browser.click("#block [data-run]")
-
-    await("block", "Number(document.querySelector('#block').dataset.seen) > 0")
-    assert_match(/the last time for [\d.]+ \w+: \w+/, @browser.text("#block [data-last]"))
-    await("block", "document.querySelector('#block').dataset.ended")
-  end
-
   def test_the_pool_of_threads_is_computed_and_says_so
     expected = { 3 => "17.0", 5 => "10.0", 16 => "4.0" }
     expected.each do |threads, seconds|

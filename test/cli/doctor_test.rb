@@ -49,6 +49,58 @@ class DoctorTest < Minitest::Test
     refute old.concerns?(Struct.new(:version).new(Gem::Version.new("9.1.0")))
   end
 
+  # Versions of each that its entry is about, and of those that it is not.
+  VERSIONS = {
+    "sentry-ruby" => [%w[4.3.2 7.2.0], %w[4.3.1]], "i18n" => [%w[1.14.8], %w[1.15.0 1.15.2]],
+    "sequel" => [%w[5.99.0], []], "mongoid" => [%w[9.0.5], %w[9.1.0]], "request_store" => [%w[1.7.0], []],
+    "rack-timeout" => [%w[0.7.0], []], "rack-mini-profiler" => [%w[4.0.0], []],
+    "puma_worker_killer" => [%w[1.0.0], []], "unicorn-worker-killer" => [%w[0.4.5], []],
+    "pitchfork" => [%w[0.18.0], []], "puma" => [%w[8.0.2], []]
+  }.freeze
+
+  def test_every_entry_is_found_by_its_versions_and_says_what_is_wrong
+    assert_equal VERSIONS.keys.sort, Libraries::KNOWN.map(&:name).sort
+    Libraries::KNOWN.each do |known|
+      concerned, others = VERSIONS.fetch(known.name)
+      always = known.with(condition: -> { true })
+      versions = ->(list) { list.select { |version| always.concerns?(Struct.new(:version).new(Gem::Version.new(version))) } }
+
+      assert_equal [concerned, []], [versions.call(concerned), versions.call(others)], known.name
+      refute_empty known.text
+      assert_includes %i[note warning problem], known.level
+      refute_empty known.advice.to_s, known.name unless known.level == :note
+    end
+  end
+
+  # What the entries say of them, asked of the gems themselves (test/server/isolation_test.rb tries what comes of it).
+  # @return [String] what another fiber of the thread sees of what one has set
+  def seen_by_another_fiber(gem, set, read)
+    program = "#{gem}; Fiber.new { #{set} }.resume; p Fiber.new { #{read} }.resume"
+    output, errors, status = Open3.capture3(RbConfig.ruby, "-W0", "-r#{GEM_PATHS}", "-e", program)
+
+    assert_predicate status, :success?, errors
+    output.chomp
+  end
+
+  GEM_PATHS = File.expand_path("../../bin/support/gem_paths.rb", __dir__)
+
+  def test_real_gems_do_what_their_entries_say
+    set = "I18n.enforce_available_locales = false; I18n.locale = :de"
+    old = "gem 'i18n', '1.14.8'; require 'i18n'"
+    newer = "gem 'i18n', '>= 1.15'; require 'i18n'"
+
+    assert_equal ":de", seen_by_another_fiber(old, set, "I18n.locale"), "by thread"
+    assert_equal ":en", seen_by_another_fiber(newer, set, "I18n.locale"), "by fiber"
+    assert_equal "[nil, nil]", seen_by_another_fiber("require 'request_store'", "RequestStore[:a] = 1",
+                                                     "[RequestStore[:a], Fiber.new { RequestStore[:a] }.resume]")
+    sentry = "require 'sentry-ruby'; Sentry.init { |one| one.sdk_logger = Logger.new(nil) }"
+
+    assert_equal "{id: 1}".inspect, seen_by_another_fiber(
+      sentry, "Sentry.clone_hub_to_current_thread; Sentry.set_user(id: 1)",
+      "Sentry.get_current_scope.user.map { |key, id| \"{\#{key}: \#{id}}\" }.first.to_s"
+    )
+  end
+
   # Each request has its own copy of these anyway: the option isolate.
   def test_what_heddle_isolates_itself_is_no_problem
     assert_equal [:ok], found(spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")).map(&:level)
