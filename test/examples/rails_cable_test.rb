@@ -5,6 +5,7 @@ require "securerandom"
 require_relative "served_example"
 require "support/private_postgresql"
 require_relative "support/board"
+require_relative "../cli/demo/browser"
 
 # Action Cable of examples/rails_postgresql: its own event loop and web sockets, on connections that it takes over.
 class RailsCableTest < Minitest::Test
@@ -29,6 +30,37 @@ class RailsCableTest < Minitest::Test
     assert_equal "201", answer.code, @served.output
     clients.each do |one|
       assert_equal text, one.message { |message| message["identifier"] && message["message"] }.dig("message", "text")
+    end
+  end
+
+  # Action Cable's own client, in a real browser.
+  def test_a_note_that_is_left_in_one_tab_appears_in_the_other
+    browser = Browser.new(need_program("chromium"), need_program("chromedriver"))
+    browser.visit(@served.uri.to_s)
+    first = browser.tab
+    second = browser.open_tab
+    browser.visit(@served.uri.to_s)
+    await(browser, "document.body.dataset.cable", "connected")
+    browser.switch_to(first)
+    await(browser, "document.body.dataset.cable", "connected")
+    text = "left #{SecureRandom.hex(4)}"
+    browser.run("document.querySelector('input').value = arguments[0]", text)
+    browser.click("button")
+
+    await(browser, "document.querySelector('li')?.textContent", text)
+    browser.switch_to(second)
+    await(browser, "document.querySelector('li')?.textContent", text)
+
+    assert_empty browser.console.grep_v(/favicon/)
+  ensure
+    browser&.close
+  end
+
+  # Without the page's animation frames, which a tab behind another one does not get.
+  def await(browser, expression, value)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    until (seen = browser.run("return #{expression}")) == value
+      flunk "#{expression} stays #{seen.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
     end
   end
 

@@ -39,6 +39,21 @@ module RailsExampleBehaviour
     assert_operator times.last - times.first, :>, 0.5, "they came together"
   end
 
+  def test_a_live_action_ends_when_its_client_leaves
+    before = @served.output.scan("nobody listens any more").size
+    socket = TCPSocket.new(@served.uri.host, @served.uri.port)
+    socket.write("GET /count/live?to=1000000&pause=0.05 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    socket.gets("\"number\":1}")
+    socket.close
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+    until @served.output.scan("nobody listens any more").size > before
+      flunk "it goes on:\n#{@served.output}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.02
+    end
+
+    assert_equal "200", @served.get("/up").code
+  end
+
   def test_curl_gets_each_piece_of_a_body_when_it_is_made
     curl = need_program("curl")
     times, lines = @served.lines_by_curl(curl, "/count/body?to=3&pause=0.5").transpose

@@ -22,5 +22,8 @@ module Board
 
     config.active_job.queue_adapter = :solid_queue
     config.action_cable.disable_request_forgery_protection = true
+    # Action Cable's own client, which the page imports; there is no pipeline for assets here.
+    config.middleware.use Rack::Static, urls: ["/actioncable.esm.js"],
+                                        root: ActionCable::Engine.root.join("app/assets/javascripts").to_s
   end
 end

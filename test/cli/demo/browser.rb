@@ -42,6 +42,15 @@ class Browser
   # Loads a page and waits until it is there.
   def visit(url) = session("url", { url: url })
 
+  # @return [String] a tab beside the others, which is the one that is driven from now on
+  def open_tab = session("window/new", { type: "tab" }).fetch("handle").tap { |handle| switch_to(handle) }
+
+  # @param tab [String]
+  def switch_to(tab) = session("window", { handle: tab })
+
+  # @return [String] the tab that is driven
+  def tab = send_command(Net::HTTP::Get.new("/session/#{@session}/window"))
+
   # @return [Object] what the JavaScript function body returns
   def run(script, *arguments) = session("execute/sync", { script: script, args: arguments })
 

@@ -14,6 +14,8 @@ class CountsController < ApplicationController
       events.write({ number: number })
       sleep pause
     end
+  rescue ActionController::Live::ClientDisconnected
+    logger.info("nobody listens any more")
   ensure
     response.stream.close
   end
