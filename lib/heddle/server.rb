@@ -107,7 +107,7 @@ module Heddle
       DescriptorLimit.raise
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
-      mode.servings.each { |serving| serving.take_place(*@place, siblings:) } if @place
+      mode.servings.each { |serving| serving.take_place(*@place, siblings:, learned:) } if @place
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)
       protected do
@@ -219,6 +219,9 @@ module Heddle
       Handoff.workers = @configuration.worker_count
       @siblings
     end
+
+    # Who does without learns nothing, and passes nothing on.
+    def learned = (@learned if @configuration.quarantine_worker && !@unprotected)
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

@@ -56,10 +56,10 @@ class ServerLearnedTest < Minitest::Test
     end
 
     assert_equal ["no endpoint has lately held up a worker by native code"], table.call
-    assert_equal ["   score  stalls  last      endpoint",
-                  "  1.25 s       3  7 s ago   GET /a?",
-                  "  0.10 s       1  5 min ago  GET /b"],
-                 table.call({ endpoint: "GET /a\e", score: 1.25, stalls: 3, last: 999_993.0 },
+    assert_equal ["   score  stalls  last        worker  endpoint",
+                  "  1.25 s       3  7 s ago          1  GET /a?",
+                  "  0.10 s       1  5 min ago      any  GET /b"],
+                 table.call({ endpoint: "GET /a\e", score: 1.25, stalls: 3, last: 999_993.0, worker: 1 },
                             { endpoint: "GET /b", score: 0.1, stalls: 1, last: 999_700.0 })
   end
 end

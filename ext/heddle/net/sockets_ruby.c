@@ -25,6 +25,7 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->protocol_object);
     rb_gc_mark(sockets->runners.awaiting);
     rb_gc_mark(sockets->balance.object);
+    rb_gc_mark(sockets->quarantine.object);
     for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
         heddle_output_mark(&connection->output);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
@@ -317,6 +318,22 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 }
 
 /*
+ * call-seq: quarantine(learned, socket) -> self
+ *
+ * Requests that a Learned knows to hold up their worker are passed on over this socket, of the kind SEQPACKET, to the
+ * worker of its quarantine, which reads them with #take_over. After #join.
+ */
+static VALUE sockets_quarantine(VALUE self, VALUE object, VALUE io)
+{
+    heddle_sockets *sockets = open_sockets(self);
+    int socket = rb_io_descriptor(rb_io_get_io(io));
+    int result = heddle_quarantine_join(sockets, object, heddle_learned_of(object), socket);
+    if (result < 0)
+        rb_syserr_fail(-result, "joining the quarantine");
+    return self;
+}
+
+/*
  * call-seq: close -> nil
  *
  * Stops listening and closes every connection, those that are being served too: fibers that wait for one get
@@ -483,6 +500,9 @@ COUNTER(taken_over, sockets->taken_over)
 /* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
 COUNTER(closed_idle, sockets->closed_idle)
 
+/* Requests that were passed on to the quarantine. */
+COUNTER(quarantined, sockets->quarantine.passed)
+
 /* TLS handshakes that succeeded. */
 COUNTER(handshakes, sockets->handshakes)
 
@@ -521,6 +541,8 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "handed_over", sockets_handed_over, 0);
     rb_define_method(sockets_class, "taken_over", sockets_taken_over, 0);
     rb_define_method(sockets_class, "join", sockets_join, 2);
+    rb_define_method(sockets_class, "quarantine", sockets_quarantine, 2);
+    rb_define_method(sockets_class, "quarantined", sockets_quarantined, 0);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
     rb_define_method(sockets_class, "served", sockets_served, 0);
     rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);

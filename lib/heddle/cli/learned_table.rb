@@ -15,14 +15,14 @@ module Heddle
       def lines
         return ["no endpoint has lately held up a worker by native code"] if @learned.empty?
 
-        ["   score  stalls  last      endpoint", *@learned.map { |one| row(one) }]
+        ["   score  stalls  last        worker  endpoint", *@learned.map { |one| row(one) }]
       end
 
       private
 
       def row(one)
-        format("%<score>6.2f s  %<stalls>6d  %<last>-8s  %<endpoint>s", **one, last: ago(one[:last]),
-                                                                               endpoint: visible(one[:endpoint]))
+        format("%<score>6.2f s  %<stalls>6d  %<last>-10s  %<worker>6s  %<endpoint>s",
+               **one, last: ago(one[:last]), worker: one[:worker] || "any", endpoint: visible(one[:endpoint]))
       end
 
       def ago(time)

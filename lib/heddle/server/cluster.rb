@@ -6,6 +6,7 @@ module Heddle
     # forks the mold, which loads the application and forks the workers, which serve. Restarts are the master's.
     module Cluster
       autoload :Backoff, "heddle/server/cluster/backoff"
+      autoload :BootFacts, "heddle/server/cluster/boot_facts"
       autoload :Channel, "heddle/server/cluster/channel"
       autoload :Commons, "heddle/server/cluster/commons"
       autoload :Endings, "heddle/server/cluster/endings"

@@ -101,6 +101,14 @@ module Heddle
         [(worker_count * unprotected_share).round, 1].max
       end
 
+      # @return [Integer, nil] the number of the worker that serves endpoints which hold up their workers; nil: none
+      def quarantine_worker
+        last = worker_count - 1
+        return unless quarantine && workers_of_their_own? && mode == :fiber && protect.include?(:stall_report)
+
+        last if last >= [unprotected_workers, 1].max
+      end
+
       # @param name [Symbol] of an option
       # @return [Object] its value, those of {#http} included
       def [](name) = Options::OWN.include?(Options::BY_NAME.fetch(name)) ? public_send(name) : http.public_send(name)

@@ -58,6 +58,7 @@ module Heddle
         histogram
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
+        one("quarantined_total", "counter", "Requests passed on to the worker that serves their kind.", :quarantined)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
         one("connections_handed_over_total", "counter", "Connections given to another worker as the loop was held up.",
             :handed_over)
@@ -143,6 +144,8 @@ module Heddle
       def learned
         family("learned_score_seconds", "gauge", "For how long an endpoint has lately held up its workers; it decays.")
         @learned.each { |one| sample("learned_score_seconds", one[:score], endpoint: one[:endpoint]) }
+        family("learned_quarantined", "gauge", "Is the endpoint served by one worker only?")
+        @learned.each { |one| sample("learned_quarantined", one[:quarantined] ? 1 : 0, endpoint: one[:endpoint]) }
         family("learned_stalls", "gauge", "Stalls of an endpoint since it was learned.")
         @learned.each { |one| sample("learned_stalls", one[:stalls], endpoint: one[:endpoint]) }
       end

@@ -92,7 +92,7 @@ module Heddle
         # @return [void]
         def close
           close_listeners
-          [giving, taking].each(&:close)
+          [giving, taking, learned].each(&:close)
         end
 
         private

@@ -23,11 +23,13 @@ module Heddle
 
         # @param size [Integer]
         # @param board [Net::Board]
+        # @param learned [Learned]
         # @param log [#notice]
         # @param clock [#call] seconds
-        def initialize(size, board, log, clock)
+        def initialize(size, board, learned, log, clock)
           @size = size
           @board = board
+          @learned = learned
           @log = log
           @clock = clock
           @workers = []
@@ -190,6 +192,7 @@ module Heddle
         def remove(worker)
           @workers.delete(worker)
           worker.close
+          @learned.leave(worker.slot)
           @board.free(worker.slot)
         end
       end

@@ -77,7 +77,7 @@ module Heddle
 
         # @return [Learned, nil]
         def learned
-          Learned.new(Net::Learned.for_fd(@values["learned"])) if @values["learned"]
+          Learned.for_fd(@values["learned"]) if @values["learned"]
         rescue SystemCallError
           nil # of another version: it is learned anew
         end

@@ -38,8 +38,9 @@ module Heddle
           @molds = Molds.new(load, method(:now))
           @watched = {}
           @mold_backoff = Backoff.new
+          @facts = BootFacts.new
           @systemd = Systemd.new(self)
-          @again = @stopping = @failure = @reload = @upgrade = @facts = nil
+          @again = @stopping = @failure = @reload = @upgrade = nil
         end
 
         # Serves until INT or TERM, or until another master has taken over.
@@ -116,7 +117,7 @@ module Heddle
 
           @commons = Commons.new(configuration, @inheritance, @log)
           commons.learned.follow(configuration)
-          @fleet = Fleet.new(configuration.worker_count, commons.board, @log, method(:now))
+          @fleet = Fleet.new(configuration.worker_count, commons.board, commons.learned, @log, method(:now))
           @watch = Watch.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new
           @signals = SignalPipe.new(SIGNALS)
@@ -228,7 +229,7 @@ module Heddle
         def heed_worker(worker, message)
           case message.what
           when "ready"
-            @facts = message.values.transform_keys(&:to_sym) unless @facts && unprotected?(worker)
+            @facts.hear(worker, message.values)
             fleet.ready(worker)
           when "answer" then worker.answered(message.values["id"], message.values["value"])
           when "asks_to_end"
@@ -338,19 +339,9 @@ module Heddle
 
         def announce
           @systemd.ready
-          @announce.call(commons.urls, @facts.merge(protection: protection))
+          @announce.call(commons.urls, @facts.of_all(configuration, fleet.size))
           @announce = nil
           @inheritance.ready
-        end
-
-        def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
-
-        # For all workers, in a line.
-        def protection
-          without = (0...fleet.size).first(configuration.unprotected_workers)
-          return @facts[:protection] if without.empty? || without.size == fleet.size
-
-          "#{@facts[:protection]}; none in #{without.one? ? "worker" : "workers"} #{without.join(", ")}"
         end
 
         def end_workers

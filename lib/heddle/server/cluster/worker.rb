@@ -71,12 +71,7 @@ module Heddle
           listen
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
           control&.start
-          answered = @server.run(app) do
-            Heddle.async(name: "master", background: true) { follow }
-            Heddle.async(name: "handed over", background: true) { take_over }
-            Heddle.async(name: "board", background: true) { note }
-            @channel.say("ready", **Cluster.facts(@setting.configuration))
-          end
+          answered = @server.run(app) { begin_to_serve }
           hooks.run(:worker_stop, index)
           answered
         ensure
@@ -88,6 +83,15 @@ module Heddle
                      log: @setting.log, listeners: Listeners.new(commons.listeners, shared: true),
                      place: [commons.board, @slot], siblings: commons.giving, learned: commons.learned,
                      unprotected: index < @setting.configuration.unprotected_workers)
+        end
+
+        # In the loop.
+        def begin_to_serve
+          Heddle.async(name: "master", background: true) { follow }
+          Heddle.async(name: "handed over", background: true) { take_over }
+          Heddle.async(name: "board", background: true) { note }
+          open_quarantine if index == @setting.configuration.quarantine_worker
+          @channel.say("ready", **Cluster.facts(@setting.configuration))
         end
 
         # Commands are the loop's to obey, and a ping is there to see whether it turns.
@@ -118,6 +122,7 @@ module Heddle
         end
 
         def heed(word)
+          close_quarantine unless word == "ping"
           case word
           when "ping" then @channel.say("pong")
           when "leave" then @server.stop(giving: commons.giving)
@@ -134,6 +139,32 @@ module Heddle
             # Nothing taken: another worker was faster, or there is no room here.
             sleep(taken > 0 ? 0 : PAUSE)
           end
+        end
+
+        # What holds up its worker is this one's from now on.
+        def open_quarantine
+          Heddle.async(name: "quarantine", background: true) do
+            loop do
+              commons.learned.taking.wait_readable
+              # One a turn: what waits behind a request that holds up this worker had better wait there.
+              sleep(take_learned ? 0 : PAUSE)
+            end
+          end
+          commons.learned.settle(@slot)
+        end
+
+        # Who sees that passes nothing on any more; what is on its way is served here.
+        def close_quarantine
+          return unless commons.learned.quarantine == @slot
+
+          commons.learned.leave(@slot)
+          nil while take_learned
+        end
+
+        def take_learned
+          @server.take_over(commons.learned.taking)
+        rescue SystemCallError
+          false # no descriptor is left: later
         end
 
         def note

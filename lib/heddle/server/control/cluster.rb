@@ -123,7 +123,12 @@ module Heddle
 
         def handles = @master.fleet&.workers || []
 
-        def learned = @master.commons&.learned.to_a
+        # With the number of the worker that serves it alone.
+        def learned
+          learned = @master.commons&.learned or return []
+          worker = learned.quarantine && @master.commons.board.read(learned.quarantine)&.fetch(:index)
+          learned.to_a.map { |one| { **one, worker: (worker if one[:quarantined]) } }
+        end
 
         def forget_learned(endpoint)
           known = @master.commons&.learned&.forget(endpoint).to_i

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # What workers have told of themselves when they began to serve: for the line at boot, which is one for all.
+      class BootFacts
+        def initialize
+          @told = nil
+        end
+
+        # @param worker [WorkerHandle]
+        # @param values [Hash{String => String}] {Cluster.facts}
+        # @return [void]
+        def hear(worker, values)
+          @told = values.transform_keys(&:to_sym) unless @told && unprotected?(worker)
+        end
+
+        # @param configuration [Configuration]
+        # @param size [Integer] how many workers there are
+        # @return [Hash{Symbol => String}] {Cluster.facts} of all of them
+        def of_all(configuration, size)
+          without = (0...size).first(configuration.unprotected_workers)
+          return @told if without.empty? || without.size == size
+
+          workers = "#{without.one? ? "worker" : "workers"} #{without.join(", ")}"
+          { **@told, protection: "#{@told[:protection]}; none in #{workers}" }
+        end
+
+        private
+
+        # What it lacks the others have.
+        def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
+      end
+    end
+  end
+end
