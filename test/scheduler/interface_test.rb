@@ -251,4 +251,27 @@ class InterfaceTest < Minitest::Test
     assert_predicate status, :success?, out
     assert_equal 2, out.scan(/:(?:epoll|select|kqueue), \["ractor \d\\n"\]/).size, out
   end
+
+  # Ruby's own list of vacant stacks is not safe for that before 4.0: it crashed in one run of three.
+  def test_fibers_begin_and_end_in_several_ractors_at_once
+    out, status = ruby(<<~RUBY, flags: ["-W:no-experimental"])
+      require "heddle/scheduler"
+      def Object.work(number)
+        ended = 0
+        8.times do |round|
+          scheduler = Heddle::Scheduler.new
+          Fiber.set_scheduler(scheduler)
+          60.times { Fiber.schedule { sleep 0.0001; Fiber.schedule { sleep 0; ended += 1 } } }
+          GC.start if round % 3 == number
+          scheduler.run
+          Fiber.set_scheduler(nil)
+        end
+        ended
+      end
+      ractors = 3.times.map { |number| Ractor.new(number) { |number| Object.work(number) } }
+      p Object.work(3), *ractors.map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+    RUBY
+    assert_predicate status, :success?, out
+    assert_equal "480\n" * 4, out
+  end
 end

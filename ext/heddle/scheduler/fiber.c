@@ -1,4 +1,5 @@
 #include "scheduler/drop_error.h"
+#include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
@@ -93,6 +94,7 @@ static void forget(heddle_fiber *fiber)
 static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
     heddle_loop *loop = heddle_loop_of(scheduler);
+    heddle_fiber_stacks_release(loop);
     VALUE self = rb_fiber_current();
     heddle_fiber *fiber = heddle_fiber_find(loop, self);
     int state = 0;
@@ -118,6 +120,9 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         forget(fiber);
     if (fiber && loop->stranded && !state)
         heddle_fiber_transfer(loop->fiber); /* not to the root fiber, as when a fiber ends; never comes back */
+    int interrupted = heddle_fiber_stacks_obtain(loop); /* whoever runs the loop releases it */
+    if (!state)
+        state = interrupted;
     if (state)
         rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby hands them to the fiber that runs the loop */
     return Qnil;
@@ -214,11 +219,25 @@ static void refuse(heddle_fiber *fiber, VALUE error)
     rb_exc_raise(explained);
 }
 
+static void claim_stacks(heddle_loop *loop, VALUE fiber)
+{
+    int state = heddle_fiber_stacks_obtain(loop);
+    heddle_fiber *record = state ? heddle_fiber_find(loop, fiber) : NULL;
+    if (record) {
+        heddle_park_leave(&record->entry);
+        forget(record);
+    }
+    if (state)
+        rb_jump_tag(state);
+}
+
 /* A fiber gets its stack when it is first switched to; until its body runs it has its entry. */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
     int state = 0;
+    claim_stacks(loop, fiber);
     rb_protect(heddle_fiber_transfer, fiber, &state);
+    heddle_fiber_stacks_release(loop);
     if (!state)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
@@ -274,7 +293,7 @@ static VALUE start_from_park(VALUE data)
     VALUE fiber = start->fiber->fiber;
 
     start->fiber->starter = &start->park;
-    start->park.away = true;
+    start->park.away = start->park.left_for_fiber = true;
     heddle_loop_beat(loop);
     switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);

@@ -36,6 +36,7 @@ struct heddle_park {
     bool timed_out; /* … and it was the deadline */
     bool away;      /* switched away, not yet back */
     bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
+    bool left_for_fiber; /* the last switch was to a fiber that may have ended when this is arrived at */
     bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
     bool preempted; /* its fiber does not wait: it computes, and gave way to the others */
     heddle_timer timer;

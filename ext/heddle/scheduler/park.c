@@ -1,4 +1,5 @@
 #include "preempt/preempt.h"
+#include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/loop.h"
 
@@ -268,6 +269,19 @@ heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running)
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
+/* Not to the one that runs the loop: this one may have ended when the park is arrived at. */
+static void switch_to_fiber(heddle_park *park, VALUE fiber)
+{
+    heddle_loop *loop = park->loop;
+    int state = 0;
+    park->left_for_fiber = true;
+    rb_protect(heddle_fiber_transfer, fiber, &state);
+    heddle_fiber_stacks_release(loop);
+    park->left_for_fiber = false;
+    if (state)
+        rb_jump_tag(state);
+}
+
 static void switch_away(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
@@ -288,7 +302,7 @@ static void switch_away(heddle_park *park)
     if (starter) {
         loop->arriving = starter;
         heddle_loop_beat(loop);
-        rb_fiber_transfer(starter->fiber, 0, NULL);
+        switch_to_fiber(park, starter->fiber);
     } else {
         rb_fiber_transfer(loop->fiber, 0, NULL);
     }

@@ -2,6 +2,7 @@
 
 #include "scheduler/scheduler.h"
 
+#include "scheduler/fiber_stacks.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
@@ -82,6 +83,7 @@ static VALUE scheduler_open(VALUE self, VALUE name)
     const heddle_selector_operations *operations = heddle_selector_find(StringValueCStr(name));
     if (!operations)
         rb_raise(rb_eArgError, "no such selector: %" PRIsVALUE, name);
+    heddle_fiber_stacks_join();
     heddle_loop_initialize(loop, self, operations);
     return self;
 }
@@ -284,6 +286,7 @@ void Init_heddle_scheduler(VALUE heddle)
     heddle_fork_watch();
     heddle_turns_setup();
     heddle_fiber_setup();
+    heddle_fiber_stacks_setup();
     VALUE scheduler_class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
     rb_define_alloc_func(scheduler_class, scheduler_allocate);
     rb_define_private_method(scheduler_class, "open_loop", scheduler_open, 1);

@@ -1,8 +1,12 @@
 #include "scheduler/starter.h"
 
 #include "scheduler/drop_error.h"
+#include "scheduler/fiber_stacks.h"
 
-/* Comes back from a switch that succeeded only to make the next one. */
+/*
+ * Comes back from a switch that succeeded only to make the next one. Who switches to it has claimed the fibers' stacks:
+ * the one that it started last may have ended, and the next one gets its own.
+ */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {
     heddle_loop *loop = (heddle_loop *)(data & ~(VALUE)1);
@@ -21,23 +25,42 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
     return Qnil;
 }
 
+/* With the stacks claimed. */
+static void switch_to_starter(heddle_loop *loop, VALUE starter)
+{
+    int state = 0;
+    rb_protect(heddle_fiber_transfer, starter, &state);
+    heddle_fiber_stacks_release(loop);
+    if (state)
+        rb_jump_tag(state);
+}
+
+static void claim_stacks(heddle_loop *loop)
+{
+    int state = heddle_fiber_stacks_obtain(loop);
+    if (state)
+        rb_jump_tag(state);
+}
+
 void heddle_starter_prepare(heddle_loop *loop)
 {
     if (loop->starter)
         return;
     VALUE starter = rb_fiber_new(start_others, (VALUE)loop | 1); /* an Integer to the garbage collector */
+    claim_stacks(loop);
     loop->start_home = rb_fiber_current();
     loop->starting = loop->start_error = Qnil;
-    rb_fiber_transfer(starter, 0, NULL);
+    switch_to_starter(loop, starter);
     loop->starter = starter;
 }
 
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber)
 {
     heddle_starter_prepare(loop);
+    claim_stacks(loop);
     loop->start_home = rb_fiber_current();
     loop->starting = fiber;
-    rb_fiber_transfer(loop->starter, 0, NULL);
+    switch_to_starter(loop, loop->starter);
     VALUE error = loop->start_error;
     loop->start_error = Qnil;
     return error;

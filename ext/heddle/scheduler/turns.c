@@ -2,6 +2,7 @@
 
 #include "offload/threads.h"
 #include "preempt/preempt.h"
+#include "scheduler/fiber_stacks.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
@@ -57,6 +58,15 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
     rb_set_errinfo(before);
 }
 
+static void claim_stacks(heddle_loop *loop, heddle_park *park)
+{
+    int state = heddle_fiber_stacks_obtain(loop);
+    if (!state)
+        return;
+    heddle_park_wake(park); /* its turn is still to come */
+    rb_jump_tag(state);
+}
+
 static void dispatch(heddle_loop *loop, uint64_t token)
 {
     uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
@@ -65,6 +75,8 @@ static void dispatch(heddle_loop *loop, uint64_t token)
         return;
     heddle_park *park = slot->park;
     park->queued = false;
+    if (park->left_for_fiber || (park == &park->owner->entry && !park->put_back))
+        claim_stacks(loop, park);
     loop->current = park->owner;
     loop->arriving = park;
     loop->switches++;
@@ -75,6 +87,7 @@ static void dispatch(heddle_loop *loop, uint64_t token)
         dispatch_put_back(loop, park);
     else
         dispatch_new(loop, park);
+    heddle_fiber_stacks_release(loop);
     loop->current = NULL;
     loop->arriving = NULL;
     if (heddle_loop_forked(loop))
@@ -330,6 +343,7 @@ static VALUE end_run(VALUE data)
     run->loop->running = run->outer_running;
     run->loop->current = run->outer;
     run->loop->hosting = 0;
+    heddle_fiber_stacks_release(run->loop);
     run->loop->until = NULL;
     run->loop->arriving = NULL;
     atomic_store(&run->loop->sleeping, 0);

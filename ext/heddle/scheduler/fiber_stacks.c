@@ -1,0 +1,226 @@
+#include "scheduler/fiber_stacks.h"
+
+#include <ruby.h>
+#include <ruby/debug.h>
+#include <ruby/ractor.h>
+#include <ruby/thread.h>
+#include <ruby/version.h>
+
+#if RUBY_API_VERSION_CODE < 40000
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The loop that has claimed it, or the native thread of a garbage collector: an address of either's own. 0: nobody. */
+static _Atomic uintptr_t holder;
+static _Atomic int holding_thread; /* the native thread that has */
+static _Thread_local int identity;  /* the kernel's number of a native thread; 0: not asked yet */
+
+/* Those who wait until it is free. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
+static _Atomic unsigned waiting;
+
+static int thread_number(void)
+{
+#ifdef SYS_gettid
+    if (!identity)
+        identity = (int)syscall(SYS_gettid);
+#endif
+    return identity;
+}
+
+static bool claim(const void *who)
+{
+    uintptr_t before = 0;
+    if (!atomic_compare_exchange_strong(&holder, &before, (uintptr_t)who))
+        return before == (uintptr_t)who;
+    atomic_store_explicit(&holding_thread, thread_number(), memory_order_relaxed);
+    return true;
+}
+
+void heddle_fiber_stacks_release(const void *who)
+{
+    if (atomic_load_explicit(&holder, memory_order_relaxed) != (uintptr_t)who)
+        return;
+    atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
+    atomic_store(&holder, 0); /* before `waiting` is read: who waits does it the other way round */
+    if (atomic_load(&waiting)) {
+        pthread_mutex_lock(&lock);
+        pthread_cond_broadcast(&freed);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void *wait_until_free(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&waiting, 1);
+    while (atomic_load(&holder))
+        pthread_cond_wait(&freed, &lock);
+    atomic_fetch_sub(&waiting, 1);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static VALUE wait_without_gvl(VALUE unused)
+{
+    /* Not interruptible: whoever has it needs it for some microseconds, or for a garbage collection. */
+    rb_nogvl(wait_until_free, NULL, NULL, NULL, 0);
+    return Qnil;
+}
+
+int heddle_fiber_stacks_obtain(const void *loop)
+{
+    int state = 0;
+    while (!claim(loop) && !state)
+        rb_protect(wait_without_gvl, Qnil, &state);
+    return state;
+}
+
+/* -- the garbage collector ---------------------------------------------------------------------------------------- */
+
+/* Is there a loop beside the main Ractor's? */
+static _Atomic bool shared;
+
+static rb_ractor_local_key_t joined;
+static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
+
+/* The longest wait of a collection for another loop. */
+static const int64_t PATIENCE = 1000 * 1000 * 1000;
+/* Between two looks at whether it stands still. */
+static const int64_t LOOK = 200 * 1000;
+
+/*
+ * Does that thread sleep? Whoever holds the stacks does so only where it waits for a collection: because it has run out
+ * of stacks and asks for memory, before it has touched the list, or on arrival, when it is done with the list.
+ */
+static bool stands_still(int thread)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+    int file = thread ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return false;
+    ssize_t size = read(file, text, sizeof(text) - 1);
+    close(file);
+    text[size < 0 ? 0 : size] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && strncmp(name_end, ") S", 3) == 0;
+}
+
+static void wait_for(int64_t nanoseconds)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    nanoseconds += end.tv_nsec;
+    end.tv_sec += nanoseconds / 1000000000;
+    end.tv_nsec = nanoseconds % 1000000000;
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&waiting, 1);
+    if (atomic_load(&holder))
+        pthread_cond_timedwait(&freed, &lock, &end);
+    atomic_fetch_sub(&waiting, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+static void claim_for_collector(void)
+{
+    if (!atomic_load(&shared) || atomic_load(&holding_thread) == thread_number())
+        return;
+    for (int64_t waited = 0; !claim(&identity) && waited < PATIENCE; waited += LOOK) {
+        if (stands_still(atomic_load(&holding_thread)))
+            return;
+        wait_for(LOOK);
+    }
+}
+
+static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
+{
+    if (event == RUBY_INTERNAL_EVENT_GC_ENTER)
+        claim_for_collector();
+    else
+        heddle_fiber_stacks_release(&identity);
+}
+
+static void listen_to_collector(void)
+{
+    rb_add_event_hook2(follow_collector, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, Qnil,
+                       RUBY_EVENT_HOOK_FLAG_SAFE);
+}
+
+/* Runs in the main Ractor. */
+static void listen_again(void *unused)
+{
+    rb_remove_event_hook(follow_collector);
+    listen_to_collector();
+}
+
+/*
+ * Ruby keeps hooks by the Ractor, but which events have any in one place, where the last hook overwrites what was
+ * there: so the main Ractor, which may have hooks of the program's, hooks itself in again.
+ */
+void heddle_fiber_stacks_join(void)
+{
+    VALUE ractor = rb_path2class("Ractor"), value;
+    if (rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0))
+        return;
+    if (rb_ractor_local_storage_value_lookup(joined, &value))
+        return;
+    rb_ractor_local_storage_value_set(joined, Qtrue);
+    atomic_store(&shared, true);
+    listen_to_collector();
+    rb_postponed_job_trigger(renewal);
+}
+
+/* -- setting up --------------------------------------------------------------------------------------------------- */
+
+/* In a child, whoever had it is gone. */
+static void free_in_child(void)
+{
+    pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
+    lock = unlocked;
+    freed = fresh;
+    atomic_store(&waiting, 0);
+    atomic_store(&holding_thread, 0);
+    atomic_store(&holder, 0);
+    identity = 0;
+}
+
+void heddle_fiber_stacks_setup(void)
+{
+    pthread_atfork(NULL, NULL, free_in_child);
+    joined = rb_ractor_local_storage_value_newkey();
+    renewal = rb_postponed_job_preregister(0, listen_again, NULL);
+    listen_to_collector();
+}
+
+#else
+
+int heddle_fiber_stacks_obtain(const void *loop)
+{
+    return 0;
+}
+
+void heddle_fiber_stacks_release(const void *loop)
+{
+}
+
+void heddle_fiber_stacks_setup(void)
+{
+}
+
+void heddle_fiber_stacks_join(void)
+{
+}
+
+#endif
