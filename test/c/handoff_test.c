@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -333,6 +334,49 @@ static void what_does_not_go_stays_and_is_tried_again(void)
     finish();
 }
 
+static void where_nobody_reads_it_stays(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    close(wire[1]);
+    speak(0);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
+    CHECK_EQUAL(0, sockets.handoff.given);
+    wire[1] = dup(wire[0]);
+    finish();
+}
+
+static void who_has_no_descriptor_left_leaves_it_to_others(void)
+{
+    struct rlimit before, none;
+    start();
+    add(0);
+    speak(0);
+    rescue->held_up(rescue);
+    MUST(getrlimit(RLIMIT_NOFILE, &before));
+    none = (struct rlimit){.rlim_cur = 3, .rlim_max = before.rlim_max};
+    MUST(setrlimit(RLIMIT_NOFILE, &none));
+    CHECK_EQUAL(-EMFILE, heddle_sockets_take_over(&sockets, wire[1]));
+    MUST(setrlimit(RLIMIT_NOFILE, &before));
+    CHECK_EQUAL(0, received);
+    CHECK_EQUAL(0, heddle_sockets_take_over(&sockets, wire[1]));
+    CHECK_EQUAL(1, received);
+    finish();
+}
+
+static void one_is_passed_with_what_was_read_of_it(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    CHECK(heddle_connection_hold(connection));
+    connection->remote.port = 2;
+    CHECK_EQUAL(0, heddle_connection_pass(connection, "\2\2", 2, wire[0]));
+    CHECK(!sockets.places[0].connection);
+    sockets.handoff.given++; /* it is no business of the watch */
+    finish();
+}
+
 static void who_has_left_is_not_given(void)
 {
     start();
@@ -366,6 +410,10 @@ int main(int argc, char **argv)
     check_run("handoff", "what is served is told of later", what_is_served_is_told_of_later);
     check_run("handoff", "nothing is given where nobody takes", nothing_is_given_where_nobody_takes);
     check_run("handoff", "what does not go stays, and is tried again", what_does_not_go_stays_and_is_tried_again);
+    check_run("handoff", "where nobody reads it stays", where_nobody_reads_it_stays);
+    check_run("handoff", "who has no descriptor left leaves it to others",
+              who_has_no_descriptor_left_leaves_it_to_others);
+    check_run("handoff", "one is passed with what was read of it", one_is_passed_with_what_was_read_of_it);
     check_run("handoff", "who has left is not given", who_has_left_is_not_given);
     check_run("handoff", "what is too long stays", what_is_too_long_stays);
     check_run("handoff", "each has one owner", each_has_one_owner);

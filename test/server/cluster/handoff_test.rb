@@ -103,7 +103,7 @@ class ClusterHandoffTest < Minitest::Test
   def go = File.write(path("go"), "g", mode: "r+")
 
   def test_idle_and_new_clients_are_answered_by_the_other_worker
-    serve_app
+    serve_app("--control", "unix:#{path("control.sock")}")
     clients_of_both(5)
     blocker = @clients.values.first.shift
     stick(blocker)
@@ -113,6 +113,7 @@ class ClusterHandoffTest < Minitest::Test
     go
 
     assert_equal @stuck, blocker.hear.first
+    %w[handed taken].each { |way| wait_until { metrics["heddle_connections_#{way}_over_total"].values.sum >= 4 } }
   end
 
   def test_what_was_read_of_a_request_goes_along
