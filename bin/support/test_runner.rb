@@ -71,8 +71,7 @@ class TestRunner
     @report
   end
 
-  # Every run of the given files, those of one Ruby after those of another. All selectors have their turn on the first
-  # Ruby: they are written in C that knows none.
+  # Every run of the given files, those of one Ruby after those of another.
   def plan(files)
     @rubies.flat_map do |ruby|
       files.flat_map do |file|
@@ -101,7 +100,7 @@ class TestRunner
   def selectors_for(ruby, file)
     return @selectors if @selectors
     return [nil] unless file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
-    return [nil] if marked?(file, "once") || ruby != @rubies.first
+    return [nil] if marked?(file, "once")
 
     [nil, *ruby.selectors.drop(1)]
   end

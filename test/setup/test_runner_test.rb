@@ -109,13 +109,13 @@ class TestRunnerTest < Minitest::Test
                  planned
   end
 
-  def test_on_a_second_ruby_the_default_selector_is_enough
+  def test_each_selector_has_its_turn_on_each_ruby
     write_test "test/scheduler/a_test.rb", "def test_one = pass"
-    rubies = [ruby, ruby.with(version: "9.8", selectors: %w[io_uring epoll select])]
+    rubies = [ruby, ruby.with(version: "9.8", selectors: %w[io_uring select])]
     planned = runner(rubies:).plan(%w[test/scheduler/a_test.rb])
                              .map { |process| [process.ruby.version, process.selector] }
 
-    assert_equal [["9.9", nil], ["9.9", "epoll"], ["9.8", nil]], planned
+    assert_equal [["9.9", nil], ["9.9", "epoll"], ["9.8", nil], ["9.8", "select"]], planned
   end
 
   def test_the_selector_reaches_the_test
