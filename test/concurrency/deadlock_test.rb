@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: each selector
+
 require_relative "support/loop_helpers"
 require "open3"
 require "rbconfig"

@@ -291,6 +291,11 @@ static void turn(heddle_loop *loop)
         if (timer_due(loop) || worth_a_poll(loop))
             check(loop->operations->poll(loop->selector), loop->operations->name);
     } else {
+        /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
+        if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
+            check(loop->operations->poll(loop->selector), loop->operations->name);
+            timeout = time_to_wait(loop); /* a callback may have set a timer */
+        }
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
             if (nobody_else()) {
                 rb_funcall(loop->scheduler, id_on_deadlock, 0);
@@ -299,11 +304,6 @@ static void turn(heddle_loop *loop)
             } else {
                 timeout = DEADLOCK_INTERVAL;
             }
-        }
-        /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
-        if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
-            check(loop->operations->poll(loop->selector), loop->operations->name);
-            timeout = time_to_wait(loop); /* a callback may have set a timer */
         }
         if (timeout)
             block(loop, timeout);
