@@ -279,7 +279,7 @@ static void turn(heddle_loop *loop)
     if (loop->hooked != heddle_preempting)
         heddle_preempt_follow(loop, heddle_preempting);
     run_ready(loop);
-    if (heddle_stalls_noted)
+    if (heddle_stalls_untold)
         heddle_stalls_announce(loop);
     heddle_inbox_open(&loop->inbox);
 

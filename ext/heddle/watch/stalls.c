@@ -18,10 +18,10 @@ typedef struct {
     char place[HEDDLE_BEAT_PLACE];
 } stall;
 
-unsigned heddle_stalls_noted;
+bool heddle_stalls_untold;
 
 static stall stalls[KEPT];
-static unsigned next_stall;
+static unsigned next_stall, noted;
 static ID id_noted;
 
 /* -- where it is ------------------------------------------------------------------------------------------------- */
@@ -110,8 +110,9 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle)
         one->request[0] = one->place[0] = '\0';
     beat->sighted = false;
     atomic_store(&beat->verdict, HEDDLE_IN_TIME);
-    if (heddle_stalls_noted < KEPT)
-        heddle_stalls_noted++;
+    if (noted < KEPT)
+        noted++;
+    heddle_stalls_untold = true;
 }
 
 static VALUE announce(VALUE loop)
@@ -122,6 +123,7 @@ static VALUE announce(VALUE loop)
 void heddle_stalls_announce(heddle_loop *loop)
 {
     int state = 0;
+    heddle_stalls_untold = false;
     rb_protect(announce, (VALUE)loop, &state);
     if (state)
         rb_set_errinfo(Qnil); /* to report one must not end the loop */
@@ -144,8 +146,8 @@ static VALUE cause(heddle_doing doing)
 static VALUE stalls_take(VALUE self)
 {
     VALUE list = rb_ary_new();
-    for (; heddle_stalls_noted > 0; heddle_stalls_noted--) {
-        const stall *one = &stalls[(next_stall - heddle_stalls_noted) % KEPT];
+    for (; noted > 0; noted--) {
+        const stall *one = &stalls[(next_stall - noted) % KEPT];
         rb_ary_push(list, rb_ary_new_from_args(6, cause(one->doing), DBL2NUM((double)one->began / 1e9),
                                                DBL2NUM((double)one->length / 1e9), rb_utf8_str_new_cstr(one->request),
                                                rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop)));

@@ -5,8 +5,8 @@
 
 #include "scheduler/loop.h"
 
-/* How many were noted and not yet taken. */
-extern unsigned heddle_stalls_noted;
+/* Some were noted since Ruby was last told so; whoever has taken them to count them need not be who tells. */
+extern bool heddle_stalls_untold;
 
 /*
  * Called on a Ruby thread, at a point where it takes interrupts; `beat` is that of its loop, or NULL. Notes where the
