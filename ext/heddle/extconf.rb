@@ -71,7 +71,7 @@ end
   rb_io_timeout rb_io_mode rb_fiber_scheduler_blocking_operation_wait rb_fiber_scheduler_fiber_interrupt
   rb_fiber_scheduler_yield rb_thread_call_with_gvl rb_nogvl rb_process_status_wait
   ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_thread_io_blocking_region
-  rb_bug_reporter_add
+  rb_bug_reporter_add rb_thread_lock_native_thread
 ].each { |function| have_func(function) }
 
 # The flags come after the checks: a check must not fail over a warning.

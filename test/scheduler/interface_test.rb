@@ -252,6 +252,22 @@ class InterfaceTest < Minitest::Test
     assert_equal 2, out.scan(/:(?:epoll|select|kqueue), \["ractor \d\\n"\]/).size, out
   end
 
+  def test_every_thread_can_have_its_own_loop_when_ruby_moves_threads_about
+    out, status = ruby(<<~RUBY, env: { "RUBY_MN_THREADS" => "1" })
+      require "heddle/scheduler"
+      threads = 3.times.map do
+        Thread.new do
+          Fiber.set_scheduler(Heddle::Scheduler.new)
+          50.times { Fiber.schedule { sleep 0.0001; Thread.pass; sleep 0 } }
+        end
+      end
+      threads.each(&:join)
+      puts "done"
+    RUBY
+    assert_predicate status, :success?, out
+    assert_equal "done", out.lines.last.chomp
+  end
+
   # Ruby's own list of vacant stacks is not safe for that before 4.0: it crashed in one run of three.
   def test_fibers_begin_and_end_in_several_ractors_at_once
     out, status = ruby(<<~RUBY, flags: ["-W:no-experimental"])

@@ -9,6 +9,7 @@
 #include "watch/watch.h"
 
 #include <pthread.h>
+#include <ruby/thread.h>
 #include <string.h>
 #include <time.h>
 
@@ -165,6 +166,11 @@ void heddle_loop_open(heddle_loop *loop)
         return;
     /* Opened where it is used first: a ring belongs to the thread that opened it. */
     loop->thread = rb_thread_current();
+#ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
+    /* In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads about, and crashes when a fiber is arrived at on
+     * another native thread than it was left on. */
+    rb_thread_lock_native_thread();
+#endif
     heddle_guard_pages_install();
     int result = loop->operations->open(&loop->selector);
     if (result < 0)
