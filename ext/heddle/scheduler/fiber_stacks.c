@@ -19,11 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The loop that has claimed it, or the native thread of a garbage collector: an address of either's own. 0: nobody. */
+/* The loop that has claimed it, by its address, or a garbage collection: an odd number. 0: nobody. */
 static _Atomic uintptr_t holder;
 static _Atomic int holding_thread; /* the native thread that has */
 static _Thread_local int identity;  /* the kernel's number of a native thread; 0: not asked yet */
 
+/* How long one waits until one looks again, in nanoseconds. */
+static const int64_t LOOK = 200 * 1000;
 /* Those who wait until it is free. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
@@ -38,18 +40,18 @@ static int thread_number(void)
     return identity;
 }
 
-static bool claim(const void *who)
+static bool claim(uintptr_t who)
 {
     uintptr_t before = 0;
-    if (!atomic_compare_exchange_strong(&holder, &before, (uintptr_t)who))
-        return before == (uintptr_t)who;
+    if (!atomic_compare_exchange_strong(&holder, &before, who))
+        return before == who;
     atomic_store_explicit(&holding_thread, thread_number(), memory_order_relaxed);
     return true;
 }
 
-void heddle_fiber_stacks_release(const void *who)
+static void release(uintptr_t who)
 {
-    if (atomic_load_explicit(&holder, memory_order_relaxed) != (uintptr_t)who)
+    if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
     atomic_store(&holder, 0); /* before `waiting` is read: who waits does it the other way round */
@@ -60,14 +62,43 @@ void heddle_fiber_stacks_release(const void *who)
     }
 }
 
-static void *wait_until_free(void *unused)
+void heddle_fiber_stacks_release(const void *loop)
 {
+    release((uintptr_t)loop);
+}
+
+static void wait_for(int64_t nanoseconds)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    nanoseconds += end.tv_nsec;
+    end.tv_sec += nanoseconds / 1000000000;
+    end.tv_nsec = nanoseconds % 1000000000;
     pthread_mutex_lock(&lock);
     atomic_fetch_add(&waiting, 1);
-    while (atomic_load(&holder))
-        pthread_cond_wait(&freed, &lock);
+    if (atomic_load(&holder))
+        pthread_cond_timedwait(&freed, &lock, &end);
     atomic_fetch_sub(&waiting, 1);
     pthread_mutex_unlock(&lock);
+}
+
+/*
+ * A collection that never said that it was over: a TracePoint in a Ractor without a loop makes Ruby forget who wants to
+ * hear of that.
+ */
+static void look_for_end_of_collection(void)
+{
+    uintptr_t who = atomic_load(&holder);
+    if ((who & 1) && !rb_during_gc())
+        atomic_compare_exchange_strong(&holder, &who, 0);
+}
+
+static void *wait_until_free(void *unused)
+{
+    while (atomic_load(&holder)) {
+        wait_for(LOOK);
+        look_for_end_of_collection();
+    }
     return NULL;
 }
 
@@ -81,7 +112,7 @@ static VALUE wait_without_gvl(VALUE unused)
 int heddle_fiber_stacks_obtain(const void *loop)
 {
     int state = 0;
-    while (!claim(loop) && !state)
+    while (!claim((uintptr_t)loop) && !state)
         rb_protect(wait_without_gvl, Qnil, &state);
     return state;
 }
@@ -96,8 +127,6 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 
 /* The longest wait of a collection for another loop. */
 static const int64_t PATIENCE = 1000 * 1000 * 1000;
-/* Between two looks at whether it stands still. */
-static const int64_t LOOK = 200 * 1000;
 
 /*
  * Does that thread sleep? Whoever holds the stacks does so only where it waits for a collection: because it has run out
@@ -117,26 +146,17 @@ static bool stands_still(int thread)
     return name_end && strncmp(name_end, ") S", 3) == 0;
 }
 
-static void wait_for(int64_t nanoseconds)
+/* Of a collection that runs in this native thread. */
+static uintptr_t collection(void)
 {
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    nanoseconds += end.tv_nsec;
-    end.tv_sec += nanoseconds / 1000000000;
-    end.tv_nsec = nanoseconds % 1000000000;
-    pthread_mutex_lock(&lock);
-    atomic_fetch_add(&waiting, 1);
-    if (atomic_load(&holder))
-        pthread_cond_timedwait(&freed, &lock, &end);
-    atomic_fetch_sub(&waiting, 1);
-    pthread_mutex_unlock(&lock);
+    return (uintptr_t)thread_number() << 1 | 1;
 }
 
 static void claim_for_collector(void)
 {
     if (!atomic_load(&shared) || atomic_load(&holding_thread) == thread_number())
         return;
-    for (int64_t waited = 0; !claim(&identity) && waited < PATIENCE; waited += LOOK) {
+    for (int64_t waited = 0; !claim(collection()) && waited < PATIENCE; waited += LOOK) {
         if (stands_still(atomic_load(&holding_thread)))
             return;
         wait_for(LOOK);
@@ -148,7 +168,7 @@ static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID m
     if (event == RUBY_INTERNAL_EVENT_GC_ENTER)
         claim_for_collector();
     else
-        heddle_fiber_stacks_release(&identity);
+        release(collection());
 }
 
 static void listen_to_collector(void)
@@ -157,16 +177,20 @@ static void listen_to_collector(void)
                        RUBY_EVENT_HOOK_FLAG_SAFE);
 }
 
-/* Runs in the main Ractor. */
+static void ignore(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
+{
+}
+
+/* Runs in the main Ractor. Its own hook stays: a collection may be under way in another one. */
 static void listen_again(void *unused)
 {
-    rb_remove_event_hook(follow_collector);
-    listen_to_collector();
+    rb_add_event_hook2(ignore, RUBY_INTERNAL_EVENT_GC_EXIT, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE);
+    rb_remove_event_hook(ignore);
 }
 
 /*
  * Ruby keeps hooks by the Ractor, but which events have any in one place, where the last hook overwrites what was
- * there: so the main Ractor, which may have hooks of the program's, hooks itself in again.
+ * there: so the main Ractor, which may have hooks of the program's, is made to say again which it has.
  */
 void heddle_fiber_stacks_join(void)
 {
