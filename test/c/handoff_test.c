@@ -29,6 +29,12 @@ static _Atomic unsigned long made, closed, received, asked_back;
 
 /* -- what the code under test calls -------------------------------------------------------------------------------- */
 
+/* What Ruby's headers make of errno, from 3.3 on. */
+int *rb_errno_ptr(void)
+{
+    return __errno_location();
+}
+
 const heddle_socket_set_operations heddle_epoll_set;
 
 void heddle_watch_add(heddle_rescue *one)
