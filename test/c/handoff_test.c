@@ -1,4 +1,4 @@
-/* sources: net/handoff.c net/hand_over.c net/transport.c net/board.c */
+/* sources: net/handoff.c net/hand_over.c net/transport.c net/board.c net/shared_memory.c */
 /* ruby: headers */
 #include "check.h"
 #include "net/sockets.h"

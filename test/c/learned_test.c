@@ -1,4 +1,4 @@
-/* sources: net/learned.c net/learned_endpoint.c */
+/* sources: net/learned.c net/shared_memory.c net/learned_endpoint.c */
 /* link: -lm */
 #include "check.h"
 #include "net/learned.h"
@@ -237,15 +237,15 @@ static void another_process_opens_it_by_its_descriptor_and_refuses_what_it_does_
     heddle_learned other;
     start();
     heddle_learned_note(&learned, "GET /a", SECOND, NOW);
-    CHECK_EQUAL(0, heddle_learned_open(&other, copied(learned.size)));
+    CHECK_EQUAL(0, heddle_learned_open(&other, copied(learned.memory.size)));
     other.half_life = learned.half_life;
     NEAR(SECOND, heddle_learned_score(&other, "GET /a", NOW));
     CHECK_EQUAL(SLOTS, other.header->slot_count);
     heddle_learned_close(&other);
     CHECK_EQUAL(-EPROTO, heddle_learned_open(&other, copied(10)));
-    CHECK_EQUAL(-EPROTO, heddle_learned_open(&other, copied(learned.size - 1)));
+    CHECK_EQUAL(-EPROTO, heddle_learned_open(&other, copied(learned.memory.size - 1)));
     learned.header->version++;
-    CHECK_EQUAL(-EPROTO, heddle_learned_open(&other, copied(learned.size)));
+    CHECK_EQUAL(-EPROTO, heddle_learned_open(&other, copied(learned.memory.size)));
     CHECK(other.header == NULL);
     stop();
 }

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef HAVE_SYS_EVENTFD_H
@@ -12,46 +10,23 @@
 
 static const uint64_t MAGIC = UINT64_C(0x68656464626f6172); /* "heddboar" */
 
-static int map(heddle_board *board, size_t size)
+static void use(heddle_board *board)
 {
-    int flags = board->fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, board->fd, 0);
-    if (memory == MAP_FAILED)
-        return -errno;
-    board->header = memory;
+    board->header = board->memory.start;
     board->slots = (heddle_board_slot *)(board->header + 1);
-    board->size = size;
-    return 0;
-}
-
-static void close_descriptors(heddle_board *board)
-{
-    if (board->fd >= 0)
-        close(board->fd);
-    if (board->poke_fd >= 0)
-        close(board->poke_fd);
-    board->fd = board->poke_fd = -1;
 }
 
 int heddle_board_create(heddle_board *board, uint32_t slot_count)
 {
     size_t size = sizeof(heddle_board_header) + (size_t)slot_count * HEDDLE_BOARD_SLOT;
-    int result = 0;
-    *board = (heddle_board){.fd = -1, .poke_fd = -1};
-#ifdef HAVE_MEMFD_CREATE
-    board->fd = memfd_create("heddle-board", MFD_CLOEXEC);
-    if (board->fd >= 0 && ftruncate(board->fd, (off_t)size) != 0)
-        result = -errno;
-#endif
+    *board = (heddle_board){.poke_fd = -1};
+    int result = heddle_shared_memory_create(&board->memory, "heddle-board", size);
+    if (result < 0)
+        return result;
 #ifdef HAVE_SYS_EVENTFD_H
     board->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 #endif
-    if (result == 0)
-        result = map(board, size);
-    if (result < 0) {
-        close_descriptors(board);
-        return result;
-    }
+    use(board);
     board->header->version = HEDDLE_BOARD_VERSION;
     board->header->slot_size = HEDDLE_BOARD_SLOT;
     board->header->slot_count = slot_count;
@@ -64,20 +39,17 @@ static bool is_ours(const heddle_board *board)
     const heddle_board_header *header = board->header;
     return header->magic == MAGIC && header->version == HEDDLE_BOARD_VERSION &&
            header->slot_size == HEDDLE_BOARD_SLOT &&
-           board->size >= sizeof(*header) + (size_t)header->slot_count * HEDDLE_BOARD_SLOT;
+           board->memory.size >= sizeof(*header) + (size_t)header->slot_count * HEDDLE_BOARD_SLOT;
 }
 
 int heddle_board_open(heddle_board *board, int fd, int poke_fd)
 {
-    struct stat status;
-    *board = (heddle_board){.fd = fd, .poke_fd = poke_fd};
-    int result = fstat(fd, &status) == 0 ? 0 : -errno;
-    if (result == 0 && (size_t)status.st_size < sizeof(heddle_board_header))
-        result = -EPROTO;
-    if (result == 0)
-        result = map(board, (size_t)status.st_size);
-    if (result == 0 && !is_ours(board))
-        result = -EPROTO;
+    *board = (heddle_board){.poke_fd = poke_fd};
+    int result = heddle_shared_memory_open(&board->memory, fd, sizeof(heddle_board_header));
+    if (result == 0) {
+        use(board);
+        result = is_ours(board) ? 0 : -EPROTO;
+    }
     if (result < 0)
         heddle_board_close(board);
     return result;
@@ -85,11 +57,12 @@ int heddle_board_open(heddle_board *board, int fd, int poke_fd)
 
 void heddle_board_close(heddle_board *board)
 {
-    if (board->header)
-        munmap(board->header, board->size);
+    heddle_shared_memory_close(&board->memory);
     board->header = NULL;
     board->slots = NULL;
-    close_descriptors(board);
+    if (board->poke_fd >= 0)
+        close(board->poke_fd);
+    board->poke_fd = -1;
 }
 
 static void wipe(heddle_board_slot *slot)

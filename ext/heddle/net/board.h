@@ -7,6 +7,8 @@
  * is read is a hint of how busy somebody is, never a promise. No Ruby here.
  */
 
+#include "net/shared_memory.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,8 +51,7 @@ _Static_assert(sizeof(heddle_board_slot) == HEDDLE_BOARD_SLOT, "one slot, one wr
 typedef struct {
     heddle_board_header *header; /* NULL: closed */
     heddle_board_slot *slots;
-    size_t size;
-    int fd;      /* of the memory, for a new master; -1: it goes over a fork only */
+    heddle_shared_memory memory;
     int poke_fd; /* an eventfd, or -1: whoever writes to it makes all others look at the board again */
 } heddle_board;
 

@@ -27,7 +27,7 @@ static VALUE board_allocate(VALUE klass)
 {
     heddle_board *board;
     VALUE object = TypedData_Make_Struct(klass, heddle_board, &board_type, board);
-    *board = (heddle_board){.fd = -1, .poke_fd = -1};
+    *board = (heddle_board){.memory.fd = -1, .poke_fd = -1};
     return object;
 }
 
@@ -94,9 +94,9 @@ static VALUE board_for_fd(VALUE klass, VALUE memory, VALUE poke)
 static VALUE board_descriptors(VALUE self)
 {
     heddle_board *board = heddle_board_of(self);
-    if (board->fd < 0 || board->poke_fd < 0)
+    if (board->memory.fd < 0 || board->poke_fd < 0)
         return Qnil;
-    return rb_ary_new_from_args(2, INT2FIX(board->fd), INT2FIX(board->poke_fd));
+    return rb_ary_new_from_args(2, INT2FIX(board->memory.fd), INT2FIX(board->poke_fd));
 }
 
 /*

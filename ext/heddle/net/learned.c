@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const uint64_t MAGIC = UINT64_C(0x686564646c65726e); /* "heddlern" */
 static const int64_t TICK = 62500000, MILLISECOND = 1000000; /* ns */
@@ -15,16 +12,10 @@ static const int64_t TICK = 62500000, MILLISECOND = 1000000; /* ns */
 
 /* -- memory ------------------------------------------------------------------------------------------------------ */
 
-static int map(heddle_learned *learned, size_t size)
+static void use(heddle_learned *learned)
 {
-    int flags = learned->fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, learned->fd, 0);
-    if (memory == MAP_FAILED)
-        return -errno;
-    learned->header = memory;
+    learned->header = learned->memory.start;
     learned->slots = (heddle_learned_slot *)(learned->header + 1);
-    learned->size = size;
-    return 0;
 }
 
 static size_t size_of(uint32_t slot_count)
@@ -34,20 +25,11 @@ static size_t size_of(uint32_t slot_count)
 
 int heddle_learned_create(heddle_learned *learned, uint32_t slot_count)
 {
-    size_t size = size_of(slot_count);
-    int result = 0;
-    *learned = (heddle_learned){.fd = -1};
-#ifdef HAVE_MEMFD_CREATE
-    learned->fd = memfd_create("heddle-learned", MFD_CLOEXEC);
-    if (learned->fd >= 0 && ftruncate(learned->fd, (off_t)size) != 0)
-        result = -errno;
-#endif
-    if (result == 0)
-        result = map(learned, size);
-    if (result < 0) {
-        heddle_learned_close(learned);
+    *learned = (heddle_learned){0};
+    int result = heddle_shared_memory_create(&learned->memory, "heddle-learned", size_of(slot_count));
+    if (result < 0)
         return result;
-    }
+    use(learned);
     learned->header->version = HEDDLE_LEARNED_VERSION;
     learned->header->slot_size = HEDDLE_LEARNED_SLOT;
     learned->header->slot_count = slot_count;
@@ -59,20 +41,17 @@ static bool is_ours(const heddle_learned *learned)
 {
     const heddle_learned_header *header = learned->header;
     return header->magic == MAGIC && header->version == HEDDLE_LEARNED_VERSION &&
-           header->slot_size == HEDDLE_LEARNED_SLOT && learned->size >= size_of(header->slot_count);
+           header->slot_size == HEDDLE_LEARNED_SLOT && learned->memory.size >= size_of(header->slot_count);
 }
 
 int heddle_learned_open(heddle_learned *learned, int fd)
 {
-    struct stat status;
-    *learned = (heddle_learned){.fd = fd};
-    int result = fstat(fd, &status) == 0 ? 0 : -errno;
-    if (result == 0 && (size_t)status.st_size < sizeof(heddle_learned_header))
-        result = -EPROTO;
-    if (result == 0)
-        result = map(learned, (size_t)status.st_size);
-    if (result == 0 && !is_ours(learned))
-        result = -EPROTO;
+    *learned = (heddle_learned){0};
+    int result = heddle_shared_memory_open(&learned->memory, fd, sizeof(heddle_learned_header));
+    if (result == 0) {
+        use(learned);
+        result = is_ours(learned) ? 0 : -EPROTO;
+    }
     if (result < 0)
         heddle_learned_close(learned);
     return result;
@@ -80,13 +59,9 @@ int heddle_learned_open(heddle_learned *learned, int fd)
 
 void heddle_learned_close(heddle_learned *learned)
 {
-    if (learned->header)
-        munmap(learned->header, learned->size);
+    heddle_shared_memory_close(&learned->memory);
     learned->header = NULL;
     learned->slots = NULL;
-    if (learned->fd >= 0)
-        close(learned->fd);
-    learned->fd = -1;
 }
 
 /* -- names ------------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
  * (relaxed): a score is a hint, never a promise. Slots are never freed, only used anew. No Ruby here.
  */
 
+#include "net/shared_memory.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +39,7 @@ _Static_assert(sizeof(heddle_learned_slot) == HEDDLE_LEARNED_SLOT, "other versio
 typedef struct {
     heddle_learned_header *header; /* NULL: closed */
     heddle_learned_slot *slots;
-    size_t size;
-    int fd;            /* of the memory, for a new master; -1: it goes over a fork only */
+    heddle_shared_memory memory;
     int64_t half_life; /* ns in which a score halves */
     int64_t threshold; /* ns; an endpoint whose score is higher is the quarantine's */
 } heddle_learned;

@@ -28,7 +28,7 @@ static VALUE learned_allocate(VALUE klass)
 {
     heddle_learned *learned;
     VALUE object = TypedData_Make_Struct(klass, heddle_learned, &learned_type, learned);
-    *learned = (heddle_learned){.fd = -1};
+    *learned = (heddle_learned){.memory.fd = -1};
     return object;
 }
 
@@ -109,7 +109,7 @@ static VALUE learned_for_fd(VALUE klass, VALUE descriptor)
 static VALUE learned_descriptor(VALUE self)
 {
     heddle_learned *learned = heddle_learned_of(self);
-    return learned->fd < 0 ? Qnil : INT2FIX(learned->fd);
+    return learned->memory.fd < 0 ? Qnil : INT2FIX(learned->memory.fd);
 }
 
 /*

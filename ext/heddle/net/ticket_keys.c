@@ -1,5 +1,6 @@
 #include "net/ticket_keys.h"
 
+#include "net/shared_memory.h"
 #include "net/tls.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,8 +85,8 @@ typedef struct {
 
 static const uint64_t MAGIC = UINT64_C(0x6865646474696301); /* "heddtic", and a version */
 
-static ticket_ring *ring;
-static int ring_fd = -1;
+static heddle_shared_memory memory = {.fd = -1};
+static ticket_ring *ring; /* in it */
 static pid_t owner; /* who renews them */
 
 static int64_t seconds_now(void)
@@ -96,19 +96,13 @@ static int64_t seconds_now(void)
     return now.tv_sec;
 }
 
-static int map(int fd)
+static void use_memory(void)
 {
-    void *memory = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED,
-                        fd, 0);
-    if (memory == MAP_FAILED)
-        return -errno;
 #ifdef MADV_DONTDUMP
-    madvise(memory, sizeof(*ring), MADV_DONTDUMP);
+    madvise(memory.start, memory.size, MADV_DONTDUMP);
 #endif
-    ring = memory;
-    ring_fd = fd;
+    ring = memory.start;
     owner = getpid();
-    return 0;
 }
 
 static int make_key(void)
@@ -122,19 +116,10 @@ static int make_key(void)
 
 static int create(void)
 {
-    int fd = -1, result = 0;
-#ifdef HAVE_MEMFD_CREATE
-    fd = memfd_create("heddle-tickets", MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, sizeof(*ring)) != 0)
-        result = -errno;
-#endif
-    if (result == 0)
-        result = map(fd);
-    if (result < 0) {
-        if (fd >= 0)
-            close(fd);
+    int result = heddle_shared_memory_create(&memory, "heddle-tickets", sizeof(*ring));
+    if (result < 0)
         return result;
-    }
+    use_memory();
     ring->magic = MAGIC;
     atomic_store(&ring->renewed, seconds_now());
     return make_key();
@@ -235,7 +220,7 @@ static VALUE renew(VALUE self, VALUE age)
  */
 static VALUE descriptor(VALUE self)
 {
-    return ring && ring_fd >= 0 ? INT2NUM(ring_fd) : Qnil;
+    return ring && memory.fd >= 0 ? INT2NUM(memory.fd) : Qnil;
 }
 
 /*
@@ -247,18 +232,17 @@ static VALUE descriptor(VALUE self)
 static VALUE adopt(VALUE self, VALUE number)
 {
     int fd = NUM2INT(number);
-    struct stat status;
-    if (ring || !load() || fstat(fd, &status) != 0 || status.st_size != sizeof(*ring) || map(fd) < 0) {
+    if (ring || !load()) {
         close(fd);
         return Qfalse;
     }
-    if (ring->magic != MAGIC) {
-        munmap(ring, sizeof(*ring));
-        close(fd);
-        ring = NULL;
-        ring_fd = -1;
+    if (heddle_shared_memory_open(&memory, fd, sizeof(*ring)) < 0)
+        return Qfalse;
+    if (memory.size != sizeof(*ring) || ((ticket_ring *)memory.start)->magic != MAGIC) {
+        heddle_shared_memory_close(&memory);
         return Qfalse;
     }
+    use_memory();
     rb_update_max_fd(fd);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     return Qtrue;
