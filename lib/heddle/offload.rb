@@ -68,7 +68,6 @@ module Heddle
       #   how many libraries' are; +:libc+, how many libraries' waits in libc are; what {threads} says; and +:reason+,
       #   what is missing here, or nil
       def status
-        missing = "not Ruby's own calls: #{core}" if core && core != NOT_TRIED
         { on: enabled?, core: core || true, extensions: libraries.size, libc: libc_libraries.size, reason: missing,
           **threads }
       end
@@ -107,6 +106,13 @@ module Heddle
       end
 
       private
+
+      def missing
+        return if core.nil? || core == NOT_TRIED
+        return "not Ruby's own calls: #{core}" unless libraries.empty?
+
+        "only #{"what Ruby hands to the scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload { }: #{core}"
+      end
 
       def refuse(libraries)
         bad = libraries.map(&:to_s).find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }

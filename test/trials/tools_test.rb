@@ -39,7 +39,7 @@ class TrialToolsTest < Minitest::Test
     Dir.mktmpdir do |folder|
       make_files(File.join(folder, "lib"))
       2.times do
-        with_server("bootsnap", processes: 2, environment: { "HEDDLE_TRIAL_FOLDER" => folder }) do |server|
+        with_server("bootsnap", processes: 2, environment: { "TRIAL_FOLDER" => folder }) do |server|
           work(server, more: ["load_one"] * 3)
 
           assert_operator server.ask("cached").to_i, :>, 10

@@ -325,9 +325,16 @@ static void lead_object(const heddle_object *object, void *data)
     remember(object, led > 0);
 }
 
+const char *heddle_offload_unsupported(void)
+{
+    const char *wish = getenv("HEDDLE_OFFLOAD_IMPORTS");
+    return wish && strcmp(wish, "off") == 0 ? "import tables are left as they are (HEDDLE_OFFLOAD_IMPORTS=off)"
+                                            : heddle_imports_unsupported();
+}
+
 void heddle_offload_lead(void)
 {
-    const char *unsupported = heddle_imports_unsupported();
+    const char *unsupported = heddle_offload_unsupported();
     if (unsupported) {
         core = unsupported;
         return;
@@ -343,7 +350,7 @@ void heddle_offload_lead(void)
 
 const char *heddle_offload_core(void)
 {
-    const char *unsupported = core == NOT_TRIED ? heddle_imports_unsupported() : NULL;
+    const char *unsupported = core == NOT_TRIED ? heddle_offload_unsupported() : NULL;
     return unsupported ? unsupported : core;
 }
 

@@ -14,6 +14,8 @@ void heddle_offload_lead(void);
 void heddle_offload_switch(bool on);
 bool heddle_offload_on(void);
 
+/* NULL where import tables can and may be changed, else why not. */
+const char *heddle_offload_unsupported(void);
 /* NULL when the calls of Ruby's own functions are led to ours, else why not. */
 const char *heddle_offload_core(void);
 /* Libraries other than Ruby's own whose calls are led to ours: how many, and the file of each. */

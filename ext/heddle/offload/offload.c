@@ -141,7 +141,8 @@ static VALUE offload_quick(VALUE self, VALUE list)
 static VALUE offload_hook_libc(VALUE self, VALUE list)
 {
     give_list(list, heddle_libc_libraries);
-    heddle_libc_lead();
+    if (!heddle_offload_unsupported())
+        heddle_libc_lead();
     return Qnil;
 }
 

@@ -48,7 +48,7 @@ module TrialWork
   }.freeze
 end
 
-require ENV["HEDDLE_TRIAL_TOOL"] if ENV["HEDDLE_TRIAL_TOOL"]
+require ENV["TRIAL_TOOL"] if ENV["TRIAL_TOOL"]
 
 run(lambda do |env|
   _, what, name = env["PATH_INFO"].split("/")

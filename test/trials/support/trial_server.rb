@@ -31,7 +31,7 @@ module TrialServer
   # @yieldparam server [Served] which must end well
   def with_server(tool, processes: 1, environment: {})
     need_gem "bcrypt"
-    variables = { "HEDDLE_TRIAL_TOOL" => File.join(Trial::ROOT, "test/trials/tools/#{tool}.rb"), **environment }
+    variables = { "TRIAL_TOOL" => File.join(Trial::ROOT, "test/trials/tools/#{tool}.rb"), **environment }
     server = Served.new([*ServedProcess::HEDDLE, "serve", File.join(__dir__, "config.ru"), "-p", "0",
                          "-w", processes.to_s, "--no-access-log"], environment: variables)
     begin

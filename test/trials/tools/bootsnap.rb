@@ -5,7 +5,7 @@ require "yaml"
 
 # Keeps what the load path has, and what files compile to, in a folder.
 module TrialTool
-  FOLDER = ENV.fetch("HEDDLE_TRIAL_FOLDER")
+  FOLDER = ENV.fetch("TRIAL_FOLDER")
   FILES = 200
   @next = 0
 
