@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A user's way, walked outside the checkout: the gem is built, installed into an empty GEM_HOME, and its demo and one
-# of its examples are served from there and requested. .ci/run calls it; `ruby bin/support/gem_check.rb` does too.
+# A user's way, walked outside the checkout: the gem is built, installed into an empty GEM_HOME, its demo and one of its
+# examples are served from there and requested, and the commands of who begins are given, some of them mistaken.
+# .ci/run calls it; `ruby bin/support/gem_check.rb` does too.
 
 require "fileutils"
 require "open3"
@@ -26,6 +27,7 @@ class GemCheck
     serve("heddle demo", ["demo"], "/" => /Heddle/i)
     serve("examples/plain", ["serve", installed("examples/plain/config.ru")],
           "/" => /Hello from Heddle/, "/count?to=3&pause=0" => /3/)
+    commands
   end
 
   private
@@ -65,6 +67,26 @@ class GemCheck
     ensure
       process.alive? && Process.kill(:KILL, process.pid)
     end
+  end
+
+  # Those of who begins, in a folder with nothing but a config.ru; and some of the mistakes, which show no backtrace.
+  def commands
+    Dir.mkdir(folder = File.join(@folder, "beginner"))
+    File.write(File.join(folder, "config.ru"), 'run ->(_env) { [200, {}, ["hello"]] }')
+    heddle("init", folder, 0 => %r{config/heddle\.rb})
+    heddle("check", folder, 0 => /stop_timeout/)
+    heddle("doctor", folder, 0 => /heddle/i)
+    heddle("serve missing.ru", folder, 1 => /there is no file missing\.ru/)
+    heddle("serve -b tls://127.0.0.1:0 --tls-cert missing.pem", folder, 1 => /missing\.pem does not exist/)
+    File.write(File.join(folder, "config/heddle.rb"), "wrokers 3\n")
+    heddle("serve", folder, 2 => %r{config/heddle\.rb:1: .*Did you mean workers})
+  end
+
+  def heddle(command, folder, expected)
+    program = File.join(@folder, "bin/heddle")
+    output, status = Open3.capture2e(@environment, RbConfig.ruby, program, *command.split, chdir: folder)
+    good = expected.all? { |code, pattern| status.exitstatus == code && pattern.match?(output) }
+    check("heddle #{command}", good && !output.match?(/\.rb:\d+:in /), "#{status.inspect}\n#{output}")
   end
 
   def address_from(output)
