@@ -7,19 +7,6 @@
 static VALUE runner_class;
 static ID id_report_failure;
 
-struct heddle_runner {
-    heddle_sockets *sockets;
-    VALUE object; /* of the sockets */
-    heddle_fiber *fiber; /* NULL once it has ended */
-    heddle_park *park;   /* at rest */
-    heddle_runner *next; /* of those at rest, or of those that serve */
-    heddle_runner *previous; /* of those that serve */
-    const VALUE *handle; /* of what it serves: 0 until it is made */
-    unsigned uses;
-    bool called; /* it is coming */
-    bool ending;
-};
-
 static void runner_mark(void *runner)
 {
     rb_gc_mark(((heddle_runner *)runner)->object);
@@ -36,100 +23,7 @@ static const rb_data_type_t runner_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* -- those at rest ----------------------------------------------------------------------------------------------- */
-
-static void set_trim_timer(heddle_sockets *sockets);
-
-static void put_to_rest(heddle_runner *runner)
-{
-    heddle_runners *runners = &runner->sockets->runners;
-    runner->next = runners->resting;
-    runners->resting = runner;
-    runners->resting_count++;
-    set_trim_timer(runner->sockets);
-}
-
-static heddle_runner *take_rested(heddle_runners *runners)
-{
-    heddle_runner *runner = runners->resting;
-    if (!runner)
-        return NULL;
-    runners->resting = runner->next;
-    runners->resting_count--;
-    if (runners->least_resting > runners->resting_count)
-        runners->least_resting = runners->resting_count;
-    return runner;
-}
-
-/* It was woken by something else than a call. */
-static void take_out(heddle_runner *runner)
-{
-    heddle_runners *runners = &runner->sockets->runners;
-    for (heddle_runner **link = &runners->resting; *link; link = &(*link)->next) {
-        if (*link == runner) {
-            *link = runner->next;
-            runners->resting_count--;
-            return;
-        }
-    }
-}
-
-static void let_go(heddle_sockets *sockets, size_t count)
-{
-    while (count-- > 0 && sockets->runners.resting) {
-        heddle_runner *runner = take_rested(&sockets->runners);
-        runner->ending = true;
-        heddle_park_wake(runner->park);
-    }
-}
-
-/* Those that have rested all the time since the last look are more than are needed. */
-static void trim(heddle_timer *timer)
-{
-    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
-    heddle_runners *runners = &sockets->runners;
-    size_t spare = runners->resting_count - HEDDLE_RUNNERS_AT_REST;
-    if (runners->resting_count > HEDDLE_RUNNERS_AT_REST)
-        let_go(sockets, runners->least_resting < spare ? runners->least_resting : spare);
-    set_trim_timer(sockets);
-}
-
-static void set_trim_timer(heddle_sockets *sockets)
-{
-    heddle_runners *runners = &sockets->runners;
-    if (runners->trim.place || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
-        return;
-    runners->least_resting = runners->resting_count;
-    runners->trim.fn = trim;
-    runners->trim.deadline = heddle_deadline(HEDDLE_RUNNERS_TRIM);
-    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory they stay */
-}
-
-void heddle_runners_dismiss(heddle_sockets *sockets)
-{
-    if (!sockets->loop->closed)
-        let_go(sockets, sockets->runners.resting_count);
-}
-
-/* -- calling one ------------------------------------------------------------------------------------------------- */
-
-static void retry(heddle_timer *timer)
-{
-    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
-    if (sockets->ready.count)
-        heddle_runners_call(sockets);
-}
-
-/* No fiber can be had now: what is ready waits. */
-static void call_later(heddle_sockets *sockets)
-{
-    heddle_timer *timer = &sockets->runners.retry;
-    if (timer->place)
-        return;
-    timer->fn = retry;
-    timer->deadline = heddle_deadline(HEDDLE_RUNNERS_RETRY);
-    heddle_timer_heap_push(&sockets->loop->timers, timer);
-}
+/* -- what others may know of it ----------------------------------------------------------------------------------- */
 
 static VALUE describe_handle(VALUE data)
 {
@@ -165,92 +59,7 @@ static size_t describe_request(heddle_fiber *fiber, char *text, size_t size)
     return written < 0 ? 0 : (size_t)written < size ? (size_t)written : size - 1;
 }
 
-static VALUE spawn(VALUE data)
-{
-    heddle_sockets *sockets = (heddle_sockets *)data;
-    heddle_runner *runner;
-    VALUE job = TypedData_Make_Struct(runner_class, heddle_runner, &runner_type, runner);
-    runner->sockets = sockets;
-    runner->object = sockets->attachment.object;
-    runner->called = true;
-    runner->fiber = heddle_fiber_spawn(sockets->loop, job);
-    runner->fiber->describe = describe_request;
-    runner->fiber->errand = job;
-    runner->fiber->errand_number = 0;
-    heddle_fiber_enqueue(runner->fiber);
-    return Qnil;
-}
-
-static bool call_one(heddle_sockets *sockets)
-{
-    heddle_runner *runner = take_rested(&sockets->runners);
-    if (runner) {
-        runner->called = true;
-        heddle_park_wake(runner->park);
-        return true;
-    }
-    int state = 0;
-    rb_protect(spawn, (VALUE)sockets, &state);
-    if (!state)
-        return true;
-    heddle_drop_error();
-    call_later(sockets);
-    return false;
-}
-
-void heddle_runners_call(heddle_sockets *sockets)
-{
-    heddle_runners *runners = &sockets->runners;
-    size_t wanted = runners->ahead < sockets->ready.count ? runners->ahead : sockets->ready.count;
-    if (sockets->closed || !heddle_admission_open(sockets))
-        return;
-    while (runners->coming < wanted && call_one(sockets))
-        runners->coming++;
-}
-
-void heddle_runners_start(heddle_sockets *sockets, bool pooled)
-{
-    sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
-    sockets->runners.ahead = 1;
-}
-
-/* -- their end --------------------------------------------------------------------------------------------------- */
-
-VALUE heddle_runners_serving(heddle_sockets *sockets)
-{
-    VALUE fibers = rb_ary_new();
-    for (heddle_runner *runner = sockets->runners.serving; runner; runner = runner->next)
-        rb_ary_push(fibers, runner->fiber->fiber);
-    return fibers;
-}
-
-VALUE heddle_runners_served(heddle_sockets *sockets)
-{
-    VALUE (*describe)(VALUE) = sockets->protocol->operations->describe;
-    VALUE list = rb_ary_new();
-    for (heddle_runner *runner = sockets->runners.serving; describe && runner; runner = runner->next) {
-        VALUE description = runner->handle && *runner->handle ? describe(*runner->handle) : Qnil;
-        if (!NIL_P(description))
-            rb_ary_push(list, rb_assoc_new(runner->fiber->fiber, description));
-    }
-    return list;
-}
-
-bool heddle_runners_at_end(const heddle_sockets *sockets)
-{
-    return !sockets->runners.serving && sockets->connections == 0;
-}
-
-void heddle_runners_look_for_end(heddle_sockets *sockets)
-{
-    if (!sockets->runners.awaiting || !heddle_runners_at_end(sockets))
-        return;
-    heddle_park *park = heddle_park_find(sockets->loop, sockets->runners.awaiting);
-    if (park)
-        heddle_park_wake(park);
-}
-
-/* -- serving ----------------------------------------------------------------------------------------------------- */
+/* -- serving ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     heddle_sockets *sockets;
@@ -309,48 +118,6 @@ static int settle(heddle_runner *runner, int state)
     return 0;
 }
 
-static void begin_to_serve(heddle_runner *runner)
-{
-    heddle_runners *runners = &runner->sockets->runners;
-    runner->previous = NULL;
-    runner->next = runners->serving;
-    if (runner->next)
-        runner->next->previous = runner;
-    runners->serving = runner;
-    runners->serving_count++;
-    if (runner->sockets->balance.slot)
-        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
-}
-
-static void end_to_serve(heddle_runner *runner)
-{
-    heddle_runners *runners = &runner->sockets->runners;
-    if (runner->sockets->abandoned)
-        return; /* a child process: the others are gone, or about to be */
-    if (runner->previous)
-        runner->previous->next = runner->next;
-    else
-        runners->serving = runner->next;
-    if (runner->next)
-        runner->next->previous = runner->previous;
-    runner->next = runner->previous = NULL;
-    runners->serving_count--;
-    if (runner->sockets->balance.slot) {
-        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
-        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->requests, 1);
-    }
-    heddle_runners_look_for_end(runner->sockets);
-}
-
-/* The more of them wait, the more runners are called at once: all that is ready is to begin in the same turn. */
-static void foresee(heddle_runners *runners, bool waited)
-{
-    if (waited)
-        runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
-    else if (runners->ahead > 1)
-        runners->ahead /= 2;
-}
-
 /*
  * If the block waits, somebody else has to take over what is ready: called beforehand, and for nothing when it doesn't
  * wait.
@@ -363,14 +130,14 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     runner->fiber->errand_number = ++runner->uses;
     sockets->running++;
     runner->handle = &one.handle;
-    begin_to_serve(runner);
+    heddle_runners_begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
     heddle_loop_beat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->switches, preemptions = sockets->loop->preemptions;
     rb_protect(call_block, (VALUE)&one, &state);
     if (sockets->loop->preemptions == preemptions) /* else nobody knows whether it waited, too */
-        foresee(&sockets->runners, sockets->loop->switches != switches);
+        heddle_runners_foresee(&sockets->runners, sockets->loop->switches != switches);
     if (state)
         state = settle(runner, state);
     if (one.handle)
@@ -378,7 +145,7 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     heddle_connection *left = one.handle ? heddle_connection_of(one.handle) : connection;
     if (left)
         heddle_sockets_close_connection(left);
-    end_to_serve(runner);
+    heddle_runners_end_to_serve(runner);
     runner->handle = NULL;
     RB_GC_GUARD(one.handle);
     return state;
@@ -438,12 +205,12 @@ static int serve_share(heddle_runner *runner)
     return 0;
 }
 
-/* -- resting ----------------------------------------------------------------------------------------------------- */
+/* -- resting ------------------------------------------------------------------------------------------------------ */
 
 static VALUE wait_for_call(VALUE data)
 {
     heddle_runner *runner = (heddle_runner *)data;
-    put_to_rest(runner);
+    heddle_runners_put_to_rest(runner);
     heddle_park_rest(runner->park);
     heddle_park_wait(runner->park);
     return Qnil;
@@ -457,7 +224,7 @@ static int rest(heddle_runner *runner)
     runner->park = &park;
     rb_protect(wait_for_call, (VALUE)runner, &state);
     if (!runner->called && !runner->sockets->abandoned)
-        take_out(runner);
+        heddle_runners_take_out(runner);
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
@@ -491,6 +258,8 @@ static int run(heddle_runner *runner)
     arrived(runner);
     return state;
 }
+
+/* -- its fiber ---------------------------------------------------------------------------------------------------- */
 
 /* Its fiber serves one after the other: what each of them starts ends with it (Concurrency::Context). */
 static VALUE runner_hosts_p(VALUE self)
@@ -533,8 +302,22 @@ static VALUE runner_unstarted(VALUE self, VALUE error)
     runner->fiber = NULL;
     runner->called = false;
     runner->sockets->runners.coming--;
-    call_later(runner->sockets);
+    heddle_runners_call_later(runner->sockets);
     return Qnil;
+}
+
+void heddle_runner_start(heddle_sockets *sockets)
+{
+    heddle_runner *runner;
+    VALUE job = TypedData_Make_Struct(runner_class, heddle_runner, &runner_type, runner);
+    runner->sockets = sockets;
+    runner->object = sockets->attachment.object;
+    runner->called = true;
+    runner->fiber = heddle_fiber_spawn(sockets->loop, job);
+    runner->fiber->describe = describe_request;
+    runner->fiber->errand = job;
+    runner->fiber->errand_number = 0;
+    heddle_fiber_enqueue(runner->fiber);
 }
 
 void Init_heddle_runner(VALUE net)

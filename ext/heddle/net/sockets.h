@@ -13,7 +13,7 @@
 #include "net/protocol.h"
 #include "net/quarantine.h"
 #include "net/ready_list.h"
-#include "net/runner.h"
+#include "net/runners.h"
 #include "net/socket_set.h"
 #include "net/tls.h"
 

@@ -1,12 +1,9 @@
 /* Heddle::Net::Sockets: the Ruby object around the sockets of a worker. */
 
-#include "net/board_ruby.h"
-#include "net/learned_ruby.h"
-#include "net/net.h"
-#include "net/sockets.h"
-#include "net/wipe.h"
+#include "net/sockets_ruby.h"
 
-#include <errno.h>
+#include "net/networks.h"
+
 #include <fcntl.h>
 #include <ruby/io.h>
 #include <string.h>
@@ -60,7 +57,7 @@ static VALUE sockets_allocate(VALUE klass)
     return TypedData_Wrap_Struct(klass, &sockets_type, NULL);
 }
 
-static heddle_sockets *sockets_of(VALUE self)
+heddle_sockets *heddle_sockets_of(VALUE self)
 {
     heddle_sockets *sockets;
     TypedData_Get_Struct(self, heddle_sockets, &sockets_type, sockets);
@@ -69,19 +66,18 @@ static heddle_sockets *sockets_of(VALUE self)
     return sockets;
 }
 
-/* NULL when there is nothing to do any more, or yet; raises on another thread. */
-static heddle_sockets *sockets_in_use(VALUE self)
+heddle_sockets *heddle_sockets_in_use(VALUE self)
 {
-    heddle_sockets *sockets = sockets_of(self);
+    heddle_sockets *sockets = heddle_sockets_of(self);
     if (sockets->closed || !sockets->opened)
         return NULL;
     heddle_sockets_check(sockets);
     return sockets;
 }
 
-static heddle_sockets *open_sockets(VALUE self)
+heddle_sockets *heddle_sockets_opened(VALUE self)
 {
-    heddle_sockets *sockets = sockets_of(self);
+    heddle_sockets *sockets = heddle_sockets_of(self);
     heddle_sockets_check(sockets);
     return sockets;
 }
@@ -142,7 +138,7 @@ static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
     if (!NIL_P(keywords))
         rb_get_kwargs(keywords, names, 0, 2, values);
     VALUE acceptor = values[0] == Qundef ? Qnil : values[0], proxies = values[1] == Qundef ? Qnil : values[1];
-    heddle_sockets *sockets = open_sockets(self);
+    heddle_sockets *sockets = heddle_sockets_opened(self);
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
     heddle_listener_add(sockets, io, acceptor, proxies);
@@ -168,7 +164,7 @@ static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *)
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
     io = rb_io_get_io(io);
-    heddle_sockets *sockets = open_sockets(self);
+    heddle_sockets *sockets = heddle_sockets_opened(self);
     int fd = fcntl(rb_io_descriptor(io), F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         rb_sys_fail("adopting a socket");
@@ -191,7 +187,7 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
  */
 static VALUE sockets_stop_listening(VALUE self)
 {
-    heddle_sockets *sockets = sockets_in_use(self);
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets)
         heddle_listeners_remove_all(sockets);
     return Qnil;
@@ -202,7 +198,7 @@ static VALUE sockets_stop_listening(VALUE self)
  */
 static VALUE sockets_pause_accept(VALUE self)
 {
-    heddle_listeners_pause(open_sockets(self), HEDDLE_PAUSED_BY_USER);
+    heddle_listeners_pause(heddle_sockets_opened(self), HEDDLE_PAUSED_BY_USER);
     return Qnil;
 }
 
@@ -211,8 +207,19 @@ static VALUE sockets_pause_accept(VALUE self)
  */
 static VALUE sockets_resume_accept(VALUE self)
 {
-    heddle_listeners_resume(open_sockets(self), HEDDLE_PAUSED_BY_USER);
+    heddle_listeners_resume(heddle_sockets_opened(self), HEDDLE_PAUSED_BY_USER);
     return Qnil;
+}
+
+/*
+ * call-seq: accepting? -> true or false
+ *
+ * Is a listener there and not paused: by #pause_accept, by max_connections, for want of descriptors, because many wait?
+ */
+static VALUE sockets_accepting_p(VALUE self)
+{
+    heddle_sockets *sockets = heddle_sockets_of(self);
+    return sockets->listeners && !sockets->paused ? Qtrue : Qfalse;
 }
 
 /*
@@ -223,7 +230,7 @@ static VALUE sockets_resume_accept(VALUE self)
  */
 static VALUE sockets_accept_rest(VALUE self)
 {
-    heddle_sockets *sockets = sockets_in_use(self);
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets)
         heddle_listeners_accept_rest(sockets);
     return Qnil;
@@ -239,98 +246,10 @@ static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
 {
     rb_check_arity(count, 0, 1);
     int64_t age = count ? heddle_duration(arguments[0]) : 0;
-    heddle_sockets *sockets = sockets_in_use(self);
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets)
         heddle_sockets_shutdown_idle(sockets, age);
     return Qnil;
-}
-
-/*
- * call-seq: hand_over(socket) -> true or false
- *
- * Gives the idle connections to another process, which reads them from this socket of the kind SEQPACKET with
- * #take_over. false: some are left, as nobody reads.
- */
-static VALUE sockets_hand_over(VALUE self, VALUE io)
-{
-    heddle_sockets *sockets = sockets_in_use(self);
-    if (!sockets)
-        return Qtrue;
-    int result = heddle_sockets_hand_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
-    if (result == -EAGAIN || result == -ENOBUFS || result == -ETOOMANYREFS)
-        return Qfalse;
-    if (result < 0)
-        rb_syserr_fail(-result, "handing connections over");
-    return Qtrue;
-}
-
-/*
- * call-seq: take_over(socket) -> true or false
- *
- * Takes one connection that another process has handed over. false: there is none now, or no room for one.
- */
-static VALUE sockets_take_over(VALUE self, VALUE io)
-{
-    heddle_sockets *sockets = open_sockets(self);
-    int result = heddle_sockets_take_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
-    if (result == -EAGAIN || result == -EDQUOT || result == -EMFILE)
-        return Qfalse;
-    if (result < 0 && result != -EPROTO && result != -ENOMEM)
-        rb_syserr_fail(-result, "taking a connection over");
-    return Qtrue;
-}
-
-/*
- * call-seq: hand_off(socket) -> true or false
- *
- * From now on, while this loop is held up (Heddle::Handoff says for how long) connections on which something arrives
- * are given to whoever reads from this socket of the kind SEQPACKET with #take_over. After #join. false: this system has
- * no way to.
- */
-static VALUE sockets_hand_off(VALUE self, VALUE io)
-{
-    heddle_sockets *sockets = open_sockets(self);
-    int result = heddle_handoff_begin(sockets, rb_io_descriptor(rb_io_get_io(io)));
-    if (result == -ENOTSUP)
-        return Qfalse;
-    if (result < 0)
-        rb_syserr_fail(-result, "getting ready to hand connections over");
-    return Qtrue;
-}
-
-/*
- * call-seq: join(board, slot) -> self
- *
- * This is one of several workers that listen on the same sockets: shows in this slot of a Board how busy it is, and
- * leaves new connections to those that have clearly less to do.
- */
-static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
-{
-    heddle_sockets *sockets = open_sockets(self);
-    heddle_board *board = heddle_board_of(object);
-    uint32_t slot = NUM2UINT(number);
-    if (slot >= board->header->slot_count)
-        rb_raise(rb_eArgError, "the board has no slot %u", slot);
-    if (sockets->balance.slot)
-        rb_raise(rb_eArgError, "these sockets have a slot already");
-    heddle_balance_join(sockets, object, board, slot);
-    return self;
-}
-
-/*
- * call-seq: quarantine(learned, socket) -> self
- *
- * Requests that a Learned knows to hold up their worker are passed on over this socket, of the kind SEQPACKET, to the
- * worker of its quarantine, which reads them with #take_over. After #join.
- */
-static VALUE sockets_quarantine(VALUE self, VALUE object, VALUE io)
-{
-    heddle_sockets *sockets = open_sockets(self);
-    int socket = rb_io_descriptor(rb_io_get_io(io));
-    int result = heddle_quarantine_join(sockets, object, heddle_learned_of(object), socket);
-    if (result < 0)
-        rb_syserr_fail(-result, "joining the quarantine");
-    return self;
 }
 
 /*
@@ -341,8 +260,8 @@ static VALUE sockets_quarantine(VALUE self, VALUE object, VALUE io)
  */
 static VALUE sockets_close(VALUE self)
 {
-    sockets_in_use(self);
-    heddle_sockets_close(sockets_of(self));
+    heddle_sockets_in_use(self);
+    heddle_sockets_close(heddle_sockets_of(self));
     return Qnil;
 }
 
@@ -351,7 +270,7 @@ static VALUE sockets_close(VALUE self)
  */
 static VALUE sockets_closed_p(VALUE self)
 {
-    return sockets_of(self)->closed ? Qtrue : Qfalse;
+    return heddle_sockets_of(self)->closed ? Qtrue : Qfalse;
 }
 
 /*
@@ -361,7 +280,7 @@ static VALUE sockets_closed_p(VALUE self)
  */
 static VALUE sockets_serving(VALUE self)
 {
-    heddle_sockets *sockets = sockets_in_use(self);
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
     return sockets ? heddle_runners_serving(sockets) : rb_ary_new();
 }
 
@@ -373,7 +292,7 @@ static VALUE sockets_serving(VALUE self)
  */
 static VALUE sockets_served(VALUE self)
 {
-    heddle_sockets *sockets = sockets_of(self);
+    heddle_sockets *sockets = heddle_sockets_of(self);
     bool there = sockets->opened && !sockets->closed && !sockets->abandoned;
     return there ? heddle_runners_served(sockets) : rb_ary_new();
 }
@@ -385,7 +304,7 @@ static VALUE sockets_served(VALUE self)
  */
 static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
 {
-    open_sockets(self)->runners.awaiting = fiber;
+    heddle_sockets_opened(self)->runners.awaiting = fiber;
     return Qnil;
 }
 
@@ -396,7 +315,7 @@ static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
  */
 static VALUE sockets_ended_p(VALUE self)
 {
-    return heddle_runners_at_end(sockets_of(self)) ? Qtrue : Qfalse;
+    return heddle_runners_at_end(heddle_sockets_of(self)) ? Qtrue : Qfalse;
 }
 
 /* -- admission ---------------------------------------------------------------------------------------------------- */
@@ -408,7 +327,7 @@ static VALUE sockets_ended_p(VALUE self)
  */
 static VALUE sockets_limit(VALUE self)
 {
-    size_t limit = sockets_of(self)->admission.limit;
+    size_t limit = heddle_sockets_of(self)->admission.limit;
     return limit ? SIZET2NUM(limit) : Qnil;
 }
 
@@ -419,7 +338,7 @@ static VALUE sockets_limit(VALUE self)
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
-    heddle_sockets *sockets = open_sockets(self);
+    heddle_sockets *sockets = heddle_sockets_opened(self);
     size_t value = NIL_P(limit) ? 0 : NUM2SIZET(limit);
     if (!NIL_P(limit) && value == 0)
         rb_raise(rb_eArgError, "the limit must be 1 at least, or nil");
@@ -436,7 +355,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {
-    heddle_sockets *sockets = open_sockets(self);
+    heddle_sockets *sockets = heddle_sockets_opened(self);
     size_t queue_limit = NUM2SIZET(limit);
     int64_t queue_timeout = heddle_duration(timeout);
     if (queue_limit == 0)
@@ -454,73 +373,10 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
  */
 static VALUE sockets_end_queue(VALUE self)
 {
-    heddle_sockets *sockets = sockets_in_use(self);
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets)
         heddle_admission_end_queue(sockets);
     return Qnil;
-}
-
-#define COUNTER(name, expression)                                                                                     \
-    static VALUE sockets_##name(VALUE self)                                                                           \
-    {                                                                                                                 \
-        heddle_sockets *sockets = sockets_of(self);                                                                   \
-        return ULL2NUM(expression);                                                                                   \
-    }
-
-/* Open connections. */
-COUNTER(connections, sockets->connections)
-
-/* Those that the block is called with at this moment. */
-COUNTER(running, sockets->running)
-
-/* How many times the block runs at this moment; what goes on after an answer counts too. */
-COUNTER(busy, sockets->runners.serving_count)
-
-/* Those that wait to be served. */
-COUNTER(waiting, sockets->ready.count)
-
-/* What was refused because as many waited as may. */
-COUNTER(refused_full, sockets->admission.refused_full)
-
-/* What was refused because it had waited for too long. */
-COUNTER(refused_late, sockets->admission.refused_late)
-
-/* Those that wait for input, or to be served. */
-COUNTER(idle, sockets->connections - sockets->running)
-
-/* Connections accepted so far. */
-COUNTER(accepted, sockets->accepted)
-
-/* Those that were given to another process while the loop was held up. */
-COUNTER(handed_over, atomic_load(&sockets->handoff.given))
-
-/* Those that another process has given to this one. */
-COUNTER(taken_over, sockets->taken_over)
-
-/* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
-COUNTER(closed_idle, sockets->closed_idle)
-
-/* Requests that were passed on to the quarantine. */
-COUNTER(quarantined, sockets->quarantine.passed)
-
-/* TLS handshakes that succeeded. */
-COUNTER(handshakes, sockets->handshakes)
-
-/* Those that did not: a client without a version or cipher of ours, a scanner. */
-COUNTER(failed_handshakes, sockets->failed_handshakes)
-
-/* How often accepting has had to rest for want of descriptors or memory. */
-COUNTER(accept_failures, sockets->accept_failures)
-
-/*
- * call-seq: accepting? -> true or false
- *
- * Is a listener there and not paused: by #pause_accept, by max_connections, for want of descriptors, because many wait?
- */
-static VALUE sockets_accepting_p(VALUE self)
-{
-    heddle_sockets *sockets = sockets_of(self);
-    return sockets->listeners && !sockets->paused ? Qtrue : Qfalse;
 }
 
 void Init_heddle_sockets(VALUE net)
@@ -533,50 +389,19 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);
     rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);
     rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);
+    rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);
     rb_define_method(sockets_class, "accept_rest", sockets_accept_rest, 0);
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
-    rb_define_method(sockets_class, "hand_over", sockets_hand_over, 1);
-    rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
-    rb_define_method(sockets_class, "hand_off", sockets_hand_off, 1);
-    rb_define_method(sockets_class, "handed_over", sockets_handed_over, 0);
-    rb_define_method(sockets_class, "taken_over", sockets_taken_over, 0);
-    rb_define_method(sockets_class, "join", sockets_join, 2);
-    rb_define_method(sockets_class, "quarantine", sockets_quarantine, 2);
-    rb_define_method(sockets_class, "quarantined", sockets_quarantined, 0);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
     rb_define_method(sockets_class, "served", sockets_served, 0);
     rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);
     rb_define_method(sockets_class, "ended?", sockets_ended_p, 0);
     rb_define_method(sockets_class, "close", sockets_close, 0);
     rb_define_method(sockets_class, "closed?", sockets_closed_p, 0);
-    rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);
     rb_define_method(sockets_class, "limit", sockets_limit, 0);
     rb_define_method(sockets_class, "limit=", sockets_set_limit, 1);
     rb_define_method(sockets_class, "queue", sockets_queue, 2);
     rb_define_method(sockets_class, "end_queue", sockets_end_queue, 0);
-    rb_define_method(sockets_class, "busy", sockets_busy, 0);
-    rb_define_method(sockets_class, "waiting", sockets_waiting, 0);
-    rb_define_method(sockets_class, "refused_full", sockets_refused_full, 0);
-    rb_define_method(sockets_class, "refused_late", sockets_refused_late, 0);
-    rb_define_method(sockets_class, "connections", sockets_connections, 0);
-    rb_define_method(sockets_class, "running", sockets_running, 0);
-    rb_define_method(sockets_class, "idle", sockets_idle, 0);
-    rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
-    rb_define_method(sockets_class, "closed_idle", sockets_closed_idle, 0);
-    rb_define_method(sockets_class, "accept_failures", sockets_accept_failures, 0);
-    rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
-    rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
-}
-
-void Init_heddle_net(VALUE heddle)
-{
-    VALUE net = rb_define_module_under(heddle, "Net");
-    Init_heddle_wipe();
-    Init_heddle_runner(net);
-    Init_heddle_connection(net);
-    Init_heddle_board(net);
-    Init_heddle_learned(net);
-    Init_heddle_sockets(net);
-    Init_heddle_networks(net);
-    Init_heddle_prelude(net);
+    Init_heddle_sockets_sharing(sockets_class);
+    Init_heddle_sockets_counts(sockets_class);
 }

@@ -1,0 +1,213 @@
+#include "net/runner.h"
+
+#include "net/sockets.h"
+#include "scheduler/drop_error.h"
+
+/* -- those at rest ------------------------------------------------------------------------------------------------ */
+
+static void set_trim_timer(heddle_sockets *sockets);
+
+void heddle_runners_put_to_rest(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    runner->next = runners->resting;
+    runners->resting = runner;
+    runners->resting_count++;
+    set_trim_timer(runner->sockets);
+}
+
+static heddle_runner *take_rested(heddle_runners *runners)
+{
+    heddle_runner *runner = runners->resting;
+    if (!runner)
+        return NULL;
+    runners->resting = runner->next;
+    runners->resting_count--;
+    if (runners->least_resting > runners->resting_count)
+        runners->least_resting = runners->resting_count;
+    return runner;
+}
+
+void heddle_runners_take_out(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    for (heddle_runner **link = &runners->resting; *link; link = &(*link)->next) {
+        if (*link == runner) {
+            *link = runner->next;
+            runners->resting_count--;
+            return;
+        }
+    }
+}
+
+static void let_go(heddle_sockets *sockets, size_t count)
+{
+    while (count-- > 0 && sockets->runners.resting) {
+        heddle_runner *runner = take_rested(&sockets->runners);
+        runner->ending = true;
+        heddle_park_wake(runner->park);
+    }
+}
+
+/* Those that have rested all the time since the last look are more than are needed. */
+static void trim(heddle_timer *timer)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
+    heddle_runners *runners = &sockets->runners;
+    size_t spare = runners->resting_count - HEDDLE_RUNNERS_AT_REST;
+    if (runners->resting_count > HEDDLE_RUNNERS_AT_REST)
+        let_go(sockets, runners->least_resting < spare ? runners->least_resting : spare);
+    set_trim_timer(sockets);
+}
+
+static void set_trim_timer(heddle_sockets *sockets)
+{
+    heddle_runners *runners = &sockets->runners;
+    if (runners->trim.place || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
+        return;
+    runners->least_resting = runners->resting_count;
+    runners->trim.fn = trim;
+    runners->trim.deadline = heddle_deadline(HEDDLE_RUNNERS_TRIM);
+    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory they stay */
+}
+
+void heddle_runners_dismiss(heddle_sockets *sockets)
+{
+    if (!sockets->loop->closed)
+        let_go(sockets, sockets->runners.resting_count);
+}
+
+/* -- calling one -------------------------------------------------------------------------------------------------- */
+
+static void retry(heddle_timer *timer)
+{
+    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
+    if (sockets->ready.count)
+        heddle_runners_call(sockets);
+}
+
+void heddle_runners_call_later(heddle_sockets *sockets)
+{
+    heddle_timer *timer = &sockets->runners.retry;
+    if (timer->place)
+        return;
+    timer->fn = retry;
+    timer->deadline = heddle_deadline(HEDDLE_RUNNERS_RETRY);
+    heddle_timer_heap_push(&sockets->loop->timers, timer);
+}
+
+static VALUE start(VALUE sockets)
+{
+    heddle_runner_start((heddle_sockets *)sockets);
+    return Qnil;
+}
+
+static bool call_one(heddle_sockets *sockets)
+{
+    heddle_runner *runner = take_rested(&sockets->runners);
+    if (runner) {
+        runner->called = true;
+        heddle_park_wake(runner->park);
+        return true;
+    }
+    int state = 0;
+    rb_protect(start, (VALUE)sockets, &state);
+    if (!state)
+        return true;
+    heddle_drop_error();
+    heddle_runners_call_later(sockets);
+    return false;
+}
+
+void heddle_runners_call(heddle_sockets *sockets)
+{
+    heddle_runners *runners = &sockets->runners;
+    size_t wanted = runners->ahead < sockets->ready.count ? runners->ahead : sockets->ready.count;
+    if (sockets->closed || !heddle_admission_open(sockets))
+        return;
+    while (runners->coming < wanted && call_one(sockets))
+        runners->coming++;
+}
+
+void heddle_runners_start(heddle_sockets *sockets, bool pooled)
+{
+    sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
+    sockets->runners.ahead = 1;
+}
+
+void heddle_runners_foresee(heddle_runners *runners, bool waited)
+{
+    if (waited)
+        runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
+    else if (runners->ahead > 1)
+        runners->ahead /= 2;
+}
+
+/* -- those that serve --------------------------------------------------------------------------------------------- */
+
+void heddle_runners_begin_to_serve(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    runner->previous = NULL;
+    runner->next = runners->serving;
+    if (runner->next)
+        runner->next->previous = runner;
+    runners->serving = runner;
+    runners->serving_count++;
+    if (runner->sockets->balance.slot)
+        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
+}
+
+void heddle_runners_end_to_serve(heddle_runner *runner)
+{
+    heddle_runners *runners = &runner->sockets->runners;
+    if (runner->sockets->abandoned)
+        return; /* a child process: the others are gone, or about to be */
+    if (runner->previous)
+        runner->previous->next = runner->next;
+    else
+        runners->serving = runner->next;
+    if (runner->next)
+        runner->next->previous = runner->previous;
+    runner->next = runner->previous = NULL;
+    runners->serving_count--;
+    if (runner->sockets->balance.slot) {
+        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
+        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->requests, 1);
+    }
+    heddle_runners_look_for_end(runner->sockets);
+}
+
+VALUE heddle_runners_serving(heddle_sockets *sockets)
+{
+    VALUE fibers = rb_ary_new();
+    for (heddle_runner *runner = sockets->runners.serving; runner; runner = runner->next)
+        rb_ary_push(fibers, runner->fiber->fiber);
+    return fibers;
+}
+
+VALUE heddle_runners_served(heddle_sockets *sockets)
+{
+    VALUE (*describe)(VALUE) = sockets->protocol->operations->describe;
+    VALUE list = rb_ary_new();
+    for (heddle_runner *runner = sockets->runners.serving; describe && runner; runner = runner->next) {
+        VALUE description = runner->handle && *runner->handle ? describe(*runner->handle) : Qnil;
+        if (!NIL_P(description))
+            rb_ary_push(list, rb_assoc_new(runner->fiber->fiber, description));
+    }
+    return list;
+}
+
+bool heddle_runners_at_end(const heddle_sockets *sockets)
+{
+    return !sockets->runners.serving && sockets->connections == 0;
+}
+
+void heddle_runners_look_for_end(heddle_sockets *sockets)
+{
+    if (!sockets->runners.awaiting || !heddle_runners_at_end(sockets))
+        return;
+    heddle_park *park = heddle_park_find(sockets->loop, sockets->runners.awaiting);
+    if (park)
+        heddle_park_wake(park);
+}

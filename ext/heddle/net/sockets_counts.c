@@ -1,0 +1,74 @@
+/* Heddle::Net::Sockets: how many there are of what. */
+
+#include "net/sockets_ruby.h"
+
+#define COUNTER(name, expression)                                                                                     \
+    static VALUE sockets_##name(VALUE self)                                                                           \
+    {                                                                                                                 \
+        heddle_sockets *sockets = heddle_sockets_of(self);                                                            \
+        return ULL2NUM(expression);                                                                                   \
+    }
+
+/* Open connections. */
+COUNTER(connections, sockets->connections)
+
+/* Those that the block is called with at this moment. */
+COUNTER(running, sockets->running)
+
+/* How many times the block runs at this moment; what goes on after an answer counts too. */
+COUNTER(busy, sockets->runners.serving_count)
+
+/* Those that wait to be served. */
+COUNTER(waiting, sockets->ready.count)
+
+/* What was refused because as many waited as may. */
+COUNTER(refused_full, sockets->admission.refused_full)
+
+/* What was refused because it had waited for too long. */
+COUNTER(refused_late, sockets->admission.refused_late)
+
+/* Those that wait for input, or to be served. */
+COUNTER(idle, sockets->connections - sockets->running)
+
+/* Connections accepted so far. */
+COUNTER(accepted, sockets->accepted)
+
+/* Those that were given to another process while the loop was held up. */
+COUNTER(handed_over, atomic_load(&sockets->handoff.given))
+
+/* Those that another process has given to this one. */
+COUNTER(taken_over, sockets->taken_over)
+
+/* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
+COUNTER(closed_idle, sockets->closed_idle)
+
+/* Requests that were passed on to the quarantine. */
+COUNTER(quarantined, sockets->quarantine.passed)
+
+/* TLS handshakes that succeeded. */
+COUNTER(handshakes, sockets->handshakes)
+
+/* Those that did not: a client without a version or cipher of ours, a scanner. */
+COUNTER(failed_handshakes, sockets->failed_handshakes)
+
+/* How often accepting has had to rest for want of descriptors or memory. */
+COUNTER(accept_failures, sockets->accept_failures)
+
+void Init_heddle_sockets_counts(VALUE sockets_class)
+{
+    rb_define_method(sockets_class, "connections", sockets_connections, 0);
+    rb_define_method(sockets_class, "running", sockets_running, 0);
+    rb_define_method(sockets_class, "busy", sockets_busy, 0);
+    rb_define_method(sockets_class, "waiting", sockets_waiting, 0);
+    rb_define_method(sockets_class, "refused_full", sockets_refused_full, 0);
+    rb_define_method(sockets_class, "refused_late", sockets_refused_late, 0);
+    rb_define_method(sockets_class, "idle", sockets_idle, 0);
+    rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
+    rb_define_method(sockets_class, "handed_over", sockets_handed_over, 0);
+    rb_define_method(sockets_class, "taken_over", sockets_taken_over, 0);
+    rb_define_method(sockets_class, "closed_idle", sockets_closed_idle, 0);
+    rb_define_method(sockets_class, "quarantined", sockets_quarantined, 0);
+    rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
+    rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
+    rb_define_method(sockets_class, "accept_failures", sockets_accept_failures, 0);
+}

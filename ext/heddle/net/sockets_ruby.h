@@ -1,0 +1,16 @@
+#ifndef HEDDLE_SOCKETS_RUBY_H
+#define HEDDLE_SOCKETS_RUBY_H
+
+#include "net/sockets.h"
+
+/* What a Heddle::Net::Sockets holds; raises when it was never set up. */
+heddle_sockets *heddle_sockets_of(VALUE self);
+/* NULL when there is nothing to do any more, or yet; raises on another thread. */
+heddle_sockets *heddle_sockets_in_use(VALUE self);
+/* Opens them when nobody has yet; raises when they are closed, or on another thread. */
+heddle_sockets *heddle_sockets_opened(VALUE self);
+
+void Init_heddle_sockets_sharing(VALUE sockets_class);
+void Init_heddle_sockets_counts(VALUE sockets_class);
+
+#endif

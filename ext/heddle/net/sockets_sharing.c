@@ -1,0 +1,106 @@
+/* Heddle::Net::Sockets beside those of other processes: what they hand each other, and what they know of each other. */
+
+#include "net/sockets_ruby.h"
+
+#include "net/board_ruby.h"
+#include "net/learned_ruby.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+
+/*
+ * call-seq: hand_over(socket) -> true or false
+ *
+ * Gives the idle connections to another process, which reads them from this socket of the kind SEQPACKET with
+ * #take_over. false: some are left, as nobody reads.
+ */
+static VALUE sockets_hand_over(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
+    if (!sockets)
+        return Qtrue;
+    int result = heddle_sockets_hand_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    if (result == -EAGAIN || result == -ENOBUFS || result == -ETOOMANYREFS)
+        return Qfalse;
+    if (result < 0)
+        rb_syserr_fail(-result, "handing connections over");
+    return Qtrue;
+}
+
+/*
+ * call-seq: take_over(socket) -> true or false
+ *
+ * Takes one connection that another process has handed over. false: there is none now, or no room for one.
+ */
+static VALUE sockets_take_over(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = heddle_sockets_opened(self);
+    int result = heddle_sockets_take_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    if (result == -EAGAIN || result == -EDQUOT || result == -EMFILE)
+        return Qfalse;
+    if (result < 0 && result != -EPROTO && result != -ENOMEM)
+        rb_syserr_fail(-result, "taking a connection over");
+    return Qtrue;
+}
+
+/*
+ * call-seq: hand_off(socket) -> true or false
+ *
+ * From now on, while this loop is held up (Heddle::Handoff says for how long) connections on which something arrives
+ * are given to whoever reads from this socket of the kind SEQPACKET with #take_over. After #join. false: this system has
+ * no way to.
+ */
+static VALUE sockets_hand_off(VALUE self, VALUE io)
+{
+    heddle_sockets *sockets = heddle_sockets_opened(self);
+    int result = heddle_handoff_begin(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    if (result == -ENOTSUP)
+        return Qfalse;
+    if (result < 0)
+        rb_syserr_fail(-result, "getting ready to hand connections over");
+    return Qtrue;
+}
+
+/*
+ * call-seq: join(board, slot) -> self
+ *
+ * This is one of several workers that listen on the same sockets: shows in this slot of a Board how busy it is, and
+ * leaves new connections to those that have clearly less to do.
+ */
+static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
+{
+    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_board *board = heddle_board_of(object);
+    uint32_t slot = NUM2UINT(number);
+    if (slot >= board->header->slot_count)
+        rb_raise(rb_eArgError, "the board has no slot %u", slot);
+    if (sockets->balance.slot)
+        rb_raise(rb_eArgError, "these sockets have a slot already");
+    heddle_balance_join(sockets, object, board, slot);
+    return self;
+}
+
+/*
+ * call-seq: quarantine(learned, socket) -> self
+ *
+ * Requests that a Learned knows to hold up their worker are passed on over this socket, of the kind SEQPACKET, to the
+ * worker of its quarantine, which reads them with #take_over. After #join.
+ */
+static VALUE sockets_quarantine(VALUE self, VALUE object, VALUE io)
+{
+    heddle_sockets *sockets = heddle_sockets_opened(self);
+    int socket = rb_io_descriptor(rb_io_get_io(io));
+    int result = heddle_quarantine_join(sockets, object, heddle_learned_of(object), socket);
+    if (result < 0)
+        rb_syserr_fail(-result, "joining the quarantine");
+    return self;
+}
+
+void Init_heddle_sockets_sharing(VALUE sockets_class)
+{
+    rb_define_method(sockets_class, "hand_over", sockets_hand_over, 1);
+    rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
+    rb_define_method(sockets_class, "hand_off", sockets_hand_off, 1);
+    rb_define_method(sockets_class, "join", sockets_join, 2);
+    rb_define_method(sockets_class, "quarantine", sockets_quarantine, 2);
+}
