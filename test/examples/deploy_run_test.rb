@@ -7,10 +7,10 @@ require "open3"
 require "tmpdir"
 require "yaml"
 require "zlib"
-require "support/served_process"
+require_relative "served_example"
 
-# What those who run an application do with Heddle, done to a real server: logrotate, and what checks files before they
-# are used.
+# What those who run an application do with Heddle, done to a real server: logrotate, Kamal's proxy, and what checks
+# files before they are used.
 class DeployRunTest < Minitest::Test
   FOLDER = File.expand_path("../../examples/deploy", __dir__)
   PATIENCE = 40
@@ -71,6 +71,36 @@ class DeployRunTest < Minitest::Test
       assert_equal asked.flat_map { |name, count| Array.new(count) { |i| "/#{name}#{i + 1}" } },
                    written.scan(%r{GET (/[abc]\d+)}).flatten
     end
+  end
+
+  # -- Kamal ----------------------------------------------------------------------------------------------------------
+
+  # As Kamal's proxy asks: until the first 200, each time for no longer than `timeout`.
+  def healthy?(uri, check)
+    Net::HTTP.start(uri.host, uri.port, open_timeout: check["timeout"], read_timeout: check["timeout"]) do |http|
+      http.get(check["path"], "user-agent" => "kamal-proxy").code == "200"
+    end
+  rescue SystemCallError, Timeout::Error
+    false
+  end
+
+  def test_kamals_proxy_finds_the_application_healthy_and_what_runs_is_answered_when_it_is_replaced
+    skip "needs the gems of examples/rails: bin/setup" unless ServedExample.gems?("rails")
+    check = YAML.safe_load(file("kamal/deploy.yml")).dig("proxy", "healthcheck")
+    environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "production", "SECRET_KEY_BASE" => "0" * 64,
+                                                      "WEB_CONCURRENCY" => "2")
+    command = JSON.parse(file("docker/Dockerfile")[/^CMD (\[.*\])$/, 1]).drop(3)
+    words = command.map { |word| { "0.0.0.0:3000" => "127.0.0.1:0", "tcp://0.0.0.0:9293" => "off" }.fetch(word, word) }
+    folder = File.join(FOLDER, "../rails")
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, *words], folder:, environment:)
+
+    wait_until("it is never healthy") { healthy?(@served.uri, check) }
+    running = Thread.new { @served.get("/nap?seconds=1").code }
+    wait_until("the request is not served") { @served.output.include?(%(Started GET "/nap)) }
+    Process.kill("TERM", @served.pid) # what docker stop does
+
+    assert_equal "200", running.value
+    assert_equal 0, @served.wait.exitstatus
   end
 
   # -- before they are used -------------------------------------------------------------------------------------------
