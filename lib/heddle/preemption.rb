@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/enable"
+require "heddle/preemption/signal_handlers"
 require "heddle/watch"
 
 module Heddle
@@ -15,6 +16,7 @@ module Heddle
       # @return [void]
       def enable(slice: SLICE)
         Watch.slice = slice
+        prepare
       end
 
       # @return [void]
@@ -27,6 +29,10 @@ module Heddle
 
       # @return [Hash{Symbol => Object}] `slice` in seconds, nil while it is off
       def status = { slice: Watch.slice }
+
+      # @api private
+      # Before an application is loaded for which it will be enabled: see {SignalHandlers}.
+      def prepare = SignalHandlers.install
 
       # @api private
       # Called from C, in a fiber that waits: it was given an exception that Thread.handle_interrupt has kept back. It

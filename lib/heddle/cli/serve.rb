@@ -41,6 +41,7 @@ module Heddle
       # The sockets first: that a port is taken should not take a minute of loading to find out.
       def serve(configuration)
         @output.sync = true
+        Protection.fetch(:preempt).prepare if configuration.protections.include?(:preempt)
         log = Server::Log.of(configuration, output: @output)
         pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
         way = configuration.workers_of_their_own? ? :serve_by_workers : :serve_alone

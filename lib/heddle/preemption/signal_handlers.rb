@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "heddle/scheduler"
+
+module Heddle
+  module Preemption
+    # @api private
+    # The handler of a signal is done before anything else of its thread goes on: who writes one relies on that. Ruby
+    # does not say whether one runs, so those that are set from now on are called by an object that does. Whoever
+    # replaces one is given what was set.
+    module SignalHandlers
+      # What Ruby calls instead of it.
+      class Handler
+        # @return [#call] what was set
+        attr_reader :given
+
+        def initialize(given)
+          @given = given
+        end
+
+        # @param number [Integer] of the signal
+        def call(number) = Heddle.without_preemption { @given.call(number) }
+      end
+      private_constant :Handler
+
+      # Goes before what sets handlers, as Ruby documents it in Signal.trap.
+      module Setting
+        def trap(*arguments, &block)
+          arguments << block if arguments.size == 1 && block
+          arguments[1] = SignalHandlers.wrapped(arguments[1]) if arguments.size == 2
+          SignalHandlers.given(super)
+        end
+      end
+      private_constant :Setting
+
+      class << self
+        # Once for the process, and for good: while preemption is off a handler that was set meanwhile is just called.
+        # @return [void]
+        def install
+          return if @installed
+
+          @installed = true
+          own = Setting.clone
+          own.send(:private, :trap)
+          ::Kernel.prepend(own)
+          [::Kernel, ::Signal].each { |set| set.singleton_class.prepend(Setting) }
+        end
+
+        # Words that Ruby knows, and code in a String, are left as they are.
+        def wrapped(handler) = handler.respond_to?(:call) && !handler.is_a?(Handler) ? Handler.new(handler) : handler
+
+        def given(handler) = handler.is_a?(Handler) ? handler.given : handler
+      end
+    end
+  end
+end
