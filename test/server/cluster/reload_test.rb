@@ -6,6 +6,15 @@ require_relative "cluster_case"
 class ClusterReloadTest < Minitest::Test
   include ClusterCase
 
+  # Notes which process loads it; waits while the file `shut` is there.
+  GATED = <<~RUBY.freeze
+    File.write("molds", "\#{$$}\\n", mode: "a")
+    sleep 0.01 while File.exist?("shut")
+    #{APP}
+  RUBY
+
+  def molds = File.readlines(path("molds")).map(&:to_i)
+
   def test_twenty_reloads_under_load_fail_not_one_request
     serve
     load = self.load
@@ -89,6 +98,39 @@ class ClusterReloadTest < Minitest::Test
     serve
     write("tmp/restart.txt", "")
     wait_for("reloaded")
+  end
+
+  def test_one_beside_a_mold_that_died_leaves_one_that_starts_workers
+    write("config.ru", GATED)
+    serve(workers: 1)
+    killed = before = worker
+    write("shut", "")
+    signal("KILL", molds.last)
+    wait_until { molds.size == 2 }
+    signal("HUP")
+    wait_until { molds.size == 3 }
+    File.delete(path("shut"))
+    wait_for("reloaded")
+    wait_until { (killed = worker) != before } # the old one may not have heard yet that it is to leave
+    signal("KILL", killed)
+    wait_for("was ended by SIGKILL", 2) # the mold, and now the worker
+
+    refute_equal killed, worker
+    wait_until("there are more molds than one") { molds.one? { |pid| alive?(pid) } }
+  end
+
+  def test_one_that_is_asked_for_by_the_application_that_loads_leaves_one_mold
+    write("config.ru", <<~RUBY)
+      File.write("molds", "\#{$$}\\n", mode: "a")
+      Process.kill("HUP", Process.ppid) if File.readlines("molds").one?
+      sleep 0.01 until File.readlines("molds").size > 1
+      #{APP}
+    RUBY
+    serve
+    wait_for("reloaded")
+
+    assert_equal 2, workers.size
+    wait_until("there are more molds than one") { molds.one? { |pid| alive?(pid) } }
   end
 
   def test_reloads_that_are_asked_for_meanwhile_come_after

@@ -215,7 +215,10 @@ module Heddle
           return if mold.state == :ending
 
           mold.state = :ready
-          fleet.mold = mold unless @reload
+          return if @reload&.mold.equal?(mold)
+          return mold.end! if fleet.mold # that of a reload was quicker
+
+          fleet.mold = mold
         end
 
         def hear_worker(worker)
@@ -286,10 +289,12 @@ module Heddle
 
         def lost(mold, status)
           @reload&.abandon("its mold #{Endings.of(status)}") if @reload&.mold.equal?(mold)
-          again(mold, "the mold (pid #{mold.pid}) #{Endings.of(status)}") unless fleet.mold
+          again(mold, "the mold (pid #{mold.pid}) #{Endings.of(status)}")
         end
 
         def again(mold, what)
+          return if fleet.mold
+
           delay = @mold_backoff.failed(now, now - mold.born)
           @log.notice("#{what}; it is loaded again #{delay == 0 ? "now" : "in #{delay} s"}")
           @load_again = now + delay
@@ -301,7 +306,7 @@ module Heddle
           commons.learned.follow(self.configuration)
           mold&.end!
           @reload = nil
-          @systemd.ready
+          @systemd.ready unless @announce
         end
 
         # -- what follows ---------------------------------------------------------------------------------------------
@@ -334,7 +339,7 @@ module Heddle
 
         def load_again
           @load_again = nil
-          start_mold(configuration)
+          start_mold(configuration) unless fleet.mold
         end
 
         def announce

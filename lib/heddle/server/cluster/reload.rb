@@ -8,12 +8,13 @@ module Heddle
         # @param fleet [Fleet]
         # @param mold [MoldHandle] that is loading
         # @param log [#notice]
-        # @param done [#call] with the mold that is needed no more, when it is over
+        # @param done [#call] with the mold that is needed no more, if there is one, when it is over
         def initialize(fleet, mold, log, &done)
           @fleet = fleet
           @mold = mold
           @log = log
           @done = done
+          @taken_over = false
           @former = nil
           @current = nil
           @replaced = 0
@@ -27,7 +28,7 @@ module Heddle
         def proceed
           return unless mold.ready?
 
-          take_over unless @former
+          take_over unless @taken_over
           return abandon(nil) if @current && @fleet.failed_replacement.equal?(@current)
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
@@ -43,13 +44,17 @@ module Heddle
         # @return [void]
         def abandon(reason)
           @log.notice("not reloaded: #{reason}; the workers go on as they are") if reason
-          @fleet.mold = @former if @former
+          return @done.call(mold) unless @taken_over
+          return @done.call(nil) if @former.nil? || @former.silent? # there is no other to go back to
+
+          @fleet.mold = @former
           @done.call(mold)
         end
 
         private
 
         def take_over
+          @taken_over = true
           @former = @fleet.mold
           @fleet.failed_replacement = nil
           @fleet.mold = mold
