@@ -97,6 +97,38 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
+  def test_a_terminal_that_closes_lets_running_requests_finish
+    serve("serve")
+    socket = waiting_request
+    Process.kill("HUP", @served.pid)
+    wait_until { @served.output.include?("stopping when running requests are answered") }
+    File.write(file("go"), "")
+
+    assert_match(/connection: close.*hello/m, socket.read)
+    assert_predicate @served.wait, :success?
+    @served = nil
+  end
+
+  def test_signals_that_only_a_master_can_follow_end_nothing_and_are_answered_in_the_log
+    serve("serve")
+    %w[USR1 USR2 TTIN TTOU].each do |name|
+      Process.kill(name, @served.pid)
+      wait_until { @served.output.match?(/#{name} is left alone: .*one process.*--workers 2$/) }
+    end
+
+    assert_equal "hello from config.ru", @served.get("/").body
+  end
+
+  def test_a_signal_that_the_application_has_claimed_stays_its_own
+    File.write(file("config.ru"), "trap('USR1') { File.write('heard', '') }\n#{CONFIG}")
+    serve("serve")
+    wait_until { @served.output.include?("Ctrl-C stops it") }
+    Process.kill("USR1", @served.pid)
+    wait_until { File.exist?(file("heard")) }
+
+    refute_includes @served.output, "left alone"
+  end
+
   def test_a_second_ctrl_c_stops_at_once
     serve("serve")
     socket = waiting_request

@@ -2,10 +2,19 @@
 
 module Heddle
   class Server
-    # Stops a server on INT and TERM. A trap may do next to nothing, so it writes to a pipe that a task reads.
+    # Stops a server of one process on INT, TERM and HUP, and answers those signals of a master that such a server can't
+    # follow: left to themselves they would end it amid its requests. A trap may do next to nothing, so it writes to a
+    # pipe that a task reads.
     class Signals
-      NAMES = %w[INT TERM].freeze
-      private_constant :NAMES
+      # What a master does at a signal, and nothing else can.
+      MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start a worker more",
+                  "TTOU" => "end a worker" }.freeze
+      STOPPING = %w[INT TERM].freeze
+      # Those that are left to who has claimed them before: the application's own, and what nohup(1) ignores.
+      YIELDING = ["HUP", *MASTERS.keys].freeze
+      # What trap returns where nobody has claimed a signal.
+      FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
+      private_constant :MASTERS, :STOPPING, :YIELDING, :FREE
 
       # @param server [Server]
       # @param log [Log]
@@ -18,7 +27,7 @@ module Heddle
       # @return [Task] to be cancelled when the server has stopped
       def watch
         reader, writer = IO.pipe
-        before = NAMES.to_h { |name| [name, trap(name) { writer.write_nonblock("#{name}\n", exception: false) }] }
+        before = take(writer)
         Heddle.async(name: "signals", background: true) do
           follow(reader)
         ensure
@@ -30,14 +39,31 @@ module Heddle
 
       private
 
+      # @return [Hash{String => Object}] what the signals that were taken meant before
+      def take(writer)
+        before = [*STOPPING, *YIELDING].to_h do |name|
+          [name, trap(name) { writer.write_nonblock("#{name}\n", exception: false) }]
+        end
+        claimed = before.select { |name, handler| YIELDING.include?(name) && !FREE.include?(handler) }
+        claimed.each { |name, handler| trap(name, handler) }
+        before.except(*claimed.keys)
+      end
+
       def follow(reader)
         heard = 0
         while (name = reader.gets(chomp: true))
+          next refuse(name) if MASTERS.key?(name)
+
           heard += 1 if name == "INT"
           again = heard > 1
           @log.notice(again ? "stopping at once" : "stopping when running requests are answered#{hint(name)}")
           @server.stop(now: again)
         end
+      end
+
+      def refuse(name)
+        @log.notice("#{name} is left alone: this server is one process without a master, " \
+                    "which can't #{MASTERS.fetch(name)}; start it with --workers 2")
       end
 
       def hint(name) = name == "INT" ? "; Ctrl-C again stops at once" : ""

@@ -110,6 +110,8 @@ module ClusterCase
     found
   end
 
+  def children_of(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
+
   def alive?(pid)
     Process.kill(0, pid)
     true

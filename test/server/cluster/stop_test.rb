@@ -75,8 +75,4 @@ class ClusterStopTest < Minitest::Test
     refute_path_exists path("tmp/server.pid")
     @served = nil
   end
-
-  private
-
-  def children_of(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
 end

@@ -43,6 +43,18 @@ class ClusterWorkerDeathTest < Minitest::Test
     assert_empty workers & before
   end
 
+  # As when the terminal closes in which the server was started.
+  def test_a_hang_up_that_all_processes_hear_ends_no_worker
+    serve
+    before = workers
+    (before | children_of(served.pid)).each { |pid| signal("HUP", pid) }
+    3.times { assert_includes before, worker }
+    signal("HUP") # the master's reload, after which another death would have been told, too
+    wait_until { !workers.intersect?(before) }
+
+    refute_includes served.output, "was ended by"
+  end
+
   def test_one_that_dies_again_and_again_is_started_ever_more_slowly
     serve(workers: 1)
     3.times do |number|

@@ -25,7 +25,7 @@ module Heddle
                      set_default_host stdout_redirect bind_to_activated_sockets].freeze
 
         # Plugins that need no equal, each with why.
-        PLUGINS = { "tmp_restart" => "touching tmp/restart.txt makes a reload" }.freeze
+        PLUGINS = { "tmp_restart" => "touching tmp/restart.txt makes a reload, where there are workers" }.freeze
 
         # The plugin solid_queue: what it does in its mode `async`, in Heddle's words.
         SOLID_QUEUE = [

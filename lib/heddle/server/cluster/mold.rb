@@ -18,8 +18,8 @@ module Heddle
         # Never returns.
         def run
           Process.setproctitle("heddle: mold")
-          # Ctrl-C goes to all processes of a terminal; what it means is the master's to say.
-          trap("INT") {} # rubocop:disable Lint/EmptyBlock
+          # Ctrl-C, and a terminal that closes, tell all of its processes; what it means is the master's to say.
+          %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           @app = prepare
           @channel.say("ready")
           fork_workers

@@ -51,7 +51,7 @@ module Heddle
         # @param app [#call]
         def run(app)
           Process.setproctitle("heddle: worker #{index}")
-          trap("INT") {} # rubocop:disable Lint/EmptyBlock
+          %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           trap("TERM") { @channel.say("asks_to_end") }
           hooks.run(:worker_boot, index)
           exit(serve(app))
