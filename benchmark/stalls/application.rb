@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "fiddle"
+require_relative "libraries"
+require_relative "native_call_cost"
 
 module Bench
   module Stalls
@@ -16,7 +18,9 @@ module Bench
           "native" => function(work, "work_wait", need_gvl: false),
           "held" => function(work, "work_wait", need_gvl: true),
           "burn" => function(work, "work_compute", need_gvl: true),
-          "ruby" => method(:compute)
+          "ruby" => method(:compute),
+          **Libraries.new.kinds,
+          **NativeCallCost.new(work).kinds
         }.freeze
       end
 
@@ -26,9 +30,9 @@ module Bench
         _, kind, milliseconds = env["PATH_INFO"].split("/")
         if milliseconds
           work = @kinds[kind] or return [404, { "content-type" => "text/plain" }, ["not found\n"]]
-          work.call(milliseconds.to_i)
+          answer = work.call(milliseconds.to_i)
         end
-        [200, { "content-type" => "text/plain" }, [HELLO]]
+        [200, { "content-type" => "text/plain" }, [answer.is_a?(String) ? answer : HELLO]]
       end
 
       private

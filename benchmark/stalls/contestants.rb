@@ -16,7 +16,15 @@ module Bench
 
       # Where the application finds its native work.
       module WithWork
-        def environment = super.merge(Application::LIBRARY => HTTP::Native.program("work.so"))
+        def environment = super.merge(Application::LIBRARY => HTTP::Native.program("work.so"), **@services.to_h)
+
+        # @param environment [Hash] that says where databases are, for instance
+        # @return [HTTP::Contestant] the same, started in it
+        def with_services(environment) = dup.tap { |other| other.services = environment }
+
+        protected
+
+        attr_writer :services
       end
 
       # Heddle as it is, and without its protections.

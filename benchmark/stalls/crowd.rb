@@ -21,6 +21,9 @@ module Bench
         # @return [Boolean]
         def waits? = !@asked.nil? && @answered.nil?
 
+        # @return [String] of a plain answer
+        def body = @answer.split("\r\n\r\n", 2).last.sub(/\A\h+\r\n(.*?)\r\n0\r\n\r\n\z/m, "\\1")
+
         # @return [Float] how long the answer took
         def seconds = @answered - @asked
 
@@ -73,11 +76,12 @@ module Bench
 
       # Waits until all are answered.
       #
+      # @param limit [Numeric] seconds
       # @raise [Child::Failed] when it takes too long or an answer is no 200
-      def await(clients)
-        deadline = Crowd.now + LIMIT
+      def await(clients, limit: LIMIT)
+        deadline = Crowd.now + limit
         while (waiting = clients.select(&:waits?)).any?
-          raise Child::Failed, "#{waiting.size} requests had no answer after #{LIMIT} s" if Crowd.now > deadline
+          raise Child::Failed, "#{waiting.size} requests had no answer after #{limit} s" if Crowd.now > deadline
 
           hear(waiting, 1)
         end

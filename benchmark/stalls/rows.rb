@@ -5,6 +5,10 @@ require_relative "../http/rows/load"
 require_relative "rows/stalls_row"
 require_relative "rows/crowd_row"
 require_relative "rows/neighbours"
+require_relative "rows/waiting_libraries"
+require_relative "rows/lock"
+require_relative "rows/ticker"
+require_relative "rows/call_cost"
 
 module Bench
   module Stalls
@@ -19,7 +23,8 @@ module Bench
 
       # @return [Array<Row>]
       def all
-        [native("native", 2), native("native-1", 1), held, burn, ruby, hello]
+        [native("native", 2), native("native-1", 1), held, burn, ruby, *waiting_libraries, lock, *computing_libraries,
+         *costs, hello]
       end
 
       def native(key, processes)
@@ -41,6 +46,34 @@ module Bench
       def ruby
         Neighbours.new(key: "ruby", kind: "ruby", processes: 1, goals: [at_most(60, "ms")],
                        title: "5 requests compute in Ruby for 10 s, one process: p99 of 50 light clients")
+      end
+
+      def waiting_libraries
+        [%w[pg postgresql pg], ["pg-sync", "postgresql", "pg's sync_exec"], %w[mysql2 mariadb mysql2],
+         %w[net-http http Net::HTTP]].map do |kind, service, name|
+          WaitingLibraries.new(key: kind, kind:, service: service.to_sym, processes: 1, goals: [at_most(1.07, "s")],
+                               title: "50 requests wait for 1 s in #{name}; one process")
+        end
+      end
+
+      def lock
+        Lock.new(key: "flock", kind: "flock", blockers: 0, processes: 1, goals: [at_most(2.1, "s")],
+                 title: "2 requests that hold the same flock for 1 s each; one process")
+      end
+
+      def computing_libraries
+        { "rsa" => "RSA keys", "bcrypt" => "bcrypt", "zlib" => "zlib" }.map do |kind, name|
+          Ticker.new(key: kind, kind:, blockers: Etc.nprocessors, processes: 1, goals: [at_most(20, "ms")],
+                     title: "as many requests compute in #{name} as there are cores, one process: how late a sleep " \
+                            "of 20 ms ends")
+        end
+      end
+
+      def costs
+        [["call-inline", "a native call of a library that is listed as quick", 0.6],
+         ["call", "a native call of any other", 15]].map do |kind, title, goal|
+          CallCost.new(key: kind, kind:, title:, goals: [at_most(goal, "µs")])
+        end
       end
 
       def hello

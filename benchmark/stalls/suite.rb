@@ -23,7 +23,8 @@ module Bench
     # @return [Hash]
     # @raise [Child::Failed]
     def sample(row, contestant, size, ruby_flags:)
-      super(row, contestant.with_processes(row.processes), size, ruby_flags:)
+      serving = contestant.with_processes(row.processes).with_services(size.fetch(:environment, {}))
+      super(row, serving, size, ruby_flags:)
     end
   end
 end

@@ -12,7 +12,7 @@ class StallsBenchmarkApplicationTest < Minitest::Test
   end
 
   def test_every_kind_of_work_takes_its_time
-    %w[sleep native held burn ruby].each do |kind|
+    %w[sleep native held burn ruby rsa bcrypt zlib ticker].each do |kind|
       began = now
       assert_equal 200, status("/#{kind}/20"), kind
       assert_operator now - began, :>=, 0.019, kind

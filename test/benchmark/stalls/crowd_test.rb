@@ -24,6 +24,7 @@ class StallsBenchmarkCrowdTest < Minitest::Test
     @crowd.await(clients)
 
     assert_equal [200] * 4, clients.map(&:status)
+    assert_equal ["ok"] * 4, clients.map(&:body)
     clients.each { |client| assert_operator client.seconds, :>, 0 }
   end
 
