@@ -147,6 +147,10 @@ module Heddle
         bytes = [0].pack("i")
         @client.ioctl(SIOCOUTQ, bytes)
         bytes.unpack1("i") == 0
+      rescue IOError, Errno::EBADF
+        raise unless @client.closed? # it has vanished, maybe while another thread asked
+
+        true
       end
 
       # In no fiber of its own, which would keep a socket open that the client closes.
