@@ -45,8 +45,8 @@ class DoctorTest < Minitest::Test
   def test_versions_count
     old = Libraries::KNOWN.find { |known| known.name == "mongoid" }
 
-    assert old.concerns?(Struct.new(:version).new(Gem::Version.new("8.1.0")))
-    refute old.concerns?(Struct.new(:version).new(Gem::Version.new("9.1.0")))
+    assert old.concerns?(Struct.new(:version).new(Gem::Version.new("8.1.0")), [])
+    refute old.concerns?(Struct.new(:version).new(Gem::Version.new("9.1.0")), [])
   end
 
   # Versions of each that its entry is about, and of those that it is not.
@@ -62,8 +62,10 @@ class DoctorTest < Minitest::Test
     assert_equal VERSIONS.keys.sort, Libraries::KNOWN.map(&:name).sort
     Libraries::KNOWN.each do |known|
       concerned, others = VERSIONS.fetch(known.name)
-      always = known.with(condition: -> { true })
-      versions = ->(list) { list.select { |version| always.concerns?(Struct.new(:version).new(Gem::Version.new(version))) } }
+      always = known.with(condition: ->(_) { true })
+      versions = lambda { |list|
+        list.select { |version| always.concerns?(Struct.new(:version).new(Gem::Version.new(version)), []) }
+      }
 
       assert_equal [concerned, []], [versions.call(concerned), versions.call(others)], known.name
       refute_empty known.text
@@ -103,7 +105,17 @@ class DoctorTest < Minitest::Test
 
   # Each request has its own copy of these anyway: the option isolate.
   def test_what_heddle_isolates_itself_is_no_problem
-    assert_equal [:ok], found(spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")).map(&:level)
+    specs = [spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")]
+
+    assert_equal [:ok], found(*specs).map(&:level)
+    assert_equal %i[problem problem], Libraries.new(specs, isolated: ["tenant"]).findings.map(&:level)
+  end
+
+  def test_what_only_fibers_share_is_no_fault_where_a_request_has_a_thread
+    findings = Libraries.new([spec("sequel", "5.99.0")], mode: :thread).findings
+
+    assert_equal %i[ok note], findings.map(&:level)
+    assert_match(/\Abefore you take mode fiber: gives one connection/, findings.last.text)
   end
 
   def test_a_gem_that_nobody_knows_and_that_keeps_something_by_thread_is_shown_with_the_place
@@ -139,6 +151,53 @@ class DoctorTest < Minitest::Test
     assert_match(/^!! application: config\.ru can't be loaded:\n +RuntimeError: broken/, output)
     assert_match(/Ruby: /, output, "the machine all the same")
     refute_match(%r{lib/heddle/cli}, output)
+  end
+
+  def test_a_mistake_in_the_configuration_is_a_problem_and_the_rest_is_looked_at
+    File.write(File.join(@folder, "heddle.rb"), "wrokers 3\n")
+    output, status = doctor
+
+    assert_equal 1, status.exitstatus
+    assert_match(/^!! configuration: heddle\.rb:1: .*Did you mean workers/, output)
+    assert_match(/Ruby: /, output)
+  end
+
+  # Rails' own default is :thread, and what an application does not say Heddle says when it serves it.
+  RAILS = <<~RUBY
+    require "rails"
+    require "action_controller/railtie"
+    class Shop < Rails::Application
+      config.load_defaults 8.0
+      config.eager_load = false
+      config.secret_key_base = "0" * 64
+      config.logger = Logger.new(nil)
+      %s
+    end
+    Shop.initialize!
+    run Shop
+  RUBY
+
+  def rails_doctor(line = "", mode: nil)
+    File.write(File.join(@folder, "config.ru"), format(RAILS, line))
+    output, errors, status = Open3.capture3({ "HEDDLE_MODE" => mode }, RbConfig.ruby, "-r#{GEM_PATHS}",
+                                            *ServedProcess::HEDDLE.drop(1), "doctor", chdir: @folder)
+    [output + errors, status.exitstatus]
+  end
+
+  def test_an_application_of_rails_that_says_nothing_of_isolation_is_isolated_as_its_mode_needs_it
+    { nil => "fiber", "thread" => "thread" }.each do |mode, level|
+      output, status = rails_doctor(mode:)
+
+      assert_match(/^ok Rails: isolates by #{level}/, output)
+      assert_equal 0, status, output
+    end
+  end
+
+  def test_an_application_of_rails_that_insists_on_threads_is_a_problem
+    output, status = rails_doctor("config.active_support.isolation_level = :thread")
+
+    assert_equal 1, status
+    assert_match(/^!! application: config.active_support.isolation_level is :thread, but .* --mode thread/, output)
   end
 
   def test_rails_has_to_isolate_by_fiber

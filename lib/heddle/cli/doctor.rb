@@ -23,16 +23,20 @@ module Heddle
       end
       MARKS = { ok: "ok", note: "--", warning: "! ", problem: "!!" }.freeze
 
+      # @param configuration [Server::Configuration] with which it will be served
       # @param loaded [Boolean] whether an application was loaded
-      def initialize(loaded:)
+      def initialize(configuration, loaded:)
+        @configuration = configuration
         @loaded = loaded
       end
 
       # @return [Array<Finding>]
       def findings
         found = Machine.new.findings
-        found += Libraries.new.findings + Application.new.findings if @loaded
-        found
+        return found unless @loaded
+
+        mode, isolated = @configuration.mode, @configuration.isolate
+        found + Libraries.new(mode:, isolated:).findings + Application.new(mode:).findings
       end
     end
   end

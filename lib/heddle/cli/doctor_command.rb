@@ -52,9 +52,8 @@ module Heddle
       end
 
       def examine(path)
-        broken = load(path)
-        findings = Doctor.new(loaded: @loaded).findings
-        findings.unshift(broken) if broken
+        broken = [configure, load(path)].compact
+        findings = broken + Doctor.new(@configuration, loaded: @loaded).findings
         findings = findings.sort_by.with_index { |one, i| [-severity(one), i] } if @json.nil?
         @output.puts(@json ? JSON.pretty_generate(findings.map(&:to_h)) : findings.map(&:to_s))
         findings.any? { |one| one.level == :problem } ? FAILED : DONE
@@ -62,7 +61,17 @@ module Heddle
 
       def severity(finding) = Doctor::MARKS.keys.index(finding.level)
 
-      # Without an application there is still the machine.
+      # What says how the application will be served; with a mistake in it, what is so by default.
+      def configure
+        @configuration = Server::Configuration.load
+        nil
+      rescue Server::ConfigurationError => e
+        @configuration = Server::Configuration.new
+        Doctor::Finding.new(level: :problem, subject: "configuration", text: e.message,
+                            advice: "heddle check tells of the configuration alone")
+      end
+
+      # Without an application there is still the machine. Rails is told what it is told when it is served.
       def load(path)
         if path.nil? && !File.exist?(DEFAULT)
           return Doctor::Finding.new(level: :note, subject: "application", text: "there is no #{DEFAULT} here",
@@ -70,7 +79,9 @@ module Heddle
                                              "path/to/config.ru")
         end
 
+        @configuration.export_environment
         Server::AppLoader.new(path || DEFAULT).load
+        Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
         @loaded = true
         nil
       rescue Server::BootError => e

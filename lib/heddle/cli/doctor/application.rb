@@ -5,13 +5,21 @@ module Heddle
     class Doctor
       # What Rails and ActiveRecord are set to, in the application that was loaded.
       class Application
+        # @param mode [Symbol] in which it will be served
+        def initialize(mode:)
+          @mode = mode
+        end
+
         # @return [Array<Finding>]
         def findings = [*isolation, *pools, reloading].compact
 
         # @param level [Symbol] of ActiveSupport::IsolatedExecutionState
+        # @param mode [Symbol]
         # @return [Finding]
-        def self.isolation(level)
-          return Finding.new(level: :ok, subject: "Rails", text: "isolates by fiber") if level == :fiber
+        def self.isolation(level, mode: :fiber)
+          if level == :fiber || mode != :fiber
+            return Finding.new(level: :ok, subject: "Rails", text: "isolates by #{level}, as mode #{mode} needs it")
+          end
 
           Finding.new(level: :problem, subject: "Rails", text: "isolates by #{level}: requests share connections, " \
                                                                "Current and the query cache",
@@ -23,7 +31,7 @@ module Heddle
         def isolation
           return unless defined?(::ActiveSupport::IsolatedExecutionState)
 
-          self.class.isolation(::ActiveSupport::IsolatedExecutionState.isolation_level)
+          self.class.isolation(::ActiveSupport::IsolatedExecutionState.isolation_level, mode: @mode)
         end
 
         # No connection is made for it: the server may not be reached from here.

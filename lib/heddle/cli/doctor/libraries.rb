@@ -3,14 +3,22 @@
 module Heddle
   module CLI
     class Doctor
-      # Gems of the application that keep what belongs to a request by its thread. Under Heddle many requests share one.
+      # Gems of the application that keep by its thread what is a request's. In mode fiber many requests share one.
       class Libraries
         # What is known of a gem: of which versions, what is wrong, what to do, and whether that is so now.
         Known = Data.define(:name, :versions, :level, :text, :advice, :condition) do
-          def initialize(name:, versions:, level:, text:, advice:, condition: -> { true }) = super
+          def initialize(name:, versions:, level:, text:, advice:, condition: ->(_isolated) { true }) = super
 
-          def concerns?(spec)
-            Gem::Requirement.new(*versions).satisfied_by?(spec.version) && condition.call
+          # @param isolated [Array<String>] thread variables of which each request has its own copy
+          def concerns?(spec, isolated)
+            Gem::Requirement.new(*versions).satisfied_by?(spec.version) && condition.call(isolated)
+          end
+
+          # What only fibers of one thread share is no fault in another mode.
+          def finding(spec, mode)
+            later = level == :problem && mode != :fiber
+            Finding.new(level: later ? :note : level, subject: "#{spec.name} #{spec.version}",
+                        text: later ? "before you take mode fiber: #{text}" : text, advice:)
           end
         end
 
@@ -19,15 +27,15 @@ module Heddle
                     text: "keeps its hub in a thread variable: requests see each other's user, tags and breadcrumbs",
                     advice: "Heddle gives each request its own (option isolate). Where this version has it, also set " \
                             "config.hub_isolation_level = :fiber",
-                    condition: -> { !Libraries.isolated?("sentry_hub") && Libraries.sentry_level != :fiber }),
+                    condition: ->(isolated) { !isolated.include?("sentry_hub") && Libraries.sentry_level != :fiber }),
           Known.new(name: "i18n", versions: ["< 1.15"], level: :problem,
                     text: "keeps the locale in a thread variable: requests see each other's",
                     advice: "update i18n to 1.15, or leave i18n_config among the option isolate's names",
-                    condition: -> { !Libraries.isolated?("i18n_config") }),
+                    condition: ->(isolated) { !isolated.include?("i18n_config") }),
           Known.new(name: "sequel", versions: [">= 0"], level: :problem,
                     text: "gives one connection to all requests of a thread, transactions included",
                     advice: "Sequel.extension :fiber_concurrency before the first Database is made (Sequel 5.32)",
-                    condition: lambda {
+                    condition: lambda { |_|
                       !(defined?(::Sequel::FiberConcurrency) && ::Sequel.is_a?(::Sequel::FiberConcurrency))
                     }),
           Known.new(name: "mongoid", versions: ["< 9.1"], level: :warning,
@@ -54,17 +62,12 @@ module Heddle
         POOLS = %w[good_job solid_queue sucker_punch sidekiq que delayed_job].freeze
 
         # Files whose thread variables belong to no request.
-        HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties itsi
-                      itsi-scheduler heddle].freeze
+        HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
+                      timeout itsi itsi-scheduler heddle].freeze
         WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
         private_constant :POOLS, :HARMLESS, :WORDS
 
         class << self
-          # Does each request have its own copy of this thread variable?
-          def isolated?(name)
-            defined?(Server::Isolation) && Server::Isolation::KNOWN.include?(name)
-          end
-
           def sentry_level
             return unless defined?(::Sentry) && ::Sentry.respond_to?(:configuration)
 
@@ -74,8 +77,12 @@ module Heddle
         end
 
         # @param specs [Array<Gem::Specification>] of the gems that are loaded
-        def initialize(specs = Gem.loaded_specs.values)
+        # @param mode [Symbol] in which the application will be served
+        # @param isolated [Array<String>] the option isolate
+        def initialize(specs = Gem.loaded_specs.values, mode: :fiber, isolated: Server::Isolation::KNOWN)
           @specs = specs
+          @mode = mode
+          @isolated = isolated.map(&:to_s)
         end
 
         # @return [Array<Finding>]
@@ -90,9 +97,8 @@ module Heddle
 
         def known
           @specs.flat_map do |spec|
-            KNOWN.select { |one| one.name == spec.name && one.concerns?(spec) }.map do |one|
-              Finding.new(level: one.level, subject: "#{spec.name} #{spec.version}", text: one.text, advice: one.advice)
-            end
+            KNOWN.select { |one| one.name == spec.name && one.concerns?(spec, @isolated) }
+                 .map { |one| one.finding(spec, @mode) }
           end
         end
 
