@@ -75,6 +75,33 @@ class MetricsTest < Minitest::Test
     assert_equal RUBY_VERSION, found["heddle_build_info"].keys.first["ruby"]
   end
 
+  # Ten million bytes are more than any socket holds: the server finds out, whoever writes them.
+  def test_a_client_that_leaves_before_its_answer_is_counted_and_is_no_error
+    entered = Thread::Queue.new
+    go = Thread::Queue.new
+    pieces = Array.new(100) { "x" * 100_000 }
+    bodies = { "/array" => pieces, "/each" => pieces.each,
+               "/call" => ->(stream) { pieces.each { |piece| stream << piece } } }
+    app = lambda do |env|
+      entered << true
+      go.pop
+      [200, {}, bodies.fetch(env["PATH_INFO"])]
+    end
+    found = metrics_of(app) do
+      bodies.each_key do |path|
+        socket = connect
+        socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+        entered.pop
+        socket.close
+        go << true
+      end
+      until_statistics { |now| now[:connections] == 0 }
+    end
+
+    assert_equal bodies.size, found["heddle_clients_gone_total"][{ "worker" => "0" }]
+    assert_empty errors.string
+  end
+
   def test_a_request_that_runs_is_seen_with_its_age
     entered = Thread::Queue.new
     go = Thread::Queue.new

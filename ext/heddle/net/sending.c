@@ -63,6 +63,8 @@ int heddle_connection_flush(heddle_connection *connection)
         if (sent < 0 && sent != -EAGAIN) {
             connection->error = (int)-sent;
             heddle_transport_note(transport, HEDDLE_BROKEN);
+            if (!connection->handle)
+                connection->sockets->left_early++;
             heddle_connection_drop_output(connection);
             return (int)sent;
         }

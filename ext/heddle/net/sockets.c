@@ -206,6 +206,8 @@ void heddle_sockets_close_idle(heddle_connection *connection)
         !heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_CLOSED))
         return; /* somebody else was faster */
     connection->sockets->closed_idle++;
+    if (connection->output.size)
+        connection->sockets->left_early++;
     heddle_sockets_close_connection(connection);
 }
 

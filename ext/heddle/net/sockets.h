@@ -72,7 +72,7 @@ struct heddle_sockets {
     char *scratch; /* what recv fills before it becomes a String */
 
     size_t connections, running, max_connections;
-    uint64_t accepted, taken_over, closed_idle, accept_failures, handshakes, failed_handshakes;
+    uint64_t accepted, taken_over, closed_idle, left_early, accept_failures, handshakes, failed_handshakes;
 };
 
 enum {

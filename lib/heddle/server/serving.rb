@@ -83,7 +83,7 @@ module Heddle
         sockets = @sockets or return
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
           accepting: sockets.accepting?, handed_over: sockets.handed_over, taken_over: sockets.taken_over,
-          quarantined: sockets.quarantined, fibers: @scheduler.fiber_count,
+          left_early: sockets.left_early, quarantined: sockets.quarantined, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
           preemptions: @scheduler.statistics[:preemptions], **@admission.statistics }
       end

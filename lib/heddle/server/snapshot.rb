@@ -26,10 +26,12 @@ module Heddle
 
       # @return [Hash{Symbol => Object}] times in seconds, memory in bytes
       def to_h
+        statistics = @server.statistics.to_h
         {
           pid: Process.pid, started: @started, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
-          selector: @server.selector&.to_s, urls: @server.urls, **counted, **@server.statistics.to_h,
-          clients_gone: @log.gone, requests: requests.first(REQUESTS), memory: Memory.used, pss: Memory.proportional,
+          selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
+          clients_gone: @log.gone + statistics.fetch(:left_early, 0), requests: requests.first(REQUESTS),
+          memory: Memory.used, pss: Memory.proportional,
           gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:
         }
       end
