@@ -45,6 +45,21 @@ class ClusterReloadTest < Minitest::Test
     assert_match(/connection: close.*code 1\z/m, held.read)
   end
 
+  def test_is_over_only_when_nobody_would_answer_with_the_old_code
+    write("config.ru", APP.sub("Fiber.blocking { sleep 1 }", 'Fiber.blocking { sleep 0.01 until File.exist?("go") }'))
+    serve("--control", "unix:control.sock", workers: 1)
+    held = ask("/block")
+    wait_until { File.exist?(path("held")) }
+    signal("HUP")
+    wait_until { client.status[:workers].map { _1[:state] }.sort == %w[ending running] }
+
+    refute_includes served.output, "reloaded", "the loop that is held up has not stopped listening yet"
+    write("go", "")
+    wait_for("reloaded: 1 worker serves the new code")
+  ensure
+    held&.close
+  end
+
   def test_a_reload_of_code_that_is_broken_changes_nothing_and_says_why_in_one_line
     serve
     before = workers

@@ -235,6 +235,7 @@ module Heddle
             @facts.hear(worker, message.values)
             fleet.ready(worker)
           when "answer" then worker.answered(message.values["id"], message.values["value"])
+          when "accepts_no_more" then worker.accepting = false
           when "asks_to_end"
             # Somebody has ended that very process; unless we were told to stop too, the others go on.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?

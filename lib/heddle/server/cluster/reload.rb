@@ -34,7 +34,7 @@ module Heddle
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
           return replace(old) if old
-          return if @fleet.workers.any? { |worker| worker.state == :coming }
+          return if @fleet.workers.any? { |worker| worker.state == :coming || former?(worker) }
 
           @log.notice("reloaded: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} the new code")
           @done.call(@former)
@@ -60,6 +60,9 @@ module Heddle
           @fleet.mold = mold
           @fleet.resize(mold.configuration.worker_count)
         end
+
+        # Would the former code still answer a new connection?
+        def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
 
         def replace(old)
           @current = @fleet.start(old.index, replaces: old) or return # once another one has ended

@@ -125,10 +125,17 @@ module Heddle
           close_quarantine unless word == "ping"
           case word
           when "ping" then @channel.say("pong")
-          when "leave" then @server.stop(giving: commons.giving)
+          when "leave" then leave
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
           end
+        end
+
+        # Other loops of this process stop accepting in their own time.
+        def leave
+          @server.stop(giving: commons.giving)
+          sleep(PAUSE) while @server.statistics&.fetch(:accepting)
+          @channel.say("accepts_no_more")
         end
 
         def take_over

@@ -23,6 +23,8 @@ module Heddle
         attr_accessor :state
         # @return [Float] when it last said something
         attr_accessor :heard
+        # @return [Boolean] whether it accepts connections, or is going to; one that ends does so until it says otherwise
+        attr_accessor :accepting
         # @return [Boolean] whether it will say nothing any more
         attr_accessor :silent
         # @return [Float, nil] when it is killed if it has not ended by itself
@@ -38,6 +40,7 @@ module Heddle
           @replaces = replaces
           @born = @heard = now
           @state = :coming
+          @accepting = true
           @questions = {}
           @asked = 0
         end
