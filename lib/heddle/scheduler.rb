@@ -4,6 +4,7 @@ require "heddle/native"
 require "heddle/selector"
 require "heddle/scheduler/offload_threads"
 require "heddle/scheduler/offload_job"
+require "heddle/scheduler/signal_guard"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 
 module Heddle
@@ -55,7 +56,7 @@ module Heddle
     # @raise [ThreadError] while the loop runs already, or belongs to another thread
     def run
       claim # outside of what follows: to be refused ends nothing
-      run_to_the_end
+      SignalGuard.during(self) { run_to_the_end }
     end
 
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives

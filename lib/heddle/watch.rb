@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-require "heddle/native"
+require "heddle/own_code"
 
 module Heddle
   # @api private
@@ -32,25 +31,10 @@ module Heddle
       private
 
       def change(slice, threshold, handoff)
-        prepare
         Native.watch(slice, threshold, handoff)
         @slice = slice
         @threshold = threshold
         @handoff = handoff
-      end
-
-      # Own code is written for switches where it waits, and nowhere else. The demo is an application like any other.
-      def prepare
-        return if @prepared
-
-        own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| own_paths(folder) }
-        Native.own_code_is(own, ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/"])
-        @prepared = true
-      end
-
-      def own_paths(folder)
-        names = Dir.children(folder) - %w[cli native]
-        names.map { |name| File.join(folder, name.end_with?(".rb") ? name : "#{name}/") }
       end
 
       def duration(seconds, name)

@@ -305,6 +305,12 @@ static VALUE native_own_code_is(VALUE self, VALUE own, VALUE neutral)
     return Qnil;
 }
 
+/* Heddle::Native.own_code?: see heddle_own_code_runs. */
+static VALUE native_own_code_p(VALUE self)
+{
+    return heddle_own_code_runs() ? Qtrue : Qfalse;
+}
+
 typedef struct {
     VALUE scheduler, fiber;
 } exemption;
@@ -343,6 +349,7 @@ void Init_heddle_preempt(VALUE heddle)
     rb_define_singleton_method(native, "watch", native_watch, 3);
     rb_define_singleton_method(native, "handoffs", native_handoffs, 0);
     rb_define_singleton_method(native, "own_code_is", native_own_code_is, 2);
+    rb_define_singleton_method(native, "own_code?", native_own_code_p, 0);
     rb_define_method(rb_path2class("Heddle::Scheduler"), "without_preemption", scheduler_without_preemption, 0);
     Init_heddle_stalls(native);
 }

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "heddle/native"
+require "rbconfig"
+
+module Heddle
+  # @api private
+  # Heddle's own code in Ruby is written for switches where it waits, and nowhere else: what may strike anywhere (a
+  # preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for whoever has called it, and so do handlers of
+  # signals for whom they have interrupted.
+  module OwnCode
+    class << self
+      # Tells the extension what to look for in the frames of who runs.
+      def tell
+        own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| paths(folder) }
+        handlers = %w[scheduler/signal_guard.rb preemption/signal_handlers.rb].map { |name| File.join(__dir__, name) }
+        Native.own_code_is(own, ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", *handlers])
+      end
+
+      private
+
+      # The demo is an application like any other.
+      def paths(folder)
+        names = Dir.children(folder) - %w[cli native]
+        names.map { |name| File.join(folder, name.end_with?(".rb") ? name : "#{name}/") }
+      end
+    end
+    tell
+  end
+end
