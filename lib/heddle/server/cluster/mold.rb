@@ -75,6 +75,9 @@ module Heddle
           middle = fork do
             reader.close
             writer.write(fork { work(message, writer) }.to_s)
+          rescue Errno::EPIPE
+            nil # the mold has been ended meanwhile
+          ensure
             exit!(0)
           end
           writer.close

@@ -187,10 +187,12 @@ module Heddle
 
         def hooks = @setting.configuration.hooks
 
+        # A BootError says what to do; where it was raised says nothing.
         def failure(error)
-          lines = [error, *error.cause].map { |one| "#{one.class}: #{one.message}" }
-          "#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{lines.join(", caused by ")}\n" \
-            "#{(error.backtrace || []).first(20).map { |line| "    from #{line}" }.join("\n")}"
+          told = [error, *error.cause].map { |one| one.is_a?(BootError) ? one.message : "#{one.class}: #{one.message}" }
+          places = error.is_a?(BootError) ? [] : (error.backtrace || []).first(20)
+          ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{told.join(", caused by ")}",
+           *places.map { |line| "    from #{line}" }].join("\n")
         end
       end
     end
