@@ -37,6 +37,7 @@ module Heddle
     autoload :OptionPage, "heddle/server/option_page"
     autoload :Options, "heddle/server/options"
     autoload :Pidfile, "heddle/server/pidfile"
+    autoload :Ractors, "heddle/server/ractors"
     autoload :RequestId, "heddle/server/request_id"
     autoload :RequestTimeout, "heddle/server/request_timeout"
     autoload :RunnerThreads, "heddle/server/runner_threads"

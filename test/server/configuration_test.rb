@@ -10,6 +10,19 @@ class ConfigurationTest < Minitest::Test
 
   def load(flags = {}, environment = {}) = Configuration.load(flags:, environment:)
 
+  def test_what_mode_ractor_can_not_have_is_refused
+    load = ->(**flags) { Configuration.load(flags: { mode: "ractor", **flags }, environment: {}, file: nil) }
+    error = assert_raises(Heddle::Server::ConfigurationError) { load.call(selector: "io_uring") }
+
+    assert_match(/\Aselector io_uring can't be had in mode ractor: .* Say selector :epoll, or none\z/, error.message)
+    error = assert_raises(Heddle::Server::ConfigurationError) { load.call(bind: ["tls://localhost"]).binds }
+
+    assert_match(/\A--bind with TLS can't be had in mode ractor: .* take mode :fiber\z/, error.message)
+    found = load.call(request_timeout: "1.5")
+
+    assert_equal [[], 1.5], [found.protections, found.request_timeout]
+  end
+
   def test_in_single_mode_the_process_that_was_started_serves
     configuration = Configuration.load(flags: { mode: "single", workers: "4", threads: "3" }, environment: {},
                                        file: nil)

@@ -60,7 +60,7 @@ module Heddle
         application = load
         configuration.hooks.around_worker do
           server.run(application, signals: true) do
-            announce(configuration, log, server.urls, Server::Cluster.facts(configuration))
+            announce(configuration, log, server.urls, Server::Cluster.facts(server))
             notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
           end
         end
@@ -107,6 +107,7 @@ module Heddle
         inside = case configuration.mode
                  when :single then "one request at a time"
                  when :thread then threads == 1 ? "one thread" : "#{threads} threads"
+                 when :ractor then threads == 1 ? "one Ractor" : "#{threads} Ractors"
                  else threads == 1 ? "one loop" : "#{threads} loops"
                  end
         return "this process, #{inside}" if workers.nil?

@@ -26,10 +26,10 @@ module Heddle
       autoload :Worker, "heddle/server/cluster/worker"
       autoload :WorkerHandle, "heddle/server/cluster/worker_handle"
 
-      # @param configuration [Configuration]
-      # @return [Hash{Symbol => String}] what people are told of a process that serves. In its loop.
-      def self.facts(configuration)
-        { selector: Fiber.scheduler.selector.to_s, protection: Protection.summary(configuration.left_out) }
+      # @param server [Server] that accepts requests
+      # @return [Hash{Symbol => String}] what people are told of a process that serves
+      def self.facts(server)
+        { selector: server.selector.to_s, protection: Protection.summary(server.configuration.left_out) }
       end
     end
   end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/net/networks" # here: a Ractor of Ruby 3.3 can load nothing
+
 module Heddle
   class Server
     # The values of all {Options}, built once and frozen.
@@ -13,7 +15,11 @@ module Heddle
 
       # An address that needs no port from elsewhere.
       OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
-      private_constant :OWN_PORT
+      # The protections that a mode can have; the others, and why it can't have the rest.
+      PROTECTIONS = { thread: [:handoff], single: [:handoff], ractor: [] }.freeze
+      WITHOUT = { thread: "a request has a thread, mode thread", single: "a request has a thread, mode single",
+                  ractor: "they are for the main Ractor, mode ractor" }.freeze
+      private_constant :OWN_PORT, :PROTECTIONS, :WITHOUT
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -42,7 +48,7 @@ module Heddle
         raise ConfigurationError, "there is no option called #{unknown.join(", ")}" if unknown.any?
 
         Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
-        check_request_timeout
+        check_mode
         @origin = origin
         @http = http_configuration(values)
         @selector = @selector&.to_sym
@@ -53,7 +59,9 @@ module Heddle
       # @raise [ConfigurationError]
       def binds
         defaults = bind_defaults
-        addresses.map { |address| Bind.parse(address, defaults) }
+        found = addresses.map { |address| Bind.parse(address, defaults) }
+        refuse_tls if mode == :ractor && found.any?(&:tls)
+        found
       rescue ConfigurationError => e
         place = source(:bind).kind == :file ? "#{source(:bind)}: bind" : source(:bind)
         raise ConfigurationError, e.message.sub(/\A--bind/, place.to_s)
@@ -62,7 +70,6 @@ module Heddle
       # @return [Net::Networks] whose word of a client's address is taken
       # @raise [ConfigurationError]
       def trusted_networks
-        require "heddle/net/networks"
         Net::Networks.new(trusted_proxies)
       rescue ArgumentError => e
         raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
@@ -84,13 +91,13 @@ module Heddle
 
       # @return [Array<Symbol>] what is done about requests that hold up others, in this mode: most of it is about the
       #   fibers of a loop, and an application in a thread holds up nobody unless it keeps Ruby's lock
-      def protections = mode == :fiber ? protect : protect & [:handoff]
+      def protections = protect & PROTECTIONS.fetch(mode, protect)
 
       # @return [Hash{Symbol => String}] the other protections, and who does without them
       def left_out
         (Protection.names - protections).to_h do |name|
-          unwanted = mode == :fiber || name == :handoff
-          [name, unwanted ? "option protect, #{source(:protect)}" : "a request has a thread, mode #{mode}"]
+          unwanted = PROTECTIONS.fetch(mode, [name]).include?(name)
+          [name, unwanted ? "option protect, #{source(:protect)}" : WITHOUT.fetch(mode)]
         end
       end
 
@@ -107,6 +114,13 @@ module Heddle
         return unless quarantine && workers_of_their_own? && mode == :fiber && protect.include?(:stall_report)
 
         last if last >= [unprotected_workers, 1].max
+      end
+
+      # @return [Configuration] the values alone, without hooks and where they came from; Ractors may share it
+      def bare
+        copy = clone(freeze: false)
+        copy.instance_variable_set(:@origin, nil)
+        Ractor.make_shareable(copy)
       end
 
       # @param name [Symbol] of an option
@@ -177,11 +191,20 @@ module Heddle
         Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
       end
 
-      def check_request_timeout
-        return unless request_timeout.positive? && mode != :fiber
+      def check_mode
+        if request_timeout.positive? && %i[thread single].include?(mode)
+          raise ConfigurationError, "request_timeout counts for fibers only, and mode is #{mode}: nothing can end a " \
+                                    "thread's request safely. Set request_timeout 0, or mode :fiber"
+        end
+        return unless mode == :ractor && selector&.to_sym == :io_uring
 
-        raise ConfigurationError, "request_timeout counts in mode fiber only, and mode is #{mode}: nothing can end a " \
-                                  "thread's request safely. Set request_timeout 0, or mode :fiber"
+        raise ConfigurationError, "selector io_uring can't be had in mode ractor: a ring belongs to a native thread, " \
+                                  "and Ruby moves Ractors among those. Say selector :epoll, or none"
+      end
+
+      def refuse_tls
+        raise ConfigurationError, "--bind with TLS can't be had in mode ractor: keys and sessions are one Ractor's " \
+                                  "alone. Let a proxy in front do that, or take mode :fiber"
       end
 
       def take(option, values)

@@ -11,11 +11,10 @@ module Heddle
       autoload :Stamp, "heddle/server/log/stamp"
       autoload :Text, "heddle/server/log/text"
 
-      # Each name of a format, and what makes its lines.
-      FORMATS = {
-        text: -> { Text.new }, json: -> { Json.new },
-        clf: -> { Clf.new(HTTP::AccessLine::COMMON) }, combined: -> { Clf.new(HTTP::AccessLine::COMBINED) }
-      }.freeze
+      # Each name of a format, and what makes its lines: a class, and what it is told.
+      FORMATS = Ractor.make_shareable(
+        { text: %i[Text], json: %i[Json], clf: %i[Clf COMMON], combined: %i[Clf COMBINED] }
+      )
 
       # @param configuration [Configuration]
       # @param output [#write] for requests and notices, where the configuration names no file
@@ -36,7 +35,8 @@ module Heddle
       # @param access [Boolean] whether requests are logged
       # @param format [Symbol] one of {FORMATS}
       def initialize(output: $stdout, errors: $stderr, access: true, format: :text)
-        @format = FORMATS.fetch(format).call
+        name, kind = FORMATS.fetch(format)
+        @format = Log.const_get(name).new(*(HTTP::AccessLine.const_get(kind) if kind))
         @stream = output
         @output = LineBuffer.new(output)
         @errors = errors
@@ -80,6 +80,14 @@ module Heddle
       # @param _exchange [HTTP::H1::Exchange]
       # @param _error [ClientGone]
       def client_gone(_exchange, _error) = @gone += 1
+
+      # One that somebody else has made in the same format.
+      # @param text [String]
+      def line(text) = @output.write(text)
+
+      # What the log of a Ractor has counted.
+      # @param number [Integer] clients that left
+      def count_gone(number) = @gone += number
 
       # Something about the server itself.
       # @param text [String]

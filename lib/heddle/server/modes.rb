@@ -2,18 +2,20 @@
 
 module Heddle
   class Server
-    # What runs the requests of a process: fibers of one loop or of several, or threads. See docs/modes.md.
+    # What runs the requests of a process: fibers of one loop or of several, in one Ractor or in several, or
+    # threads. See docs/modes.md.
     module Modes
       autoload :Fibers, "heddle/server/modes/fibers"
+      autoload :Ractors, "heddle/server/modes/ractors"
       autoload :Single, "heddle/server/modes/single"
       autoload :Threads, "heddle/server/modes/threads"
 
-      NAMES = { fiber: :Fibers, thread: :Threads, single: :Single }.freeze
+      NAMES = { fiber: :Fibers, thread: :Threads, single: :Single, ractor: :Ractors }.freeze
       private_constant :NAMES
 
       # @param configuration [Configuration]
       # @param log [Log]
-      # @return [Fibers, Threads, Single]
+      # @return [Fibers, Threads, Single, Ractors]
       def self.of(configuration, log) = const_get(NAMES.fetch(configuration.mode)).new(configuration, log)
     end
   end

@@ -43,7 +43,7 @@ module Heddle
         [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
       end
 
-      LIBRARY = ::File.expand_path("..", __dir__)
+      LIBRARY = ::File.expand_path("..", __dir__).freeze # for Ractors
       private_constant :LIBRARY
     end
   end

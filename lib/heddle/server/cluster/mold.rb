@@ -39,6 +39,7 @@ module Heddle
           app = @load.call
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
           hooks.run(:after_mold)
+          app = Ractors::Sharing.new(app).share(@setting.log) if @setting.configuration.mode == :ractor
           Process.warmup
           app
         rescue SystemExit => e

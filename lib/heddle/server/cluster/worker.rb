@@ -91,7 +91,7 @@ module Heddle
           Heddle.async(name: "handed over", background: true) { take_over }
           Heddle.async(name: "board", background: true) { note }
           open_quarantine if index == @setting.configuration.quarantine_worker
-          @channel.say("ready", **Cluster.facts(@setting.configuration))
+          @channel.say("ready", **Cluster.facts(@server))
         end
 
         # Commands are the loop's to obey, and a ping is there to see whether it turns.
@@ -177,7 +177,7 @@ module Heddle
         def note
           loop do
             sleep(NOTES)
-            statistics = @server.statistics or break
+            statistics = @server.statistics or next
             commons.board.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
             commons.learned.table.sweep
           end

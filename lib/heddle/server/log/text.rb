@@ -11,7 +11,7 @@ module Heddle
         LINES = 30
         # Below this line of a backtrace is only the server.
         BOTTOM = %w[handler thread_handler].map do |name|
-          "#{::File.expand_path("../../rack", __dir__)}/#{name}.rb:"
+          "#{::File.expand_path("../../rack", __dir__)}/#{name}.rb:".freeze
         end.freeze
         # Bytes of a request's target beside an error.
         TARGET = 200

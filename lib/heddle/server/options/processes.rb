@@ -23,14 +23,15 @@ module Heddle
                    details: "See [Processes](processes.md). With 0 the process that was started serves by itself, " \
                             "and so it does with 1 in development and test: then nothing is forked, and it can be " \
                             "restarted only with a pause."),
-        Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single],
-                   text: "what runs a request: a fiber among others, a thread, or the main thread, one at a time",
+        Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
+                   text: "what runs a request: a fiber among others (in Ractors: ractor), a thread, or the main thread",
                    details: "See [ways to run an application](modes.md)."),
         Option.new(name: :threads, unit: :count, range: 1.., short: "-t",
                    default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
                    variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                    example: "threads 3",
-                   text: "number of threads in each process: each with a loop, or, in mode thread, with a request"),
+                   text: "number of threads, or Ractors, in each process: each with a loop; in mode thread, with a " \
+                         "request"),
         Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                    example: 'pidfile "tmp/pids/server.pid"',
                    text: "where the number of the server's process is written, as long as it runs"),
@@ -40,7 +41,7 @@ module Heddle
                    text: "how long a request may take until its answer begins; then it is 503. 0: for ever",
                    details: "What the application waits for then ends with Heddle::Cancelled; its ensure clauses may " \
                             "clean up. The log says where it was, the worker goes on. Code that computes is not " \
-                            "interrupted before it waits. In mode fiber only."),
+                            "interrupted before it waits. In the modes fiber and ractor."),
         Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..,
                    text: "how long a worker may give no sign of life until it is killed and replaced; 0: for ever",
                    details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \

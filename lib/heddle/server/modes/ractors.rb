@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Modes
+      # A loop in each of several Ractors. The main one has a loop, too, which serves nobody: it has the signals, the
+      # log and the control socket, and replaces a Ractor that dies.
+      class Ractors
+        # @return [Array<Server::Ractors::Serving>] one a Ractor
+        attr_reader :servings
+
+        # @param configuration [Configuration]
+        # @param log [Log]
+        def initialize(configuration, log)
+          @configuration = configuration
+          @log = log
+          @listeners = nil
+          @servings = Array.new(configuration.threads) { |index| Server::Ractors::Serving.new(configuration, log, index) }
+        end
+
+        # @param app [#call] is frozen, with all that it refers to
+        # @see Fibers#run
+        # @raise [BootError] when the application can't be shared by Ractors
+        def run(app, listeners, around, &ready)
+          # The mold of several workers has said what there is to say of it.
+          app = Server::Ractors::Sharing.new(app).share(@servings.any?(&:placed?) ? nil : @log)
+          Server::Ractors.prepare
+          @listeners = listeners
+          looping do
+            around.call { serve(app, listeners, &ready) }
+          ensure
+            stop(now: true)
+          end
+        end
+
+        # @see Fibers#stop
+        def stop(now: false)
+          @servings.each { |serving| serving.stop(now:) }
+          @listeners&.close # each Ractor has a descriptor of its own
+        end
+
+        private
+
+        def looping(&) = Heddle.run(selector: @configuration.selector, name: "server", &)
+
+        def serve(app, listeners, &ready)
+          waiting = @servings.size
+          accepting = -> { ready&.call if (waiting -= 1).zero? }
+          tasks = @servings.map { |one| Heddle.async(name: one.name) { one.serve(app, listeners, &accepting) } }
+          tasks.map(&:value).all?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # What mode ractor is made of: see {Modes::Ractors}.
+    module Ractors
+      autoload :Figures, "heddle/server/ractors/figures"
+      autoload :Serving, "heddle/server/ractors/serving"
+      autoload :Sharing, "heddle/server/ractors/sharing"
+      autoload :Worker, "heddle/server/ractors/worker"
+
+      # What no Ractor but the main one has to do with.
+      NOT_THERE = %i[CLI Rails].freeze
+      private_constant :NOT_THERE
+
+      class << self
+        # Before the first Ractor: one of Ruby 3.3 can load nothing by itself.
+        # @return [void]
+        def prepare
+          Warning[:experimental] = false # Ruby says at each start that Ractors are experimental; docs/modes.md does
+          require "heddle/net/resolver"
+          require "heddle/concurrency/deadline"
+          Heddle.eager_load
+          [Heddle, self, Log, Heddle::Net, Concurrency].each { |namespace| load_all(namespace) }
+        end
+
+        private
+
+        def load_all(namespace)
+          (namespace.constants - NOT_THERE).each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+        end
+      end
+    end
+  end
+end

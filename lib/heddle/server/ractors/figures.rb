@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Ractors
+      # What a Ractor's engine has counted when it last said so: HTTP::H1::Engine itself is the Ractor's alone.
+      Figures = Data.define(:requests, :refused, :answers, :refusals, :latencies, :latency_sum, :slowest, :gone) do
+        # @param engine [HTTP::H1::Engine]
+        # @param gone [Integer] clients that left
+        # @return [Figures]
+        def self.of(engine, gone) = new(**(members - [:gone]).to_h { |name| [name, engine.public_send(name)] }, gone:)
+
+        # @param other [Figures] of the Ractor that has taken the place of this one
+        # @return [Figures] of both
+        def +(other)
+          numbers = %i[requests refused latency_sum gone].to_h { |name| [name, [self, other].sum(&name)] }
+          lists = %i[answers refusals latencies].to_h do |name|
+            [name, [self, other].map(&name).transpose.map(&:sum)]
+          end
+          with(**numbers, **lists, slowest: other.slowest)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Heddle
+  class Server
+    module Ractors
+      # The main Ractor's side of one that serves: starts it, tells it to stop, hears what it has counted, and replaces
+      # it when it dies. What it says is as of half a second ago at most.
+      class Serving
+        # Seconds until one that has died is replaced.
+        PAUSE = 1.0
+        # What of {Server#statistics} is counted, and so goes on where the one before has ended.
+        COUNTERS = %i[accepted refused_full refused_late].freeze
+        private_constant :PAUSE, :COUNTERS
+
+        # @return [Symbol, nil]
+        attr_reader :selector
+
+        # @param configuration [Configuration]
+        # @param log [Log]
+        # @param index [Integer]
+        def initialize(configuration, log, index)
+          @configuration = configuration
+          @log = log
+          @index = index
+          @stopping = @placed = false
+          @answered = true
+          @counters = COUNTERS.to_h { |name| [name, 0] }
+          @channel = @figures = @past = @statistics = @selector = @failure = nil
+        end
+
+        # @return [Figures, nil] what its engine has counted, and those before it
+        def engine = @past && @figures ? @past + @figures : @figures || @past
+
+        # @return [Hash, nil] see {Server#statistics}
+        def statistics = @statistics&.merge(@counters) { |_, one, other| one + other }
+
+        # @return [String]
+        def name = "ractor #{@index + 1}"
+
+        # Serves until {#stop}. In the main Ractor's loop.
+        # @param app [#call] shareable
+        # @param listeners [Listeners]
+        # @yield once, when requests are accepted
+        # @return [Boolean] whether every request was answered
+        # @raise [BootError] when the first one can't begin
+        def serve(app, listeners, &ready)
+          places = listeners.map { |one| [one.io, one.url, one.port, one.proxies] }
+          served = false
+          until @stopping
+            served |= run_one(app, places) { ready&.call unless served }
+            break if @stopping
+            raise BootError, "mode ractor: a Ractor can't begin to serve: #{@failure}" unless served
+
+            @log.notice("#{name} died, and with it the requests that it served: #{@failure}; " \
+                        "another one takes its place")
+            sleep(PAUSE)
+          end
+          @answered
+        end
+
+        # May be called from any thread.
+        # @param now [Boolean] whether to cancel running requests at once
+        # @return [void]
+        def stop(now: false)
+          @stopping = now || @stopping == :now ? :now : :drain
+          @channel&.write_nonblock(now ? "now\n" : "stop\n", exception: false)
+        rescue SystemCallError, IOError
+          nil # it has ended
+        end
+
+        # @return [Boolean] whether the process is one worker among others
+        def placed? = @placed
+
+        # What the others can do and this one can't: it is no part of a load board, and gives and takes no connections.
+        def take_place(*, **) = @placed = true
+
+        def giving=(_socket)
+          nil
+        end
+
+        def take_over(_socket) = false
+
+        def served = []
+
+        def timeline = nil
+
+        def task_tree = "#{name}\n"
+
+        private
+
+        # @return [Boolean] whether it has accepted requests
+        def run_one(app, places, &)
+          channel, theirs = UNIXSocket.pair
+          lines, output = IO.pipe
+          log = Heddle.async(name: "#{name}: log") { copy(lines) }
+          ractor = start(app, places, theirs, output)
+          @channel = channel
+          stop(now: @stopping == :now) if @stopping
+          accepted = follow(channel, &)
+          log.wait
+          finish(ractor)
+          accepted
+        ensure
+          forget
+          [channel, lines].each { |io| io&.close }
+        end
+
+        def forget
+          @past = engine
+          @counters = statistics.slice(*COUNTERS) if @statistics
+          @channel = @figures = @statistics = nil
+        end
+
+        # The descriptors are the Ractor's from here on.
+        def start(app, places, channel, output)
+          [channel, output].each { |io| io.autoclose = false }
+          places = places.map do |io, *rest|
+            copy = io.dup
+            copy.autoclose = false
+            [copy.fileno, io.is_a?(UNIXServer), *rest]
+          end
+          Ractor.new(app, @configuration.bare, channel.fileno, output.fileno, Ractor.make_shareable(places),
+                     name:) do |*arguments|
+            Worker.new(*arguments).run
+          end
+        end
+
+        def copy(lines)
+          while (line = lines.gets)
+            @log.line(line)
+          end
+        end
+
+        def follow(channel)
+          accepted = false
+          @failure = "it ended without a word"
+          while (line = channel.gets)
+            # Its other end is this very program.
+            what, value = Marshal.load(line.unpack1("m")) # rubocop:disable Security/MarshalLoad
+            case what
+            when :ready
+              @selector = value
+              accepted = true
+              yield
+            when :counted then count(*value)
+            when :ended then @answered &&= value
+            when :failed then @failure = value
+            end
+          end
+          accepted
+        rescue Errno::ECONNRESET
+          accepted
+        end
+
+        def count(statistics, figures)
+          @log.count_gone(figures.gone - (@figures&.gone || 0))
+          @statistics = statistics
+          @figures = figures
+        end
+
+        def finish(ractor)
+          ractor.respond_to?(:join) ? ractor.join : ractor.take
+        rescue Ractor::Error
+          nil # it has said why
+        end
+      end
+    end
+  end
+end

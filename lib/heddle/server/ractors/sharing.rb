@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Ractors
+      # Makes an application one that all Ractors may use, or says what keeps it from being one, and where.
+      class Sharing
+        # As many are named; the others are counted.
+        MOST = 20
+        private_constant :MOST
+
+        # @param app [#call]
+        def initialize(app)
+          @app = app
+          @seen = {}.compare_by_identity
+          @culprits = []
+          @doubts = []
+        end
+
+        # @param log [#notice, nil] told what a request may stumble over
+        # @return [#call] the application, frozen with all that it refers to
+        # @raise [BootError]
+        def share(log)
+          walk(@app, "the application")
+          freeze_all if @culprits.empty?
+          refuse if @culprits.any?
+          listed(@doubts).each { |line| log&.notice("mode ractor: #{line}") }
+          @app
+        end
+
+        private
+
+        def freeze_all
+          Ractor.make_shareable(@app)
+        rescue StandardError => e # objects may have a `freeze` of their own
+          blame(e)
+        end
+
+        # What can't be seen before it is tried, as with objects of extensions: the innermost one that can't be shared.
+        def blame(error)
+          object, place = @seen.reverse_each.find { |one, _| !one.is_a?(Module) && !freezes?(one) }
+          @culprits << (place ? alone(object, place) : "the application (#{@app.class}): #{reason(error)}")
+        end
+
+        def freezes?(object)
+          Ractor.make_shareable(object)
+          true
+        rescue StandardError
+          false
+        end
+
+        def refuse
+          raise BootError, "mode ractor: Ractors can't share this application.\n" \
+                           "#{listed(@culprits).map { |line| "  #{line}\n" }.join}" \
+                           "What a request uses has to be made in the request, or be frozen through and through; see " \
+                           "docs/modes.md. Mode fiber serves it as it is"
+        end
+
+        def listed(lines)
+          lines = lines.uniq
+          lines.size > MOST ? [*lines.first(MOST), "and #{lines.size - MOST} more"] : lines
+        end
+
+        def walk(object, place)
+          return look_at(object) if object.is_a?(Module)
+
+          look_at(object.class)
+          return if Ractor.shareable?(object) || @seen[object]
+
+          @seen[object] = place
+          case object
+          when Proc then look_at_proc(object, place)
+          when Array then object.each_with_index { |one, index| walk(one, "#{place}[#{index}]") }
+          when Hash then walk_hash(object, place)
+          when Struct, Data then object.to_h.each { |name, value| walk(value, "#{place}.#{name}") }
+          end
+          walk_variables(object, place)
+          look_at_kind(object, place) unless object.is_a?(Proc)
+        end
+
+        def walk_hash(hash, place)
+          walk(hash.default_proc, "the default block of #{place}") if hash.default_proc
+          hash.each do |key, value|
+            walk(key, "a key of #{place}")
+            walk(value, "#{place}[#{key.inspect[0, 40]}]")
+          end
+        end
+
+        def walk_variables(object, place)
+          object.instance_variables.each do |name|
+            owner = "#{object.class}#{" (#{place})" if object.equal?(@app)}"
+            walk(object.instance_variable_get(name), "#{name} of #{owner}")
+          end
+        end
+
+        def look_at_proc(block, place)
+          Ractor.make_shareable(block)
+        rescue Ractor::Error => e
+          file, line = block.source_location
+          @culprits << "#{place} is a block (#{file}:#{line}), and its #{reason(e).delete_prefix("Proc's ")}" \
+                       "#{": write a class with a method `call`" if place == "the application"}"
+        end
+
+        def look_at_kind(object, place)
+          @culprits << alone(object, place) if never_shared?(object)
+        end
+
+        def alone(object, place) = "#{place} is #{kind(object)}, which is one Ractor's alone"
+
+        NEVER = [IO, Thread, Thread::Mutex, Thread::Queue, Thread::SizedQueue, Thread::ConditionVariable, Method,
+                 UnboundMethod, Binding, Enumerator, Fiber, Dir].freeze
+        private_constant :NEVER
+
+        def never_shared?(object)
+          NEVER.any? { |kind| object.is_a?(kind) } || (defined?(::Monitor) && object.is_a?(::Monitor))
+        end
+
+        # A class may be shared; what stands in it may be not.
+        def look_at(type)
+          return if @seen[type]
+
+          @seen[type] = true
+          return unless (name = type.name) && own?(name)
+
+          constants(type, name)
+          type.class_variables(false).each do |variable|
+            @doubts << "#{name} has the class variable #{variable}: no Ractor but the main one can read it"
+          end
+          type.instance_variables.each do |variable|
+            value = type.instance_variable_get(variable)
+            @doubts << "#{variable} of the class #{name} is #{kind(value)} that can't be read" unless shareable?(value)
+          end
+        end
+
+        def constants(type, name)
+          type.constants(false).each do |constant|
+            next if type.autoload?(constant)
+
+            value = type.const_get(constant, false)
+            next look_at(value) if value.is_a?(Module)
+            next if shareable?(value)
+
+            file, line = type.const_source_location(constant, false)
+            @doubts << "the constant #{name}::#{constant} (#{file}:#{line}) is #{kind(value)} that can't be read: " \
+                       "freeze it, Ractor.make_shareable(...)"
+          end
+        end
+
+        def shareable?(value) = Ractor.shareable?(value)
+
+        def kind(value) = "#{/\A[AEIOU]/.match?(value.class.name.to_s) ? "an" : "a"} #{value.class}"
+
+        # Not Ruby's own classes, nor Heddle's.
+        def own?(name)
+          file, = Object.const_source_location(name)
+          file && !file.empty? && !file.start_with?(OWN, RbConfig::CONFIG["rubylibdir"])
+        rescue NameError
+          false
+        end
+
+        OWN = ::File.expand_path("../../..", __dir__).freeze
+        private_constant :OWN
+
+        def reason(error) = error.message.sub(/:? #<.*/m, "")
+      end
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Heddle
+  class Server
+    module Ractors
+      # What runs in a Ractor that serves: a loop with its sockets.
+      class Worker
+        # Seconds between two reports of what was counted.
+        REPORT = 0.5
+        private_constant :REPORT
+
+        # @param app [#call]
+        # @param configuration [Configuration] {Configuration#bare}
+        # @param channel [Integer] descriptor of a socket to the main Ractor
+        # @param output [Integer] descriptor of a pipe for lines of the log
+        # @param places [Array] of each listener: descriptor, whether it is a unix socket, URL, port, proxies
+        def initialize(app, configuration, channel, output, places)
+          @app = app
+          @configuration = configuration
+          @channel = UNIXSocket.for_fd(channel)
+          @output = IO.for_fd(output, "w")
+          @output.sync = true
+          @places = places
+        end
+
+        # @return [void]
+        def run
+          @log = Log.new(output: @output, errors: $stderr, access: @configuration.access_log,
+                         format: @configuration.log_format)
+          @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
+          Heddle.run(selector: selector, name: "ractor") { say(:ended, serve) }
+        rescue Exception => e
+          say(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
+        ensure
+          @listeners&.close
+          [@channel, @output].each(&:close)
+        end
+
+        private
+
+        # A ring belongs to a native thread, and Ruby moves Ractors about.
+        def selector = (@configuration.selector unless @configuration.selector == :io_uring)
+
+        def serve
+          @log.start
+          tasks = [Heddle.async(name: "main", background: true) { follow },
+                   Heddle.async(name: "figures", background: true) { report }]
+          @serving.serve(@app, @listeners = listeners) do
+            tell_figures
+            say(:ready, @serving.selector)
+          end
+        ensure
+          tasks&.each(&:cancel)
+          tell_figures
+          @log.stop
+        end
+
+        def listeners
+          Listeners.new(@places.map do |descriptor, unix, url, port, proxies|
+            Listener.new((unix ? UNIXServer : TCPServer).for_fd(descriptor), url, port, proxies:)
+          end)
+        end
+
+        def follow
+          while (word = @channel.gets)
+            @serving.stop(now: word == "now\n")
+          end
+          @serving.stop(now: true)
+        end
+
+        def report
+          loop do
+            sleep(REPORT)
+            tell_figures
+          end
+        end
+
+        # When it serves no more, what it had counted at last.
+        def tell_figures
+          @engine = @serving.engine || @engine
+          @statistics = @serving.statistics || @statistics
+          say(:counted, [@statistics, Figures.of(@engine, @log.gone)]) if @engine && @statistics
+        end
+
+        def say(what, value)
+          @channel.write("#{[Marshal.dump([what, value])].pack("m0")}\n")
+        rescue SystemCallError, IOError
+          nil # the main Ractor has gone
+        end
+      end
+    end
+  end
+end

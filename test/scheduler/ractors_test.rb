@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/scheduled"
+
+# R10: every Ractor can have its own loop, and serve.
+class RactorLoopsTest < Minitest::Test
+  include Scheduled
+
+  ASK = <<~RUBY
+    def answers(port) = Array.new(40) { TCPSocket.open("127.0.0.1", port, &:gets) }
+    def result(ractor) = ractor.respond_to?(:value) ? ractor.value : ractor.take
+  RUBY
+  private_constant :ASK
+
+  def check(program)
+    out, status = ruby("require 'heddle/scheduler'; require 'socket'\n#{ASK}#{program}", flags: ["-W:no-experimental"])
+
+    assert_predicate status, :success?, out
+    assert_equal "40 [1, 2]\n", out
+  end
+
+  def test_each_accepts_from_a_listener_of_its_own
+    check(<<~RUBY)
+      listeners = [0, nil].map do |port|
+        socket = Socket.new(:INET, :STREAM)
+        socket.setsockopt(:SOCKET, :REUSEPORT, true)
+        socket.bind(Addrinfo.tcp("127.0.0.1", port || $port))
+        socket.listen(64)
+        $port ||= socket.local_address.ip_port
+        socket.autoclose = false
+        socket.fileno
+      end
+      ractors = listeners.each_with_index.map do |descriptor, index|
+        Ractor.new(descriptor, index + 1) do |descriptor, number|
+          server = TCPServer.for_fd(descriptor)
+          Fiber.set_scheduler(Heddle::Scheduler.new)
+          Fiber.schedule do
+            while (client = server.accept)
+              client.tap { |socket| Fiber.schedule { socket.puts(number); socket.close } }
+            end
+          rescue IOError, Errno::EINVAL
+            nil # no more
+          end
+          Fiber.scheduler.run
+        end
+      end
+      numbers = answers($port)
+      numbers.concat(answers($port)) until numbers.uniq.size == 2
+      puts "40 \#{numbers.map(&:to_i).uniq.sort}"
+      $stdout.flush
+      exit!(0) # they accept for ever
+    RUBY
+  end
+
+  def test_one_accepts_and_hands_out
+    check(<<~RUBY)
+      ractors = [1, 2].map do |number|
+        reader, writer = IO.pipe
+        reader.autoclose = false
+        ractor = Ractor.new(reader.fileno, number) do |descriptor, number|
+          work = IO.for_fd(descriptor)
+          Fiber.set_scheduler(Heddle::Scheduler.new)
+          Fiber.schedule do
+            while (line = work.gets)
+              TCPSocket.for_fd(Integer(line)).tap { |socket| Fiber.schedule { socket.puts(number); socket.close } }
+            end
+          end
+          Fiber.scheduler.run
+          number
+        end
+        [writer, ractor]
+      end
+      server = TCPServer.new("127.0.0.1", 0)
+      clients = Thread.new { answers(server.local_address.ip_port) }
+      40.times do |n|
+        client = server.accept
+        client.autoclose = false
+        ractors[n % 2].first.puts(client.fileno)
+      end
+      numbers = clients.value
+      ractors.each { |writer, _| writer.close }
+      puts "\#{numbers.size} \#{ractors.map { |_, ractor| result(ractor) } & numbers.map(&:to_i)}"
+    RUBY
+  end
+end

@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "open3"
+require "support/served_process"
+require "tmpdir"
+
+# `--mode ractor`: a loop in each of several Ractors. In processes of its own: Ruby's Ractors would meet other tests'.
+class RactorsTest < Minitest::Test
+  APP = <<~RUBY
+    class App
+      def call(env)
+        case env["PATH_INFO"]
+        when "/raise" then raise "on purpose"
+        when "/sleep" then sleep
+        when "/exit" then exit
+        when "/body" then [200, {}, [env["rack.input"].read.upcase]]
+        else [200, { "content-type" => "text/plain" }, [Ractor.current.name]]
+        end
+      end
+    end
+    run App.new
+  RUBY
+  UNSHAREABLE = <<~RUBY
+    class Store
+      CACHE = {}
+      def initialize
+        @lock = Mutex.new
+        @count = 0
+        @log = [$stderr]
+      end
+      def call(_env) = [200, {}, []]
+    end
+    run Store.new
+  RUBY
+  DOUBTFUL = <<~RUBY
+    module App
+      HITS = []
+      def self.call(env) = [200, {}, [env["PATH_INFO"] == "/hits" ? HITS.size.to_s : "fine"]]
+    end
+    run App
+  RUBY
+  NEVER = <<~RUBY.freeze
+    Heddle::Server::Ractors::Worker.prepend(Module.new { def serve = raise("on purpose") })
+    #{APP}
+  RUBY
+  COMMAND = [*ServedProcess::HEDDLE, "serve", "--mode", "ractor", "-b", "127.0.0.1:0", "-e", "test"].freeze
+  # Seconds.
+  PATIENCE = 60
+  private_constant :APP, :UNSHAREABLE, :DOUBTFUL, :NEVER, :COMMAND, :PATIENCE
+
+  def served(app, *options)
+    Dir.mktmpdir do |folder|
+      @folder = folder
+      File.write(File.join(folder, "config.ru"), app)
+      served = ServedProcess.new([*COMMAND, "-t", "2", *options], folder:)
+      begin
+        yield served
+      ensure
+        @status = served.stop
+      end
+    end
+  end
+
+  # @return [String] what a server says that can't start
+  def refused(app, *options)
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "config.ru"), app)
+      out, status = Open3.capture2e(*COMMAND, *options, chdir: folder)
+
+      assert_equal 1, status.exitstatus, out
+      refute_match(/\.rb:\d+:in/, out)
+      out
+    end
+  end
+
+  # @return [Integer] how many requests are counted as answered, by what the control socket tells
+  def answered
+    address = Heddle::Server::Control::Address.new(path: File.join(@folder, "control.sock"))
+    Heddle::Server::Control::Client.new(address).status[:workers].sum { |worker| worker[:answers]&.sum || 0 }
+  end
+
+  def until_ok(seconds = PATIENCE)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    loop do
+      return if yield
+      raise "not in time" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+      sleep 0.01
+    end
+  end
+
+  def test_every_ractor_serves
+    served(APP) do |served|
+      names = []
+      until_ok { names.concat(Array.new(16) { Thread.new { served.get("/").body } }.map(&:value)).uniq.size == 2 }
+
+      assert_equal ["ractor 1", "ractor 2"], names.uniq.sort
+      assert_equal "ABC", Net::HTTP.post(served.at("/body"), "abc").body
+    end
+    assert_predicate @status, :success?
+  end
+
+  def test_an_exception_is_that_requests_own
+    served(APP) do |served|
+      assert_equal %w[500 200], [served.get("/raise").code, served.get("/").code]
+      until_ok { served.output.include?("RuntimeError: on purpose\n    from ") }
+    end
+    assert_predicate @status, :success?
+  end
+
+  def test_a_ractor_that_dies_is_replaced_and_what_it_has_counted_stays
+    served(APP, "--control", "unix:control.sock") do |served|
+      assert_raises(EOFError, Errno::ECONNRESET) { 3.times { served.get("/") } && served.get("/exit") }
+      until_ok { served.output.include?("another one takes its place") }
+
+      assert_match(/^\S+ ractor \d died, .* SystemExit: exit \(.*config\.ru:/, served.output)
+      names = []
+      until_ok { names.concat(Array.new(16) { Thread.new { served.get("/").body } }.map(&:value)).uniq.size == 2 }
+      until_ok { answered == 3 + names.size }
+    end
+    assert_predicate @status, :success?
+  end
+
+  def test_a_stop_waits_for_the_request_that_runs
+    served(APP) do |served|
+      client = TCPSocket.new(served.uri.host, served.uri.port)
+      client.write("POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+
+      assert_equal "HTTP/1.1 100 Continue\r\n\r\n", client.gets + client.gets
+      Process.kill("TERM", served.pid)
+      until_ok { served.output.include?("stopping when running requests are answered") }
+      client.write("abc")
+
+      assert_equal "ABC", client.read[-3..]
+      client.close
+      served.wait
+    end
+    assert_predicate @status, :success?
+  end
+
+  def test_a_request_that_takes_too_long_is_given_up
+    served(APP, "--request-timeout", "0.05") { |served| assert_equal "503", served.get("/sleep").code }
+    assert_predicate @status, :success?
+  end
+
+  def test_several_workers_are_told_once_what_a_request_may_stumble_over
+    served(DOUBTFUL, "-w", "2") do |served|
+      assert_equal %w[500 200], [served.get("/hits").code, served.get("/").code]
+      assert_equal 1, served.output.scan(/the constant App::HITS \(.*config\.ru:2\) is an Array/).size, served.output
+      until_ok { served.output.include?("Ctrl-C stops it.") }
+      assert_includes served.output, "Mode ractor: 2 workers, each with 2 Ractors.\n"
+      assert_match(/^Protection: guard pages; off: .* handoff \(they are for the main Ractor/, served.output)
+      until_ok { served.output.include?("Ractor::IsolationError: can not access non-shareable objects") }
+    end
+    assert_predicate @status, :success?
+  end
+
+  def test_what_can_not_be_shared_is_named_with_its_place
+    out = refused(UNSHAREABLE)
+
+    assert_includes out, "@lock of Store (the application) is a Thread::Mutex"
+    assert_includes out, "@log of Store (the application)[0] is an IO"
+  end
+
+  def test_a_ractor_that_can_not_begin_is_said_without_a_backtrace
+    assert_match(/\Aheddle: mode ractor: a Ractor can't begin to serve: RuntimeError: on purpose \(.*config\.ru:1/,
+                 refused(NEVER))
+  end
+end

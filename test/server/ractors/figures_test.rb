@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+
+class RactorFiguresTest < Minitest::Test
+  Figures = Heddle::Server::Ractors::Figures
+
+  def figures(number)
+    Figures.new(requests: number, refused: number, answers: [0, number], refusals: [number, 0], gone: number,
+                latencies: [number, 1], latency_sum: number.to_f, slowest: [["GET /#{number}", 1.0, 0.0, 200]])
+  end
+
+  def test_of_two_everything_is_summed_and_only_the_later_one_knows_what_was_slow_lately
+    both = figures(1) + figures(2)
+
+    assert_equal [3, 3, [0, 3], [3, 0], [3, 2], 3.0, 3], both.deconstruct_keys(nil).except(:slowest).values_at(
+      :requests, :refused, :answers, :refusals, :latencies, :latency_sum, :gone
+    )
+    assert_equal ["GET /2"], both.slowest.map(&:first)
+  end
+
+  def test_they_say_what_an_engine_has_counted
+    assert_equal 0, Figures.of(Heddle::HTTP::H1::Engine.new, 5).requests
+    assert_equal 5, Figures.of(Heddle::HTTP::H1::Engine.new, 5).gone
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "monitor"
+require "stringio"
+
+class RactorSharingTest < Minitest::Test
+  Sharing = Heddle::Server::Ractors::Sharing
+  Application = Struct.new(:inner) do
+    def call(_env) = [200, {}, []]
+  end
+  # Its like in an application is what a request stumbles over.
+  module Doubtful
+    LIST = [+"a"] # rubocop:disable Style/MutableConstant
+    @setting = []
+    @@all = 1 # rubocop:disable Style/ClassVars
+    def self.call(_env) = [200, {}, []]
+  end
+
+  # What is said of an application that has this in it.
+  def refusal(inner)
+    assert_raises(Heddle::Server::BootError) { Sharing.new(Application.new(inner)).share(nil) }.message
+  end
+
+  def test_what_can_be_shared_is_frozen_through_and_through
+    app = Application.new({ "a" => [+"b", Application.new(+"c")] })
+
+    assert_same app, Sharing.new(app).share(nil)
+    assert Ractor.shareable?(app)
+  end
+
+  def test_what_is_one_ractors_alone_is_named_with_its_place
+    assert_includes refusal({ a: [1, $stdout] }),
+                    "  the application.inner[:a][1] is an IO, which is one Ractor's alone\n"
+    assert_includes refusal(Monitor.new), "  the application.inner is a Monitor"
+    assert_includes refusal([Thread::Queue.new]), "  the application.inner[0] is a Thread::Queue"
+  end
+
+  def test_what_only_ruby_knows_is_found_too
+    assert_includes refusal({ a: [StringIO.new] }), "the application.inner[:a][0] is a StringIO"
+  end
+
+  def test_a_block_is_named_by_its_line
+    list = []
+    message = refusal(-> { list << 1 })
+
+    assert_includes message, "the application.inner is a block (#{__FILE__}:#{__LINE__ - 2}), and its "
+  end
+
+  def test_what_refers_to_itself_is_looked_at_once
+    ring = [Thread::Mutex.new]
+    ring << ring
+
+    assert_equal 1, refusal(ring).scan("Thread::Mutex").size
+  end
+
+  def test_more_than_twenty_are_counted
+    assert_includes refusal(Array.new(23) { Thread::Mutex.new }), "\n  and 3 more\n"
+  end
+
+  def test_what_a_request_may_stumble_over_is_told_and_no_reason_to_refuse
+    told = []
+    log = Object.new
+    log.define_singleton_method(:notice) { |text| told << text }
+
+    assert_same Doubtful, Sharing.new(Doubtful).share(log)
+    assert_equal %w[@@all @setting LIST], told.map { |line| line[/@@all|@setting|LIST/] }.sort
+    assert(told.all? { |line| line.start_with?("mode ractor: ") && line.include?("RactorSharingTest::Doubtful") })
+  end
+end
