@@ -13,7 +13,7 @@ module Bench
       def self.all
         [new("single", %w[--mode single]), new("thread", %w[--mode thread --threads 5]),
          new("fiber", %w[--mode fiber]), new("loops", %w[--mode fiber --threads 2]),
-         new("processes", %w[--mode fiber --workers 2])]
+         new("processes", %w[--mode fiber --workers 2]), new("ractors", %w[--mode ractor --threads 2])]
       end
 
       # @return [String]
@@ -34,22 +34,6 @@ module Bench
       def command(port, _folder, ruby_flags)
         [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, File.join(ROOT, "exe", "heddle"), "serve", CONFIG, *@flags,
          "--no-access-log", "-b", "127.0.0.1:#{port}"]
-      end
-    end
-
-    # Loops of Heddle's in as many Ractors as there are cores.
-    class Ractors < Contestant
-      PROGRAM = File.expand_path("ractors.rb", __dir__)
-
-      def initialize = super("ractors", [])
-
-      def label = "Ractors"
-
-      def version = "#{HTTP::Contestants::Heddle.instance_method(:version).bind_call(self)}, #{Etc.nprocessors} Ractors"
-
-      def command(port, _folder, ruby_flags)
-        [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, "-I", File.join(ROOT, "lib"), PROGRAM, port.to_s,
-         Etc.nprocessors.to_s]
       end
     end
 

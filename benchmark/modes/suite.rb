@@ -16,7 +16,7 @@ module Bench
 
     def rows = @rows ||= Modes::Rows.all
 
-    def contestants = @contestants ||= [*Modes::Contestant.all, Modes::Ractors.new, Modes::Puma.new]
+    def contestants = @contestants ||= [*Modes::Contestant.all, Modes::Puma.new]
 
     def reference = "single"
   end
