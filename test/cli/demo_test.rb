@@ -49,6 +49,15 @@ class DemoTest < Minitest::Test
     assert_equal "50", @browser.text("#block [data-beside]")
   end
 
+  def test_with_the_protections_off_the_drawing_of_the_loop_shows_where_it_stood_still
+    @browser.run("document.querySelector('#block [name=protect][value=off]').click()")
+    @browser.click("#block [data-run]")
+
+    await("block", "Number(document.querySelector('#block').dataset.seen) > 0")
+    assert_match(/the last time for [\d.]+ \w+: \w+/, @browser.text("#block [data-last]"))
+    await("block", "document.querySelector('#block').dataset.ended")
+  end
+
   def test_the_pool_of_threads_is_computed_and_says_so
     expected = { 3 => "17.0", 5 => "10.0", 16 => "4.0" }
     expected.each do |threads, seconds|
@@ -123,7 +132,7 @@ class DemoTest < Minitest::Test
 
   # Waits until a JavaScript expression is true, or says what the panel says.
   def await(panel, expression)
-    assert(@browser.wait_for(expression, seconds: 20), "#{panel} says: #{status_of(panel)}")
+    assert(@browser.wait_for(expression, seconds: 60), "#{panel} says: #{status_of(panel)}")
   end
 
   def status(panel) = "document.querySelector('##{panel} [data-status]').innerText"
