@@ -10,7 +10,8 @@ module Heddle
       native: "a native call that released Ruby's lock",
       native_with_gvl: "a native call that held Ruby's lock",
       ruby: "Ruby code",
-      waiting_for_gvl: "another thread held Ruby's lock"
+      waiting_for_gvl: "another thread held Ruby's lock",
+      garbage_collection: "garbage collection"
     }.freeze
 
     # @return [Symbol] one of {CAUSES}
@@ -68,6 +69,8 @@ module Heddle
         return "Heddle.enable :preempt lets the others run meanwhile" unless on?(:preempt)
 
         "it was not to be interrupted: is it in without_preemption or Fiber.blocking?"
+      when :garbage_collection
+        "it looks at every object that lives: keep fewer, or see Ruby's RUBY_GC_* variables"
       else
         "a thread beside the loop computes: move its work elsewhere, or set RUBY_THREAD_TIMESLICE=10 (Ruby 3.4)"
       end

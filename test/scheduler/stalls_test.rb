@@ -86,6 +86,17 @@ class StallsTest < Minitest::Test
     assert_match(/stalls_test.rb/, stall.place)
   end
 
+  def test_the_garbage_collector
+    stall = until_stall(:garbage_collection) do |seconds|
+      deadline = now + seconds
+      GC.start until now > deadline
+    end
+
+    assert_match(/stalls_test.rb/, stall.place)
+    assert_match(/garbage collection/, stall.to_s)
+    assert_match(/RUBY_GC/, stall.advice)
+  end
+
   # A busy machine may stop what computes for some time.
   def test_what_is_quick_is_no_stall
     Heddle.enable :stall_report, threshold: 2

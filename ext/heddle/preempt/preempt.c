@@ -247,6 +247,12 @@ static void look_after_loop(void *unused)
     }
 }
 
+/* It reads a flag; that it may be just about to change does not matter. */
+static bool collects(void)
+{
+    return rb_during_gc();
+}
+
 static void ask(void)
 {
     rb_postponed_job_trigger(job);
@@ -274,6 +280,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     heddle_watch_settings settings = {.slice = heddle_duration(slice),
                                       .threshold = heddle_duration(threshold),
                                       .handoff = heddle_duration(handoff),
+                                      .collects = collects,
                                       .ask = ask};
     if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
         job = rb_postponed_job_preregister(0, look_after_loop, NULL);

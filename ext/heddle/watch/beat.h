@@ -18,6 +18,7 @@ typedef enum {
     HEDDLE_DOING_NATIVE_HELD, /* in native code that holds it */
     HEDDLE_DOING_RUBY,
     HEDDLE_DOING_NOTHING, /* it waits for the GVL, which another thread holds */
+    HEDDLE_DOING_COLLECTING, /* garbage, which holds the GVL */
     HEDDLE_DOINGS,
 } heddle_doing;
 

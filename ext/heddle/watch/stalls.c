@@ -133,7 +133,8 @@ void heddle_stalls_announce(heddle_loop *loop)
 
 static VALUE cause(heddle_doing doing)
 {
-    static const char *const names[] = {"native", "native_with_gvl", "ruby", "waiting_for_gvl"};
+    static const char *const names[] = {"native", "native_with_gvl", "ruby", "waiting_for_gvl",
+                                         "garbage_collection"};
     return ID2SYM(rb_intern(names[doing]));
 }
 

@@ -106,6 +106,10 @@ static void note_doing(heddle_beat *beat, uint32_t gvl)
         beat->found[found]++;
         return;
     }
+    if (watch.settings.collects()) {
+        beat->found[HEDDLE_DOING_COLLECTING]++;
+        return;
+    }
     if (!beat->asked)
         return;
     beat->unanswered++;

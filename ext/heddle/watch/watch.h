@@ -19,6 +19,7 @@ typedef struct {
     int64_t slice;     /* ns that a fiber may run while others wait */
     int64_t threshold; /* ns that a beat may take before it is a stall */
     int64_t handoff;   /* ns that a beat may take before others look after what is the loop's */
+    bool (*collects)(void); /* whether Ruby collects garbage; from any thread, without the GVL */
     void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
 } heddle_watch_settings;
 

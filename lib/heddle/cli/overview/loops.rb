@@ -14,7 +14,8 @@ module Heddle
         # What stands for a cause (Stall::CAUSES), and what it says.
         LETTERS = {
           "native" => ["N", "native code"], "native_with_gvl" => ["G", "native code that held Ruby's lock"],
-          "ruby" => ["R", "Ruby code"], "waiting_for_gvl" => ["W", "waited for Ruby's lock"]
+          "ruby" => ["R", "Ruby code"], "waiting_for_gvl" => ["W", "waited for Ruby's lock"],
+          "garbage_collection" => ["C", "garbage collection"]
         }.freeze
         # A lag of so many milliseconds has the colour of a stall.
         BAD = 100
