@@ -98,7 +98,7 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?",
                   "config/heddle.rb:2: stop_timeout must be a number of seconds, but is \"soon\"",
                   "config/heddle.rb:4: port must be from 0 to 65535, but is 70000",
-                  "config/heddle.rb:5: mode must be fiber, thread or single, but is :fibre. " \
+                  "config/heddle.rb:5: mode must be fiber, thread, single or ractor, but is :fibre. " \
                   "Did you mean fiber?",
                   "config/heddle.rb:6: port takes one value, as in: port 3000",
                   "config/heddle.rb:7: access_log must be on or off, but is nil"],
