@@ -8,7 +8,7 @@ rubies_file = ARGV.shift
 arguments = []
 selectors = nil
 jobs = TestRunner::JOBS
-durations = 0
+durations = retries = 0
 OptionParser.new do |options|
   options.banner = "Usage: bin/test [options] [test files or folders]"
   options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
@@ -16,6 +16,7 @@ OptionParser.new do |options|
   options.on("-s", "--selector NAME", "with this selector only (several with commas)") { |s| selectors = s.split(",") }
   options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs})") { |n| jobs = n }
   options.on("--durations N", Integer, "name the N slowest files at the end") { |n| durations = n }
+  options.on("--retries N", Integer, "run at most N files that failed a second time, alone; says so") { |n| retries = n }
   options.separator ""
   options.separator "HEDDLE_RUBY=ruby3.4 bin/test: on that Ruby only."
 end.parse!
@@ -35,7 +36,7 @@ if arguments.empty? && selectors.nil?
   end
 end
 
-runner = TestRunner.new(rubies:, jobs:, arguments:, selectors:, durations:)
+runner = TestRunner.new(rubies:, jobs:, arguments:, selectors:, durations:, retries:)
 begin
   runner.run(files, commands:)
 rescue Interrupt

@@ -2,9 +2,11 @@
 
 require "shellwords"
 
-# What a program that runs tests counted. `again` is the command line that does the same once more, `file` what it ran.
-TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds, :file, :again) do
-  def initialize(file: nil, again: nil, **) = super
+# What a program that runs tests counted. `again` is the command line that does the same once more, `file` what it ran,
+# `broken` says that it did not come to its own end.
+TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds, :file, :again,
+                         :broken) do
+  def initialize(file: nil, again: nil, broken: false, **) = super
 end
 
 # A program that runs tests and ends with a closing line, such as "3 passed, 0 failed".
@@ -72,7 +74,7 @@ class TestCommand
   def broken(status)
     reason = @stopped ? "still running after #{@limit} s" : "ended with #{status.inspect[/pid \d+ (.*)>/, 1] || status}"
     reason += ", in #{running}" if running
-    { passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [] }
+    { passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [], broken: true }
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

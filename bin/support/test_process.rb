@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "json"
 require_relative "test_command"
 
@@ -18,6 +19,7 @@ class TestProcess < TestCommand
 
   def start(folder)
     @counts = File.join(folder, "#{object_id}.json")
+    FileUtils.rm_f(@counts)
     super
   end
 

@@ -17,6 +17,7 @@ class TestReport
     @durations = durations
     @passed = @failed = @skipped = 0
     @failures = []
+    @unsteady = []
     @skips = Hash.new(0)
     @seconds = Hash.new { |seconds, file| seconds[file] = [] }
   end
@@ -25,12 +26,17 @@ class TestReport
     @passed += result.passed
     @failed += result.failed
     @skipped += result.skipped
-    @failures.concat(result.failures.map { |name| name.start_with?(result.title) ? name : "#{result.title} #{name}" })
-    @failures << "  once more: #{result.again}" if result.failures.any? && result.again
+    @failures.concat(named(result))
     result.skips.each { |skip| @skips[skip] += 1 }
     @seconds[result.file || result.title] << result.seconds
     tell(result)
   end
+
+  # It has failed, and is run a second time.
+  def doubt(result) = tell(result)
+
+  # The second time it has not failed: whoever cares for the tests has to hear of it.
+  def unsteady(result) = @unsteady.concat(named(result))
 
   # Prints what failed and what was skipped, then the closing line as the very last one.
   # @param ci [Boolean] a skipped test fails the run
@@ -38,7 +44,8 @@ class TestReport
   def close(ci: ENV["CI"] == "true")
     tell_durations
     @skips.sort.each { |skip, count| @out.puts "skipped#{" (#{count} times)" if count > 1}: #{skip}" }
-    @failures.each { |failure| @out.puts failure.start_with?(" ") ? failure : "failed: #{failure}" }
+    list("unsteady, passed the second time", @unsteady)
+    list("failed", @failures)
     @out.puts "In CI no test may be skipped: bin/setup --system installs what they need." if ci && @skipped > 0
     @out.puts "No test was run." if @passed + @failed == 0
     @out.puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
@@ -46,6 +53,15 @@ class TestReport
   end
 
   private
+
+  def named(result)
+    names = result.failures.map { |name| name.start_with?(result.title) ? name : "#{result.title} #{name}" }
+    names.any? && result.again ? [*names, "  once more: #{result.again}"] : names
+  end
+
+  def list(word, names)
+    names.each { |name| @out.puts name.start_with?(" ") ? name : "#{word}: #{name}" }
+  end
 
   def tell(result)
     return if empty?(result) && @some_may_be_empty

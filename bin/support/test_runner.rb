@@ -43,13 +43,17 @@ class TestRunner
   # @param selectors [Array<String>, nil] run with these only
   # @param limit [Numeric] seconds that a file may take
   # @param durations [Integer] how many of the slowest files are named at the end
-  def initialize(rubies:, root: ROOT, jobs: JOBS, arguments: [], selectors: nil, limit: 300, durations: 0, out: $stdout)
+  # @param retries [Integer] how many files that failed are run a second time, alone
+  def initialize(rubies:, root: ROOT, jobs: JOBS, arguments: [], selectors: nil, limit: 300, durations: 0, retries: 0,
+                 out: $stdout)
     @rubies = rubies
     @root = root
     @jobs = jobs
     @arguments = arguments
     @selectors = selectors
     @limit = limit
+    @retries = retries
+    @doubtful = {}
     @report = TestReport.new(out:, durations:, some_may_be_empty: arguments.any?)
   end
 
@@ -65,8 +69,9 @@ class TestRunner
     # Long ones, so that they don't come last.
     together.unshift(*commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
     Dir.mktmpdir("heddle-test") do |folder|
-      run_all(together, folder, @jobs)
-      run_all(alone, folder, 1)
+      run_all(together, folder, @jobs) { |process, result| settle(process, result) }
+      run_all(alone, folder, 1) { |process, result| settle(process, result) }
+      run_doubtful(folder)
     end
     @report
   end
@@ -110,14 +115,14 @@ class TestRunner
     file.start_with?(*EACH_MODE) || marked?(file, "each mode") ? [nil, *MODES] : [nil]
   end
 
-  def run_all(processes, folder, jobs)
+  def run_all(processes, folder, jobs, &)
     waiting = processes.dup
     running = {}
     until waiting.empty? && running.empty?
       while running.size < jobs && (process = waiting.shift)
         running[process.start(folder)] = process
       end
-      finish(running)
+      finish(running, &)
     end
   rescue SignalException
     running.each_value(&:stop)
@@ -130,7 +135,22 @@ class TestRunner
       running.each_value(&:stop_if_too_slow)
       sleep 0.01
     elsif (process = running.delete(pid))
-      @report.add(process.result(status))
+      yield process, process.result(status)
+    end
+  end
+
+  # What has crashed or hung is a failure, whatever it does the next time.
+  def settle(process, result)
+    return @report.add(result) if result.failed == 0 || result.broken || @doubtful.size >= @retries
+
+    @report.doubt(result)
+    @doubtful[process] = result
+  end
+
+  def run_doubtful(folder)
+    run_all(@doubtful.keys, folder, 1) do |process, second|
+      @report.add(second)
+      @report.unsteady(@doubtful[process]) if second.failed == 0
     end
   end
 end

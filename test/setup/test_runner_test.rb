@@ -57,6 +57,43 @@ class TestRunnerTest < Minitest::Test
     refute report.close(ci: true)
   end
 
+  # Fails the first time only.
+  def write_unsteady(path) = write_test(path, "def test_one = (File.exist?('seen') || File.write('seen', '') && flunk)")
+
+  def test_what_passes_the_second_time_is_named_and_no_failure
+    write_unsteady "test/a_test.rb"
+
+    assert run_files("test/a_test.rb", retries: 1).close(ci: true)
+    assert_includes lines, "unsteady, passed the second time: 9.9 test/a_test.rb ATest#test_one: Epic Fail!"
+    assert_match(/once more: .* --seed \d+$/, @out.string)
+    assert_equal "1 passed, 0 failed, 0 skipped", lines.last
+  end
+
+  def test_what_fails_the_second_time_too_is_one_failure
+    write_test "test/a_test.rb", "def test_one = flunk", "def test_two = pass"
+
+    refute run_files("test/a_test.rb", retries: 1).close(ci: true)
+    assert_equal "1 passed, 1 failed, 0 skipped", lines.last
+    assert_equal 1, lines.grep(/^failed: /).size
+  end
+
+  def test_only_so_many_files_get_a_second_time_and_nobody_by_default
+    write_unsteady "test/a_test.rb"
+    write_test "test/b_test.rb", "def test_one = flunk"
+
+    refute run_files("test/b_test.rb", "test/a_test.rb", jobs: 1, retries: 1).close(ci: true)
+    assert_equal "0 passed, 2 failed, 0 skipped", lines.last
+    FileUtils.rm_f(File.join(@root, "seen"))
+    refute run_files("test/a_test.rb").close(ci: true)
+  end
+
+  def test_a_crash_gets_no_second_time
+    write_test "test/a_test.rb", "def test_one = (File.exist?('seen') || File.write('seen', '') && Process.kill(:KILL, $$))"
+
+    refute run_files("test/a_test.rb", retries: 1).close(ci: true)
+    assert_equal "0 passed, 1 failed, 0 skipped", lines.last
+  end
+
   def test_a_file_that_dies_counts_as_failed
     write_test "test/a_test.rb", "def test_one = Process.kill(:KILL, Process.pid)"
     write_test "test/b_test.rb", "def test_one = pass"
