@@ -37,12 +37,9 @@ end
 
 Minitest::Test.include(Heddle::TestHelpers)
 
-# Every test can be run with protections on: HEDDLE_TEST_PROTECT=all, or their names with commas between. What the
-# report of stalls would say of a machine that is busy with tests means nothing.
+# Every test can be run with protections on: HEDDLE_TEST_PROTECT=all, or their names with commas between.
 if (names = ENV.fetch("HEDDLE_TEST_PROTECT", nil))
   require "heddle"
-  names = names == "all" ? %i[offload preempt stall_report] : names.split(",").map(&:to_sym)
-  Heddle.enable(*names)
-  Heddle.enable(:stall_report, threshold: 60) if names.include?(:stall_report)
+  Heddle.enable(*(names == "all" ? %i[offload preempt stall_report] : names.split(",").map(&:to_sym)))
 end
 require_relative "support/result_reporter" if ENV["HEDDLE_TEST_RESULT"]

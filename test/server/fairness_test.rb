@@ -48,6 +48,8 @@ class FairnessTest < Minitest::Test
   # They ask ahead, so that it is the server alone that says whose turn it is. What is preempted finishes later than
   # what is just short enough not to be, so that is off.
   def test_busy_connections_are_served_equally_often
+    skip "requests that are preempted end out of turn (HEDDLE_TEST_PROTECT)" if Heddle.enabled.include?(:preempt)
+
     order = order_of(milliseconds: 11, protect: []) do
       Array.new(8) do |index|
         socket = connect

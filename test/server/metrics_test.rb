@@ -57,7 +57,12 @@ class MetricsTest < Minitest::Test
     assert_operator found["heddle_offload_calls_total"][one], :>=, ENV["HEDDLE_MODE"] == "thread" ? 0 : 1
     assert_equal 0, found["heddle_offload_calls"][one.merge("state" => "running")]
     assert_operator found["heddle_offload_threads"][one], :>=, 0
-    assert_nil metrics_of(text, protect: []) { get("/") }["heddle_offload_threads"]&.fetch(one, nil)
+  end
+
+  def test_who_does_not_offload_tells_of_no_threads_for_it
+    skip "it is on for the whole process (HEDDLE_TEST_PROTECT)" if Heddle.enabled.include?(:offload)
+
+    assert_nil metrics_of(text, protect: []) { get("/") }["heddle_offload_threads"]&.fetch({ "worker" => "0" }, nil)
   end
 
   def test_there_are_loop_memory_and_collector
