@@ -43,11 +43,12 @@ module Heddle
                             "unix socket) and all. From elsewhere such fields are removed, as Rack and Rails would " \
                             "believe them; see sockets.md.",
                    text: "whose Forwarded, X-Forwarded-* and PROXY protocol are believed"),
-        Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true,
+        Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true, example: "reuse_port true",
                    text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
                    text: "how many connections the system keeps until they are accepted"),
         Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
+                   example: "max_connections 5_000",
                    text: "how many connections at once; with 0 as many as descriptors, less 64 for the application")
       ].freeze
     end

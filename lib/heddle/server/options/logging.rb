@@ -5,7 +5,7 @@ module Heddle
     module Options
       # What the server tells.
       LOGGING = [
-        Option.new(name: :access_log, unit: :switch, default: true,
+        Option.new(name: :access_log, unit: :switch, default: true, example: "access_log false",
                    text: "whether each request is written to the log, one line a request"),
         Option.new(name: :log_format, unit: :word, default: :text, choices: %i[text json clf combined],
                    text: "how a line of the log looks", example: "log_format :json",
@@ -15,7 +15,7 @@ module Heddle
                    text: "the file that the log is appended to", example: 'log_file "log/heddle.log"',
                    details: "It is followed by its name: what logrotate has renamed is opened anew within a second, " \
                             "without a signal. Errors go to the standard error all the same."),
-        Option.new(name: :request_id, unit: :switch, default: false,
+        Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                    text: "whether each request gets a name, in its answer, in the log and in HTTP_X_REQUEST_ID",
                    details: "A name that comes as X-Request-Id is kept when it comes from one of " \
                             "trusted_proxies; others are replaced."),

@@ -37,7 +37,7 @@ module Heddle
                    text: "where the number of the server's process is written, as long as it runs"),
         Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..,
                    text: "how long running requests may take to finish when the server is stopped"),
-        Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..,
+        Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0.., example: "request_timeout 20",
                    text: "how long a request may take until its answer begins; then it is 503. 0: for ever",
                    details: "What the application waits for then ends with Heddle::Cancelled; its ensure clauses may " \
                             "clean up. The log says where it was, the worker goes on. Code that computes is not " \
@@ -47,13 +47,14 @@ module Heddle
                    details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \
                             "requests. Requests that only take long don't matter."),
         Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..,
+                   example: 'worker_memory_limit "600m"',
                    text: "memory of a worker above which it is replaced; 0: any",
                    details: "What counts is its proportional share (PSS), so that memory which workers have in " \
                             "common is counted once. Up to a tenth less for each worker, so that not all are " \
                             "replaced at the same time. The new one serves before the old one ends."),
         Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                    default_words: "the best one that the machine allows",
-                   text: "io_uring, epoll, kqueue or select")
+                   text: "how the loop hears of events: io_uring, epoll, kqueue or select")
       ].freeze
     end
   end

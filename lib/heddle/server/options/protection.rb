@@ -25,7 +25,7 @@ module Heddle
                    text: "share of the workers, one at least, that run with protect off, to compare; 0: none",
                    details: "They are the first ones. In one process it does not count. See " \
                             "[Nothing stalls](stalls.md#a-part-without)."),
-        Option.new(name: :quarantine, unit: :switch, default: true,
+        Option.new(name: :quarantine, unit: :switch, default: true, example: "quarantine false",
                    text: "whether an endpoint that was seen to hold Ruby's lock in native code is served by the last " \
                          "worker only, for as long as it is remembered",
                    details: "It takes two workers at least, mode fiber, and the stall report. See " \
