@@ -16,7 +16,7 @@ OptionParser.new do |options|
   options.on("-s", "--selector NAME", "with this selector only (several with commas)") { |s| selectors = s.split(",") }
   options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs})") { |n| jobs = n }
   options.on("--durations N", Integer, "name the N slowest files at the end") { |n| durations = n }
-  options.on("--retries N", Integer, "run at most N files that failed a second time, alone; says so") { |n| retries = n }
+  options.on("--retries N", Integer, "run up to N files that failed once more, and say so") { |n| retries = n }
   options.separator ""
   options.separator "HEDDLE_RUBY=ruby3.4 bin/test: on that Ruby only."
 end.parse!
