@@ -116,6 +116,17 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/backlog is left out/, report)
   end
 
+  def test_beside_an_address_that_is_not_carried_over_it_listens_where_puma_does
+    report = carry_over(<<~RUBY)
+      socket = nil
+      bind "unix:///run/app.sock" if socket
+      quiet false if socket
+    RUBY
+
+    assert_equal ['bind "0.0.0.0"', "access_log false"], code
+    assert_equal [2, 3], left(report).keys
+  end
+
   def test_certificates_come_along
     report = carry_over(<<~RUBY)
       ssl_bind "::1", 3443, cert: "config/a&b.pem", key: "config/b.pem", verify_mode: "peer"

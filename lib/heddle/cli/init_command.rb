@@ -7,8 +7,10 @@ module Heddle
   module CLI
     # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
     class InitCommand
+      autoload :PumaAddress, "heddle/cli/init/puma_address"
       autoload :PumaFile, "heddle/cli/init/puma_file"
       autoload :PumaRecorder, "heddle/cli/init/puma_recorder"
+      autoload :PumaRewriting, "heddle/cli/init/puma_rewriting"
       autoload :PumaTranslation, "heddle/cli/init/puma_translation"
       autoload :PumaWords, "heddle/cli/init/puma_words"
       autoload :Template, "heddle/cli/init/template"
@@ -27,6 +29,10 @@ module Heddle
 
       # @return [String]
       def self.help = HELP
+
+      # @param path [String]
+      # @return [String] the same, as a file of this folder says it
+      def self.relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
       # @param arguments [Array<String>] what follows the command's name
       # @param output [IO]

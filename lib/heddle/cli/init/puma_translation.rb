@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "uri"
-
 module Heddle
   module CLI
     class InitCommand
@@ -15,17 +13,13 @@ module Heddle
         # @!attribute kind [Symbol] :carried, :needless or :left
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 
-        # Raised by what can't be carried over.
+        # Raised by what can't be carried over; the message says why.
         class Left < StandardError
         end
 
-        # Raised by what need not be.
+        # Raised by what need not be; the message says why.
         class Needless < StandardError
         end
-        private_constant :Left, :Needless
-
-        HOST = "0.0.0.0"
-        private_constant :HOST
 
         # @param file [PumaFile]
         # @return [PumaTranslation]
@@ -34,36 +28,29 @@ module Heddle
         # @param file [PumaFile]
         def initialize(file)
           @file = file
-          @host = HOST
+          @host = PumaWords::HOST
           @said = []
           @remarks = []
           @outcomes = file.calls.map { |call| outcome(call) }
         end
 
         # @return [String] the new file
-        def text
-          carried = @outcomes.select { |one| one.kind == :carried }
-          ["# frozen_string_literal: true\n\n# Made of #{@file.name} by `heddle init`. `heddle check` prints what " \
-           "counts.\n", *carried.map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
-        end
+        def text = rewriting.text
 
         # @return [Array<String>] lines for a terminal
-        def report
-          [*("#{@file.failure}. What follows there was only read, not run." if @file.failure),
-           *section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
-           *section("Not carried over:", :left), ""]
-        end
+        def report = rewriting.report
 
         private
 
         def outcome(call)
           @remarks = []
-          lines = translate(call)
-          lines = condition(call, lines)
+          said = @said.dup
+          lines = condition(call, translate(call))
           Outcome.new(call, :carried, lines, @remarks)
         rescue Needless => e
           Outcome.new(call, :needless, [], [e.message])
         rescue Left => e
+          @said = said
           Outcome.new(call, :left, [], [e.message])
         end
 
@@ -98,10 +85,8 @@ module Heddle
           value = call.values.first
           raise Needless, "Heddle reads #{variable} itself" if variable && [nil, option.default].include?(value)
 
-          option(name, option.unit == :path && value.is_a?(String) ? relative(value) : value)
+          option(name, option.unit == :path && value.is_a?(String) ? InitCommand.relative(value) : value)
         end
-
-        def relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
         # `pidfile ENV["PIDFILE"]` says nothing that the variable does not say.
         def own_variable(call)
@@ -139,10 +124,10 @@ module Heddle
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
 
         def translate_port(port, host = @host)
-          return listen("#{bracketed(host)}:#{port}") if @said.include?(:port)
+          return listen("#{PumaAddress.host(host)}:#{port}") if @said.include?(:port)
 
           @said << :port
-          [*listen(bracketed(host)), *option(:port, port.to_s)]
+          [*listen(PumaAddress.host(host)), *option(:port, port.to_s)]
         end
 
         def translate_set_default_host(host)
@@ -160,67 +145,18 @@ module Heddle
           [*translate_bind(url.sub(":#{port}", "")), *option(:port, port)]
         end
 
-        def translate_bind(url)
-          uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or raise Left, "its kind of address is unknown"
-          parameters = URI.decode_www_form(uri[3].to_s).to_h
-          case uri[1]
-          when "tcp" then tcp(uri[2], parameters)
-          when "unix" then unix(uri[2], parameters)
-          else tls(uri[2], parameters)
-          end
-        end
+        def translate_bind(url) = listen(address.of_url(url))
 
-        def tcp(address, parameters)
-          drop(parameters, "backlog" => "say it with the option backlog", "low_latency" => "always so")
-          listen(address)
-        end
-
-        def unix(path, parameters)
-          raise Left, "sockets without a file are not listened on" if path.start_with?("@")
-
-          umask = parameters.delete("umask")
-          drop(parameters, "backlog" => "say it with the option backlog")
-          mode = umask && format("?mode=%03o", 0o777 & ~umask.to_i(8))
-          listen("unix:#{relative(path)}#{mode}")
-        end
-
-        def tls(address, parameters)
-          kept = parameters.slice("cert", "key").map { |name, path| "#{name}=#{escaped(relative(path.to_s))}" }
-          @remarks << "In development a certificate is made; elsewhere name one with cert and key." if kept.empty?
-          kept.concat(clients(parameters))
-          drop(parameters.except("cert", "key", "ca", "verify_mode"), {})
-          listen(["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?"))
-        end
-
-        # What Puma asks its clients for.
-        def clients(parameters)
-          verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
-          return [] unless verify
-          raise Left, "verify_mode needs ca, the certificates of who signs the clients'" unless parameters["ca"]
-
-          ["verify=#{verify}", "ca=#{escaped(relative(parameters["ca"].to_s))}"]
-        end
-
-        def escaped(path) = path.gsub(/[%&+#;,?]/) { |sign| format("%%%02X", sign.ord) }
-
-        def translate_ssl_bind(host, port, options = {})
-          raise Left, "certificates are read from files" if options.key?(:cert_pem) || options.key?(:key_pem)
-
-          tls("#{bracketed(host)}:#{port}", options.to_h { |name, value| [name.to_s, value] })
-        end
+        def translate_ssl_bind(host, port, options = {}) = listen(address.of_tls(host, port, options))
 
         def translate_bind_to_activated_sockets(*) = listen("systemd")
 
-        def drop(parameters, why)
-          parameters.each_key { |name| @remarks << "#{name} is left out#{": #{why[name]}" if why[name]}" }
-        end
+        def address = PumaAddress.new(@remarks)
 
         def listen(address)
           @said << :bind
           ["bind #{address.inspect}"]
         end
-
-        def bracketed(host) = host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
 
         def translate_quiet(*which)
           @said << :access_log
@@ -254,7 +190,7 @@ module Heddle
           raise Left, "say where errors go when you start the server: heddle serve 2>> log/error.log" unless output
 
           @remarks << "Errors go to the standard error: heddle serve 2>> #{errors}" if errors
-          option(:log_file, relative(output))
+          option(:log_file, InitCommand.relative(output))
         end
 
         def condition(call, lines)
@@ -273,42 +209,7 @@ module Heddle
           ["if #{test}", *lines.flat_map { |line| line.lines(chomp: true) }.map { |line| "  #{line}" }, "end"]
         end
 
-        def paragraph(outcome)
-          head = Template.comment("#{@file.name}:#{outcome.call.line}: #{outcome.call.source}")
-          remarks = outcome.remarks.map { |text| Template.comment(text) }
-          "#{head}#{remarks.join}#{outcome.lines.join("\n")}\n"
-        end
-
-        # Where Puma's defaults differ.
-        def additions
-          found = []
-          unless @said.include?(:bind)
-            found << "# Puma listens on every address unless it is told otherwise.\nbind #{HOST.inspect}\n"
-          end
-          return found if @said.include?(:access_log)
-
-          found << "# Puma does not log requests unless it is told to.\naccess_log false\n"
-        end
-
-        def left_in_file
-          left = @outcomes.select { |one| one.kind == :left }
-          return [] if left.empty?
-
-          rows = left.map { |one| Template.comment("#{one.call.line}: #{one.call.source}  (#{one.remarks.first})") }
-          ["# Not carried over:\n#{rows.join}"]
-        end
-
-        def section(title, kind)
-          rows = @outcomes.select { |one| one.kind == kind }
-          return [] if rows.empty?
-
-          ["", title, *rows.map { |one| row(one) }]
-        end
-
-        def row(outcome)
-          what = [*outcome.lines.map { |line| line.lines.first.strip }, *outcome.remarks].join("; ")
-          "  #{outcome.call.line.to_s.rjust(4)}  #{outcome.call.source}\n        → #{what}"
-        end
+        def rewriting = PumaRewriting.new(@file, @outcomes, @said)
       end
     end
   end

@@ -5,6 +5,9 @@ module Heddle
     class InitCommand
       # The words of Puma's configuration (versions 5 to 7), and what stands for each in Heddle's.
       module PumaWords
+        # Where Puma listens unless it is told otherwise.
+        HOST = "0.0.0.0"
+
         # An option of Heddle's that means the same; the value is the same, too.
         OPTIONS = {
           pidfile: :pidfile, environment: :environment, worker_timeout: :worker_timeout,

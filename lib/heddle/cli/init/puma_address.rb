@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "uri"
+
+module Heddle
+  module CLI
+    class InitCommand
+      # An address on which Puma listens, in the words of Heddle's `bind`.
+      class PumaAddress
+        # @param host [String]
+        # @return [String] in brackets when it is of IPv6
+        def self.host(host) = host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
+
+        # @param remarks [Array<String>] gets what is not quite the same
+        def initialize(remarks)
+          @remarks = remarks
+        end
+
+        # @param url [String] as Puma's `bind` takes it
+        # @return [String]
+        # @raise [PumaTranslation::Left]
+        def of_url(url)
+          uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or left("its kind of address is unknown")
+          parameters = URI.decode_www_form(uri[3].to_s).to_h
+          case uri[1]
+          when "tcp" then tcp(uri[2], parameters)
+          when "unix" then unix(uri[2], parameters)
+          else tls(uri[2], parameters)
+          end
+        end
+
+        # @param host [String]
+        # @param port [Integer, String]
+        # @param options [Hash] as Puma's `ssl_bind` takes them
+        # @return [String]
+        # @raise [PumaTranslation::Left]
+        def of_tls(host, port, options)
+          left("certificates are read from files") if options.key?(:cert_pem) || options.key?(:key_pem)
+
+          tls("#{PumaAddress.host(host)}:#{port}", options.to_h { |name, value| [name.to_s, value] })
+        end
+
+        private
+
+        def tcp(address, parameters)
+          drop(parameters, "backlog" => "say it with the option backlog", "low_latency" => "always so")
+          address
+        end
+
+        def unix(path, parameters)
+          left("sockets without a file are not listened on") if path.start_with?("@")
+
+          umask = parameters.delete("umask")
+          drop(parameters, "backlog" => "say it with the option backlog")
+          mode = umask && format("?mode=%03o", 0o777 & ~umask.to_i(8))
+          "unix:#{InitCommand.relative(path)}#{mode}"
+        end
+
+        def tls(address, parameters)
+          kept = parameters.slice("cert", "key").map { |name, path| "#{name}=#{file(path)}" }
+          @remarks << "In development a certificate is made; elsewhere name one with cert and key." if kept.empty?
+          kept.concat(clients(parameters))
+          drop(parameters.except("cert", "key", "ca", "verify_mode"), {})
+          ["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?")
+        end
+
+        # What Puma asks its clients for.
+        def clients(parameters)
+          verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
+          return [] unless verify
+
+          left("verify_mode needs ca, the certificates of who signs the clients'") unless parameters["ca"]
+          ["verify=#{verify}", "ca=#{file(parameters["ca"])}"]
+        end
+
+        def file(path) = InitCommand.relative(path.to_s).gsub(/[%&+#;,?]/) { |sign| format("%%%02X", sign.ord) }
+
+        def drop(parameters, why)
+          parameters.each_key { |name| @remarks << "#{name} is left out#{": #{why[name]}" if why[name]}" }
+        end
+
+        def left(why) = raise(PumaTranslation::Left, why)
+      end
+    end
+  end
+end

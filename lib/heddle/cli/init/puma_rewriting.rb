@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # What became of Puma's file: as Heddle's file, and as lines for whoever has asked for it.
+      class PumaRewriting
+        # @param file [PumaFile]
+        # @param outcomes [Array<PumaTranslation::Outcome>] in the order of the file
+        # @param said [Array<Symbol>] options that the new file says something of
+        def initialize(file, outcomes, said)
+          @file = file
+          @outcomes = outcomes
+          @said = said
+        end
+
+        # @return [String] the new file
+        def text
+          ["# frozen_string_literal: true\n\n# Made of #{@file.name} by `heddle init`. `heddle check` prints what " \
+           "counts.\n", *of(:carried).map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
+        end
+
+        # @return [Array<String>] lines for a terminal
+        def report
+          [*("#{@file.failure}. What follows there was only read, not run." if @file.failure),
+           *section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
+           *section("Not carried over:", :left), ""]
+        end
+
+        private
+
+        def of(kind) = @outcomes.select { |one| one.kind == kind }
+
+        def paragraph(outcome)
+          head = Template.comment("#{@file.name}:#{outcome.call.line}: #{outcome.call.source}")
+          remarks = outcome.remarks.map { |text| Template.comment(text) }
+          "#{head}#{remarks.join}#{outcome.lines.join("\n")}\n"
+        end
+
+        # Where Puma's defaults differ.
+        def additions
+          found = []
+          unless @said.include?(:bind)
+            found << "# Puma listens on every address unless it is told otherwise.\nbind #{PumaWords::HOST.inspect}\n"
+          end
+          return found if @said.include?(:access_log)
+
+          found << "# Puma does not log requests unless it is told to.\naccess_log false\n"
+        end
+
+        def left_in_file
+          left = of(:left)
+          return [] if left.empty?
+
+          rows = left.map { |one| Template.comment("#{one.call.line}: #{one.call.source}  (#{one.remarks.first})") }
+          ["# Not carried over:\n#{rows.join}"]
+        end
+
+        def section(title, kind)
+          rows = of(kind)
+          return [] if rows.empty?
+
+          ["", title, *rows.map { |one| row(one) }]
+        end
+
+        def row(outcome)
+          what = [*outcome.lines.map { |line| line.lines.first.strip }, *outcome.remarks].join("; ")
+          "  #{outcome.call.line.to_s.rjust(4)}  #{outcome.call.source}\n        → #{what}"
+        end
+      end
+    end
+  end
+end
