@@ -8,19 +8,16 @@ module Heddle
       #
       #     Master.new(configuration, log:, load: -> { application }) { |urls, facts| puts "ready" }.run
       class Master
-        SIGNALS = %w[INT TERM HUP USR1 USR2 TTIN TTOU CHLD].freeze
         # Seconds between two looks at the workers.
         LOOK = 1
         # Seconds that workers may take to end at once.
         HURRY = 2
-        private_constant :SIGNALS, :LOOK, :HURRY
+        private_constant :LOOK, :HURRY
 
         # @return [Fleet]
         attr_reader :fleet
         # @return [Commons]
         attr_reader :commons
-        # @return [Configuration] that of the newest mold
-        attr_reader :configuration
         # @return [Control::Cluster, nil] what answers operators, in a thread of its own
         attr_accessor :control
 
@@ -31,16 +28,15 @@ module Heddle
         # @yieldparam urls [Array<String>]
         # @yieldparam facts [Hash{Symbol => String}] {Cluster.facts} of a worker
         def initialize(configuration, log:, load:, inheritance: Inheritance.none, &announce)
-          @configuration = configuration
           @log = log
           @inheritance = inheritance
           @announce = announce
-          @molds = Molds.new(load, method(:now))
           @watched = {}
-          @mold_backoff = Backoff.new
           @facts = BootFacts.new
           @systemd = Systemd.new(self)
-          @again = @stopping = @failure = @reload = @upgrade = nil
+          @molds = Molds.new(load, method(:now))
+          @molding = Molding.new(self, @molds, @systemd, configuration, log) { |one| start_mold(one) }
+          @stopping = @failure = @upgrade = nil
         end
 
         # Serves until INT or TERM, or until another master has taken over.
@@ -48,7 +44,7 @@ module Heddle
         # @raise [BootError]
         def run
           open
-          start_mold(configuration)
+          @molding.begin
           look until over?
           raise BootError, @failure if @failure
 
@@ -56,6 +52,9 @@ module Heddle
         ensure
           close
         end
+
+        # @return [Configuration] that of the newest mold
+        def configuration = @molding.configuration
 
         # @return [Boolean] whether it has been told to stop
         def stopping? = !@stopping.nil?
@@ -69,17 +68,7 @@ module Heddle
         # New code, worker by worker.
         # @return [void]
         def reload
-          return @again = true if @reload
-          return if @stopping || @upgrade
-
-          newer = configuration.reload
-          configuration.needing_restart(newer) { |text| @log.notice(text) }
-          commons.renew_tls(newer, @log)
-          started = start_mold(newer)
-          @systemd.reloading
-          @reload = Reload.new(fleet, started, @log) { |mold| reloaded(mold) }
-        rescue ConfigurationError, BootError => e
-          @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
+          @molding.reload unless @stopping || @upgrade
         end
 
         # A new master from new code, on the same sockets.
@@ -87,23 +76,32 @@ module Heddle
         def restart
           return if @stopping || @upgrade
 
-          @reload&.abandon("a new master takes over")
+          @molding.abandon("a new master takes over")
           @log.notice("a new master is started")
           @upgrade = Upgrade.new(commons, @inheritance.command)
         rescue SystemCallError => e
           @log.notice("no new master could be started: #{e.message}")
         end
 
+        # @param size [Integer] how many workers there are to be; a number that can't be is left alone
+        # @return [void]
+        def resize(size)
+          return if @stopping || size < 1 || size > commons.board.slots / 2
+
+          fleet.resize(size)
+          @log.notice("#{size} #{size == 1 ? "worker" : "workers"} from now on")
+        end
+
         # @param now [Boolean] whether requests that run are cut off
         # @param handing_over [Boolean] whether other processes serve the same sockets from now on
         # @return [void]
         def stop(now: false, handing_over: false)
-          @reload&.abandon("the server stops") unless @stopping
+          @molding.abandon("the server stops")
           @systemd.stopping(handing_over ? @upgrade&.pid : nil)
           @stopping = handing_over ? "leave" : "stop"
           @stopping = "now" if now
           handing_over ? commons.release_listeners : commons.close_listeners
-          @molds.end_all
+          @molding.stop
           # Who closes a socket last answers what is queued there: that must be a worker, and not the mold.
           end_workers if @molds.empty? || now
         end
@@ -120,7 +118,7 @@ module Heddle
           @fleet = Fleet.new(configuration.worker_count, commons.board, commons.learned, @log, method(:now))
           @watch = Watch.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new
-          @signals = SignalPipe.new(SIGNALS)
+          @signals = Signals.new(self, @log)
           @looked = now
           Process.setproctitle("heddle: master")
         end
@@ -144,7 +142,7 @@ module Heddle
 
         def look
           wait
-          @signals.take.uniq.each { |name| heed(name) }
+          @signals.heed
           hear
           reap
           proceed
@@ -158,67 +156,10 @@ module Heddle
 
         def time_to_wait = [[@looked + LOOK, @due, @systemd.due].compact.min - now, 0].max
 
-        def heed(name)
-          case name
-          when "INT" then interrupt
-          when "TERM" then terminate("")
-          when "HUP", "USR1" then reload
-          when "USR2" then restart
-          when "TTIN" then resize(fleet.size + 1)
-          when "TTOU" then resize(fleet.size - 1)
-          end
-        end
-
-        def interrupt
-          return terminate("; Ctrl-C again stops at once") unless @stopping && @interrupted
-
-          @log.notice("stopping at once")
-          stop(now: true)
-        ensure
-          @interrupted = true
-        end
-
-        def terminate(hint)
-          return if @stopping
-
-          @log.notice("stopping when running requests are answered#{hint}")
-          stop
-        end
-
-        def resize(size)
-          return if @stopping || size < 1 || size > commons.board.slots / 2
-
-          fleet.resize(size)
-          @log.notice("#{size} #{size == 1 ? "worker" : "workers"} from now on")
-        end
-
         def hear
-          @molds.each { |mold| hear_mold(mold) unless mold.silent? }
+          @molding.hear
           fleet.workers.each { |worker| hear_worker(worker) unless worker.silent }
           hear_upgrade if @upgrade
-        end
-
-        def hear_mold(mold)
-          while (message = mold.channel.hear).is_a?(Channel::Message)
-            values = message.values
-            case message.what
-            when "ready" then mold_ready(mold)
-            when "failed" then mold.failure = values["message"]
-            when "spawned" then fleet.spawned(values["slot"], values["pid"])
-            when "unspawned" then fleet.unspawned(values["slot"], values["message"])
-            end
-          end
-          mold.channel.close if message.nil?
-        end
-
-        def mold_ready(mold)
-          return if mold.state == :ending
-
-          mold.state = :ready
-          return if @reload&.mold.equal?(mold)
-          return mold.end! if fleet.mold # that of a reload was quicker
-
-          fleet.mold = mold
         end
 
         def hear_worker(worker)
@@ -267,47 +208,8 @@ module Heddle
         end
 
         def mold_ended(mold, status)
-          hear_mold(mold) unless mold.silent?
-          @molds.delete(mold)
-          fleet.mold = nil if fleet.mold.equal?(mold)
-          return end_workers_at_last if @stopping
-          return if mold.state == :ending
-
-          mold.state == :loading ? unloaded(mold, status) : lost(mold, status)
-        end
-
-        # The application could not be loaded.
-        def unloaded(mold, status)
-          reason = mold.failure || "the process that was to load the application #{Endings.of(status)}"
-          if @reload&.mold.equal?(mold)
-            @reload.abandon(one_line(reason))
-          elsif fleet.empty?
-            @failure = reason
-          else
-            again(mold, "the application can't be loaded any more: #{one_line(reason)}")
-          end
-        end
-
-        def lost(mold, status)
-          @reload&.abandon("its mold #{Endings.of(status)}") if @reload&.mold.equal?(mold)
-          again(mold, "the mold (pid #{mold.pid}) #{Endings.of(status)}")
-        end
-
-        def again(mold, what)
-          return if fleet.mold
-
-          delay = @mold_backoff.failed(now, now - mold.born)
-          @log.notice("#{what}; it is loaded again #{delay == 0 ? "now" : "in #{delay} s"}")
-          @load_again = now + delay
-        end
-
-        def reloaded(mold)
-          configuration = fleet.mold&.configuration
-          @configuration = configuration if configuration
-          commons.learned.follow(self.configuration)
-          mold&.end!
-          @reload = nil
-          @systemd.ready unless @announce
+          @molding.ended(mold, status)
+          end_workers if @stopping && @molds.empty?
         end
 
         # -- what follows ---------------------------------------------------------------------------------------------
@@ -318,11 +220,9 @@ module Heddle
           look_after if now >= @looked + LOOK
           return end_late if @stopping
 
-          @reload&.proceed
-          reload_again if @again && !@reload
-          load_again if @load_again && now >= @load_again
-          @due = [fleet.fill, @load_again].compact.min
-          @failure ||= fleet.failure
+          @molding.proceed
+          @due = [fleet.fill, @molding.due].compact.min
+          @failure = @molding.failure || fleet.failure
           announce if @announce && fleet.complete?
         end
 
@@ -331,16 +231,6 @@ module Heddle
           @watch.look
           commons.renew_ticket_keys
           reload if @restart_file.touched? && !@stopping
-        end
-
-        def reload_again
-          @again = nil
-          reload
-        end
-
-        def load_again
-          @load_again = nil
-          start_mold(configuration) unless fleet.mold
         end
 
         def announce
@@ -353,10 +243,6 @@ module Heddle
         def end_workers
           @deadline = now + HURRY if @stopping == "now"
           fleet.workers.each { |worker| fleet.retire(worker, @stopping) }
-        end
-
-        def end_workers_at_last
-          end_workers if @molds.empty?
         end
 
         def end_late
@@ -375,8 +261,6 @@ module Heddle
           @signals&.close
           @upgrade&.close
         end
-
-        def one_line(text) = text.lines.map(&:strip).reject(&:empty?).first(4).join(" ")
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end

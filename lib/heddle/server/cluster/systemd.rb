@@ -12,18 +12,27 @@ module Heddle
           @notify = notify
           @interval = notify.interval
           @due = @interval && 0.0
+          @served = false
         end
 
         # All workers serve, for the first time or again.
         # @return [void]
         def ready
+          @served = true
           count = @master.fleet.size
           @notify.ready("#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.commons.urls.join(", ")}")
         end
 
-        # New workers replace the old ones; {#ready} follows.
+        # New workers replace the old ones; {#reloaded} follows. Before any has served there is nothing to be told.
         # @return [void]
-        def reloading = @notify.reloading
+        def reloading
+          @notify.reloading if @served
+        end
+
+        # @return [void]
+        def reloaded
+          ready if @served
+        end
 
         # @param pid [Integer, nil] of the master that takes over; nil: there is none
         # @return [void]

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Sees to it that there is a mold of the newest code: loads the application first, again for each reload, and once
+      # more when the mold has died.
+      class Molding
+        # @return [Configuration] that of the newest mold
+        attr_reader :configuration
+        # @return [String, nil] why nothing could be loaded, while there is no worker
+        attr_reader :failure
+        # @return [Float, nil] when {#proceed} has something to do
+        attr_reader :due
+
+        # @param master [Master]
+        # @param molds [Molds]
+        # @param systemd [Systemd]
+        # @param configuration [Configuration]
+        # @param log [#notice]
+        # @yieldparam configuration [Configuration]
+        # @yieldreturn [MoldHandle] one that loads the application
+        def initialize(master, molds, systemd, configuration, log, &start)
+          @master = master
+          @molds = molds
+          @systemd = systemd
+          @configuration = configuration
+          @log = log
+          @start = start
+          @backoff = Backoff.new
+          @reload = @again = @due = @failure = nil
+          @stopped = false
+        end
+
+        # @return [void]
+        def begin = @start.call(configuration)
+
+        # New code, worker by worker; while that goes on, once more afterwards.
+        # @return [void]
+        def reload
+          return @again = true if @reload
+
+          newer = configuration.reload
+          configuration.needing_restart(newer) { |text| @log.notice(text) }
+          commons.renew_tls(newer, @log)
+          mold = @start.call(newer)
+          @systemd.reloading
+          @reload = Reload.new(fleet, mold, @log) { |former| reloaded(former) }
+        rescue ConfigurationError, BootError => e
+          @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
+        end
+
+        # No reload any more.
+        # @param reason [String]
+        # @return [void]
+        def abandon(reason) = @reload&.abandon(reason)
+
+        # No mold any more.
+        # @return [void]
+        def stop
+          @stopped = true
+          @molds.end_all
+        end
+
+        # Reads what the molds say.
+        # @return [void]
+        def hear = @molds.each { |mold| hear_one(mold) unless mold.silent? }
+
+        # @param mold [MoldHandle] whose process has ended
+        # @param status [Process::Status]
+        # @return [void]
+        def ended(mold, status)
+          hear_one(mold) unless mold.silent?
+          @molds.delete(mold)
+          fleet.mold = nil if fleet.mold.equal?(mold)
+          return if @stopped || mold.state == :ending
+
+          mold.state == :loading ? unloaded(mold, status) : lost(mold, status)
+        end
+
+        # Goes as far as it can now.
+        # @return [void]
+        def proceed
+          @reload&.proceed
+          reload_again if @again && !@reload
+          load_again if due && now >= due
+        end
+
+        private
+
+        def fleet = @master.fleet
+
+        def commons = @master.commons
+
+        def hear_one(mold)
+          while (message = mold.channel.hear).is_a?(Channel::Message)
+            values = message.values
+            case message.what
+            when "ready" then ready(mold)
+            when "failed" then mold.failure = values["message"]
+            when "spawned" then fleet.spawned(values["slot"], values["pid"])
+            when "unspawned" then fleet.unspawned(values["slot"], values["message"])
+            end
+          end
+          mold.channel.close if message.nil?
+        end
+
+        def ready(mold)
+          return if mold.state == :ending
+
+          mold.state = :ready
+          return if @reload&.mold.equal?(mold)
+          return mold.end! if fleet.mold # that of a reload was quicker
+
+          fleet.mold = mold
+        end
+
+        # The application could not be loaded.
+        def unloaded(mold, status)
+          reason = mold.failure || "the process that was to load the application #{Endings.of(status)}"
+          if @reload&.mold.equal?(mold)
+            @reload.abandon(one_line(reason))
+          elsif fleet.empty?
+            @failure = reason
+          else
+            again(mold, "the application can't be loaded any more: #{one_line(reason)}")
+          end
+        end
+
+        def lost(mold, status)
+          @reload&.abandon("its mold #{Endings.of(status)}") if @reload&.mold.equal?(mold)
+          again(mold, "the mold (pid #{mold.pid}) #{Endings.of(status)}")
+        end
+
+        def again(mold, what)
+          return if fleet.mold
+
+          delay = @backoff.failed(now, now - mold.born)
+          @log.notice("#{what}; it is loaded again #{delay == 0 ? "now" : "in #{delay} s"}")
+          @due = now + delay
+        end
+
+        def load_again
+          @due = nil
+          @start.call(configuration) unless fleet.mold
+        end
+
+        def reload_again
+          @again = nil
+          @master.reload
+        end
+
+        def reloaded(former)
+          newest = fleet.mold&.configuration
+          @configuration = newest if newest
+          commons.learned.follow(configuration)
+          former&.end!
+          @reload = nil
+          @systemd.reloaded
+        end
+
+        def one_line(text) = text.lines.map(&:strip).reject(&:empty?).first(4).join(" ")
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

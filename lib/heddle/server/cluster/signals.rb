@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # What each signal asks of the master.
+      class Signals
+        # CHLD asks for nothing, it ends a wait.
+        NAMES = %w[INT TERM HUP USR1 USR2 TTIN TTOU CHLD].freeze
+        private_constant :NAMES
+
+        # @param master [Master]
+        # @param log [#notice]
+        def initialize(master, log)
+          @master = master
+          @log = log
+          @pipe = SignalPipe.new(NAMES)
+          @interrupted = false
+        end
+
+        # @return [IO] readable when there are signals
+        def io = @pipe.io
+
+        # Does what those ask for that came since the last look.
+        # @return [void]
+        def heed = @pipe.take.uniq.each { |name| obey(name) }
+
+        # Everything is as it was before.
+        # @return [void]
+        def close = @pipe.close
+
+        # In a child, which is to have its own.
+        # @return [void]
+        def forget = @pipe.forget
+
+        private
+
+        def obey(name)
+          case name
+          when "INT" then interrupt
+          when "TERM" then terminate("")
+          when "HUP", "USR1" then @master.reload
+          when "USR2" then @master.restart
+          when "TTIN" then @master.resize(@master.fleet.size + 1)
+          when "TTOU" then @master.resize(@master.fleet.size - 1)
+          end
+        end
+
+        def interrupt
+          return terminate("; Ctrl-C again stops at once") unless @master.stopping? && @interrupted
+
+          @log.notice("stopping at once")
+          @master.stop(now: true)
+        ensure
+          @interrupted = true
+        end
+
+        def terminate(hint)
+          return if @master.stopping?
+
+          @log.notice("stopping when running requests are answered#{hint}")
+          @master.stop
+        end
+      end
+    end
+  end
+end
