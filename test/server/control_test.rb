@@ -24,19 +24,6 @@ class ControlTest < Minitest::Test
     FileUtils.remove_entry(@folder)
   end
 
-  # An application whose requests tell that they have come, and wait until they are let go.
-  # @return [Array(Proc, Thread::Queue, Thread::Queue)]
-  def held
-    entered = Thread::Queue.new
-    go = Thread::Queue.new
-    app = lambda do |_env|
-      entered << true
-      go.pop
-      [200, {}, []]
-    end
-    [app, entered, go]
-  end
-
   # A server with its control sockets.
   def controlled(app = text, control: ["unix:#{@path}"], **options)
     start(app, lint: false, control:, **options)
@@ -113,7 +100,7 @@ class ControlTest < Minitest::Test
   end
 
   def test_neither_limits_nor_admission_keep_anybody_from_looking
-    app, entered, go = held
+    app, entered, go = waiting_application
     controlled(app, max_requests: 1, queue_limit: 1)
     requests = Array.new(2) { Thread.new { get("/") } }
     entered.pop
@@ -138,7 +125,7 @@ class ControlTest < Minitest::Test
   end
 
   def test_while_the_server_stops_it_is_alive_and_not_ready
-    app, entered, go = held
+    app, entered, go = waiting_application
     controlled(app)
     request = Thread.new { get("/") }
     entered.pop

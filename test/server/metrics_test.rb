@@ -108,13 +108,7 @@ class MetricsTest < Minitest::Test
   end
 
   def test_a_request_that_runs_is_seen_with_its_age
-    entered = Thread::Queue.new
-    go = Thread::Queue.new
-    app = lambda do |_env|
-      entered << true
-      go.pop
-      [200, {}, []]
-    end
+    app, entered, go = waiting_application
     start(app)
     client = Thread.new { get("/waits") }
     entered.pop
@@ -123,7 +117,7 @@ class MetricsTest < Minitest::Test
 
     assert_equal ["GET", "/waits", "127.0.0.1", nil], request.values_at(:method, :target, :client, :status)
     assert_operator request[:age], :>, 0
-    assert_match(/metrics_test\.rb:\d+:in /, request[:at].join)
+    assert_match(/server_helpers\.rb:\d+:in /, request[:at].join)
     found = PrometheusText.parse(Heddle::Server::Metrics.new(report).to_s)
 
     assert_equal 1, found["heddle_requests_in_flight"][{ "worker" => "0" }]

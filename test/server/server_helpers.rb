@@ -89,6 +89,19 @@ module ServerHelpers
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
+  # An application whose requests tell that they have come, and wait until they are let go.
+  # @return [Array(Proc, Thread::Queue, Thread::Queue)]
+  def waiting_application(body = "")
+    arrived = Thread::Queue.new
+    release = Thread::Queue.new
+    app = lambda do |_env|
+      arrived << true
+      release.pop
+      [200, {}, [body]]
+    end
+    [app, arrived, release]
+  end
+
   # An application that answers with text.
   def text(body = "hello") = ->(_env) { [200, { "content-type" => "text/plain" }, [body]] }
 end

@@ -55,13 +55,7 @@ class LoopsTest < Minitest::Test
   end
 
   def test_all_loops_end_in_order
-    release = Thread::Queue.new
-    arrived = Thread::Queue.new
-    app = lambda do |_env|
-      arrived << true
-      release.pop
-      [200, {}, ["done"]]
-    end
+    app, arrived, release = waiting_application("done")
     start(app, threads: 3)
     sockets = Array.new(9) { connect.tap { |socket| socket.write(LAST) } }
     9.times { arrived.pop(timeout: PATIENCE) }

@@ -28,13 +28,7 @@ class SingleModeTest < Minitest::Test
   end
 
   def test_a_request_may_take_any_time_and_no_other_one_is_refused_meanwhile
-    arrived = Thread::Queue.new
-    release = Thread::Queue.new
-    app = lambda do |_env|
-      arrived << true
-      release.pop
-      [200, {}, ["done"]]
-    end
+    app, arrived, release = waiting_application("done")
     serving(app, mode: :single, queue_timeout: 0.01, write_timeout: 0.01, idle_timeout: 0.01, lag_target: 0.01) do
       sockets = Array.new(3) { connect.tap { |socket| socket.write(GET) } }
       arrived.pop(timeout: PATIENCE)
