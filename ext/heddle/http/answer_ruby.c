@@ -349,11 +349,6 @@ static void write_headers(heddle_answer *answer, heddle_buffer *out, VALUE heade
     RB_GC_GUARD(headers);
 }
 
-void heddle_answer_headers(heddle_answer *answer, heddle_buffer *out, VALUE headers)
-{
-    write_headers(answer, out, headers, out->used);
-}
-
 /* -- whole heads ------------------------------------------------------------------------------------------------- */
 
 int heddle_answer_status(VALUE status)

@@ -23,14 +23,11 @@ void heddle_buffer_free(heddle_buffer *buffer);
 int heddle_answer_status(VALUE status);
 
 /*
- * A whole head: heddle_answer_begin, _headers and _end. `protocol`: a String for which the status is 101 then, or nil.
- * Raises InvalidResponse.
+ * A whole head, from heddle_answer_begin to heddle_answer_end. `headers`: a Hash, or whatever yields names and values;
+ * `protocol`: a String for which the status is 101 then, or nil. Raises InvalidResponse.
  */
 void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers, VALUE protocol, const char *date,
                         size_t date_size);
-
-/* The field lines alone, of a Hash or whatever yields names and values. Raises InvalidResponse. */
-void heddle_answer_headers(heddle_answer *answer, heddle_buffer *out, VALUE headers);
 
 /* A whole interim answer 103 (RFC 8297). Raises InvalidResponse. */
 void heddle_early_hints(heddle_buffer *out, VALUE headers);

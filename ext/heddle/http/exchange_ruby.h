@@ -34,8 +34,6 @@ heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
 void heddle_exchange_flush(heddle_connection *connection);
 /* Waits until no more than `low` bytes of the output are left; raises ClientGone. */
 void heddle_exchange_drain(heddle_exchange_handle *handle, size_t low);
-/* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
-void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection);
 
 /*
  * A chunk of a body that goes out as chunks, without a wait. false, and nothing is sent, when it is no such body, the

@@ -48,7 +48,8 @@ void heddle_exchange_drain(heddle_exchange_handle *handle, size_t low)
     }
 }
 
-void heddle_exchange_sent(heddle_exchange_handle *handle, heddle_connection *connection)
+/* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
+static void sent(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
         heddle_connection_flush_later(connection);
@@ -98,7 +99,7 @@ static VALUE exchange_write(VALUE self, VALUE data)
         Check_Type(data, T_STRING);
         add(connection, data);
     }
-    heddle_exchange_sent(handle, connection);
+    sent(handle, connection);
     return self;
 }
 
@@ -120,7 +121,7 @@ static VALUE exchange_write_chunk(VALUE self, VALUE string)
     add(connection, string);
     if (!heddle_output_add_bytes(&connection->output, "\r\n", 2))
         rb_memerror();
-    heddle_exchange_sent(handle, connection);
+    sent(handle, connection);
     return self;
 }
 

@@ -20,7 +20,7 @@ static const char *line_end(const char *line, const char *end)
     return end;
 }
 
-int heddle_fold_fault(heddle_refusal *refusal, int status)
+static int fold_fault(heddle_refusal *refusal, int status)
 {
     return heddle_refuse(refusal, status,
                          "a header line starts with white space (obs-fold): put the header on one line");
@@ -40,7 +40,7 @@ int heddle_field_fault(heddle_refusal *refusal, int status, const char *line, co
 {
     const char *stop = line_end(line, end);
     if (line < stop && heddle_is_space(*line))
-        return heddle_fold_fault(refusal, status);
+        return fold_fault(refusal, status);
     const char *control = heddle_find_control(line, stop);
     if (control < stop)
         return heddle_control_fault(refusal, status, *control);

@@ -17,6 +17,4 @@ int heddle_request_line_fault(heddle_refusal *refusal, const char *line, const c
 /* The control character itself; `next` is what follows a CR. */
 int heddle_control_fault(heddle_refusal *refusal, int status, char character);
 
-int heddle_fold_fault(heddle_refusal *refusal, int status);
-
 #endif

@@ -113,7 +113,6 @@ VALUE heddle_address_string(const heddle_address *address);
 void Init_heddle_connection(VALUE net);
 extern VALUE heddle_connection_class;
 VALUE heddle_connection_handle(heddle_connection *connection);
-heddle_handle *heddle_handle_of(VALUE handle);
 /* The connection; raises when it is served no more, or belongs to another thread. */
 heddle_connection *heddle_connection_open(heddle_handle *handle);
 /* NULL when it is served no more. */

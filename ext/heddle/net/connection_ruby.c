@@ -41,7 +41,7 @@ VALUE heddle_connection_handle(heddle_connection *connection)
     return object;
 }
 
-heddle_handle *heddle_handle_of(VALUE self)
+static heddle_handle *handle_of(VALUE self)
 {
     heddle_handle *handle;
     TypedData_Get_Struct(self, heddle_handle, &heddle_handle_type, handle);
@@ -50,7 +50,7 @@ heddle_handle *heddle_handle_of(VALUE self)
 
 heddle_connection *heddle_connection_of(VALUE self)
 {
-    return heddle_handle_of(self)->connection;
+    return handle_of(self)->connection;
 }
 
 static void check_thread(const heddle_connection *connection)
@@ -74,7 +74,7 @@ heddle_connection *heddle_connection_open(heddle_handle *handle)
 
 static heddle_handle *open_handle(VALUE self)
 {
-    heddle_handle *handle = heddle_handle_of(self);
+    heddle_handle *handle = handle_of(self);
     check_thread(open_connection(handle));
     return handle;
 }

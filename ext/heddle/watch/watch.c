@@ -26,7 +26,8 @@ static struct {
     bool running, quit, forks_seen_to;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .roused = PTHREAD_COND_INITIALIZER};
 
-int64_t heddle_watch_now(void)
+/* CLOCK_MONOTONIC, ns */
+static int64_t clock_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -64,7 +65,7 @@ heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
         atomic_store(&beat->word, 1);
         atomic_store(&beat->gvl, 0); /* it calls this with the GVL */
         beat->seen = 0;
-        beat->moved = heddle_watch_now();
+        beat->moved = clock_now();
         atomic_store(&beat->thread, thread);
     }
     if (watch.wants && !watch.running)
@@ -308,7 +309,7 @@ static void *run(void *unused)
 {
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
-        int64_t now = heddle_watch_now(), pause = CALM;
+        int64_t now = clock_now(), pause = CALM;
         for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
             int64_t wish = examine(beat, now);
             pause = wish < pause ? wish : pause;
@@ -321,7 +322,7 @@ static void *run(void *unused)
         struct timespec time = {.tv_nsec = pause};
         nanosleep(&time, NULL);
         pthread_mutex_lock(&watch.mutex);
-        sleep_while_quiet(heddle_watch_now());
+        sleep_while_quiet(clock_now());
     }
     for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next)
         end_rescue(rescue);

@@ -59,6 +59,4 @@ heddle_doing heddle_watch_gvl(uint32_t word);
 /* Follows who has the GVL, or stops. */
 void heddle_watch_follow_gvl(bool follow);
 
-int64_t heddle_watch_now(void); /* CLOCK_MONOTONIC, ns */
-
 #endif
