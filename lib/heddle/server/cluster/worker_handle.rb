@@ -23,7 +23,7 @@ module Heddle
         attr_accessor :state
         # @return [Float] when it last said something
         attr_accessor :heard
-        # @return [Boolean] whether it accepts connections, or is going to; one that ends does so until it says otherwise
+        # @return [Boolean] whether it accepts connections, or is going to; who ends does so until it says otherwise
         attr_accessor :accepting
         # @return [Boolean] whether it will say nothing any more
         attr_accessor :silent
