@@ -90,6 +90,28 @@ class PreemptionTest < Minitest::Test
     assert_operator counts.min, :>, 0
   end
 
+  # They switch to each other without the loop in between.
+  def test_two_that_hand_over_to_each_other_and_one_that_computes_leave_each_other_time
+    handed_over = 0
+    done = false
+    scheduled do
+      there, back = Array.new(2) { Thread::Queue.new }
+      Fiber.schedule { back << there.pop until done }
+      Fiber.schedule do
+        until done
+          there << 1
+          handed_over += back.pop
+        end
+        there << 1
+      end
+      before = preemptions
+      compute(SLICE) until preemptions - before > 5 && handed_over > 5
+      done = true
+    end
+
+    assert_operator handed_over, :>, 5
+  end
+
   def test_off_it_interrupts_nobody
     Heddle::Preemption.disable
     order = []

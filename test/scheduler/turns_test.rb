@@ -22,6 +22,27 @@ class TurnsTest < Minitest::Test
     turns
   end
 
+  # Two fibers that do nothing but to hand an item to and fro until the block is true.
+  def hand_over(there, back, &done)
+    Fiber.schedule do
+      while (item = there.pop)
+        back << item
+      end
+    end
+    Fiber.schedule do
+      there << (back.pop + 1) until done.call
+      there.close
+    end
+  end
+
+  def io_event
+    IO.pipe do |reader, writer|
+      Fiber.schedule { writer.write("x") }
+      reader.readpartial(1)
+      :io
+    end
+  end
+
   # A13: who becomes ready during a turn runs in the next one.
   def test_each_ready_fiber_runs_once_a_turn
     order = []
@@ -64,6 +85,23 @@ class TurnsTest < Minitest::Test
     end
 
     assert_equal turns.uniq, turns
+  end
+
+  # They switch to each other without the loop in between, as long as it has nothing to do.
+  def test_two_that_only_wake_each_other_keep_nobody_from_a_turn
+    came = []
+    scheduled do |scheduler|
+      hand_over(there = Thread::Queue.new, Thread::Queue.new) { came.size == 4 }
+      from_thread = Thread::Queue.new
+      Fiber.schedule { came << from_thread.pop }
+      Thread.new { from_thread << :thread }
+      Fiber.schedule { sleep(0.001) && came << :timer }
+      Fiber.schedule { came << io_event }
+      scheduler.spawn(-> { came << :spawned })
+      there << 0
+    end
+
+    assert_equal %i[io spawned thread timer], came.sort
   end
 
   # Not one turn for all of a thousand that are started.

@@ -116,10 +116,15 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         }
     }
     fiber = heddle_fiber_find(loop, self);
+    bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->went_to != self && !fiber->starter;
     if (fiber)
         forget(fiber);
     if (fiber && loop->stranded && !state)
         heddle_fiber_transfer(loop->fiber); /* not to the root fiber, as when a fiber ends; never comes back */
+    if (from_elsewhere && !state && loop->running && !heddle_loop_forked(loop)) {
+        loop->ending = self;
+        rb_protect(heddle_fiber_transfer, loop->fiber, &state);
+    }
     int interrupted = heddle_fiber_stacks_obtain(loop); /* whoever runs the loop releases it */
     if (!state)
         state = interrupted;
@@ -293,7 +298,8 @@ static VALUE start_from_park(VALUE data)
     VALUE fiber = start->fiber->fiber;
 
     start->fiber->starter = &start->park;
-    start->park.away = start->park.left_for_fiber = true;
+    start->park.away = true;
+    heddle_park_leave_for(&start->park, fiber);
     heddle_loop_beat(loop);
     switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);

@@ -132,6 +132,7 @@ static void forget_parent(heddle_loop *loop)
         memset(loop->io_waits, 0, (size_t)loop->io_waits_size * sizeof(*loop->io_waits));
     loop->arriving = NULL;
     loop->handed_over = NULL;
+    loop->ending = Qfalse;
     loop->stranded = loop->current && !loop->running;
     if (loop->beat) /* the parent's is no longer looked at */
         loop->beat = own ? heddle_beat_take(loop, (uintptr_t)loop->thread) : NULL;
@@ -240,6 +241,18 @@ static void mark_timeouts(const heddle_fiber *fiber)
         rb_gc_mark(timeout->fiber);
 }
 
+/* Nobody else holds a nested fiber that waits; its own stack is scanned only if it is marked. */
+static void mark_parks(const heddle_loop *loop)
+{
+    for (heddle_park *park = loop->parks; park; park = park->next) {
+        rb_gc_mark(park->fiber);
+        rb_gc_mark(park->left_for);
+    }
+    if (loop->starter)
+        rb_gc_mark(loop->starting); /* as park->left_for: the starter's own last switch led to it */
+    rb_gc_mark(loop->ending);
+}
+
 void heddle_loop_mark(heddle_loop *loop)
 {
     mark_timeouts(&loop->foreign);
@@ -264,9 +277,7 @@ void heddle_loop_mark(heddle_loop *loop)
             rb_gc_mark_movable(fiber->interrupt);
         mark_timeouts(fiber);
     }
-    /* Nobody else holds a nested fiber that waits; its own stack is scanned only if it is marked. */
-    for (heddle_park *park = loop->parks; park; park = park->next)
-        rb_gc_mark(park->fiber);
+    mark_parks(loop);
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next)
         rb_gc_mark(attachment->object);
 }

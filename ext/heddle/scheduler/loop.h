@@ -15,6 +15,9 @@
 #include "watch/beat.h"
 
 #include <ruby.h>
+#include <ruby/version.h>
+
+#define HEDDLE_SWITCH_RETURNS_STACKS (RUBY_API_VERSION_CODE >= 30400)
 
 typedef struct heddle_loop heddle_loop;
 typedef struct heddle_fiber heddle_fiber;
@@ -36,7 +39,7 @@ struct heddle_park {
     bool timed_out; /* … and it was the deadline */
     bool away;      /* switched away, not yet back */
     bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
-    bool left_for_fiber; /* the last switch was to a fiber that may have ended when this is arrived at */
+    VALUE left_for; /* see heddle_park_leave_for */
     bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
     bool preempted; /* its fiber does not wait: it computes, and gave way to the others */
     heddle_timer timer;
@@ -109,6 +112,7 @@ struct heddle_loop {
     unsigned fork_generation;
 
     heddle_token_ring ready, spent;
+    uint32_t left; /* of this turn's snapshot of `ready` */
     heddle_slot *slots;
     uint32_t slot_count, free_slot;
 
@@ -130,6 +134,8 @@ struct heddle_loop {
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
     heddle_park *handed_over; /* to be switched to before anybody else */
     heddle_park *arriving; /* what the loop switches to at this moment */
+    VALUE went_to; /* whom it last switched to: an address, not held */
+    VALUE ending;  /* a fiber that the loop is to switch to once more, for its end; or Qfalse */
     bool running;          /* inside heddle_loop_run */
     heddle_park *until;    /* whose end the run waits for: a fiber that runs the loop itself */
     size_t hosting;        /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
@@ -189,6 +195,11 @@ void heddle_turns_setup(void); /* once */
 void heddle_loop_run(heddle_loop *loop);
 /* The same for a fiber that waits where nothing runs the loop: it does so itself until the park is woken. */
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
+/*
+ * Who is to run next, for a fiber that leaves: it switches there at once, and not through the loop. NULL: to the loop,
+ * which has something else to do first.
+ */
+heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving);
 /* Makes the loop look again, from any thread, with or without the GVL. */
 void heddle_loop_wake(heddle_loop *loop);
 
@@ -263,6 +274,16 @@ void heddle_park_leave(heddle_park *park); /* idempotent */
 bool heddle_park_entered(const heddle_park *park);
 /* The fiber is back: settles on whose behalf code runs now. */
 void heddle_park_arrive(heddle_park *park);
+/*
+ * The switch away leads to this fiber, not to the one that runs the loop. When Ruby 3.4 is back from a switch it looks,
+ * without having held it, at the fiber that this led to, and puts its stack back if it has ended: so the fiber is kept
+ * until then, and whoever switches back claims the stacks if it has ended. Ruby 3.3 leaves that to the collector, from
+ * which the fiber is not to be kept.
+ */
+static inline void heddle_park_leave_for(heddle_park *park, VALUE fiber)
+{
+    park->left_for = HEDDLE_SWITCH_RETURNS_STACKS ? fiber : Qfalse;
+}
 /* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
 void heddle_park_until(heddle_park *park, int64_t deadline);
 /* From here until it is woken or left the loop may end without it. */

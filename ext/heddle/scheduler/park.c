@@ -124,7 +124,9 @@ void heddle_park_arrive(heddle_park *park)
     heddle_loop *loop = park->loop;
     bool dispatched = loop->arriving == park;
     heddle_fiber *other = loop->current;
+    heddle_fiber_stacks_release(loop);
     park->away = false;
+    park->left_for = Qfalse;
     if (!heddle_park_entered(park))
         return; /* the loop has forgotten it, and freed its owner: closed, or a child after fork */
     loop->arriving = NULL;
@@ -140,8 +142,10 @@ void heddle_park_arrive(heddle_park *park)
 void heddle_park_leave(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
-    if (!heddle_park_entered(park))
-        return; /* left already, or this is a child after fork */
+    if (!heddle_park_entered(park)) { /* left already, or this is a child after fork */
+        heddle_fiber_stacks_release(loop);
+        return;
+    }
     bool entry = park == &park->owner->entry;
     if (park->away)
         heddle_park_arrive(park);
@@ -269,19 +273,6 @@ heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running)
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Not to the one that runs the loop: this one may have ended when the park is arrived at. */
-static void switch_to_fiber(heddle_park *park, VALUE fiber)
-{
-    heddle_loop *loop = park->loop;
-    int state = 0;
-    park->left_for_fiber = true;
-    rb_protect(heddle_fiber_transfer, fiber, &state);
-    heddle_fiber_stacks_release(loop);
-    park->left_for_fiber = false;
-    if (state)
-        rb_jump_tag(state);
-}
-
 static void switch_away(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
@@ -298,14 +289,16 @@ static void switch_away(heddle_park *park)
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
     park->away = true;
-    heddle_park *starter = heddle_fiber_take_starter(park->owner);
-    if (starter) {
-        loop->arriving = starter;
+    heddle_park *next = heddle_fiber_take_starter(park->owner);
+    if (next) {
+        loop->arriving = next;
         heddle_loop_beat(loop);
-        switch_to_fiber(park, starter->fiber);
     } else {
-        rb_fiber_transfer(loop->fiber, 0, NULL);
+        next = heddle_loop_next(loop, park);
     }
+    if (next)
+        heddle_park_leave_for(park, next->fiber);
+    rb_fiber_transfer(next ? next->fiber : loop->fiber, 0, NULL);
     heddle_park_arrive(park);
 }
 

@@ -51,8 +51,9 @@ static VALUE scheduler_allocate(VALUE klass)
 
 heddle_loop *heddle_loop_of(VALUE scheduler)
 {
-    heddle_loop *loop;
-    TypedData_Get_Struct(scheduler, heddle_loop, &scheduler_type, loop);
+    /* Every hook comes by here: what almost always holds is seen without a call. */
+    bool plain = RB_TYPE_P(scheduler, T_DATA) && RTYPEDDATA_P(scheduler) && RTYPEDDATA_TYPE(scheduler) == &scheduler_type;
+    heddle_loop *loop = plain ? RTYPEDDATA_GET_DATA(scheduler) : rb_check_typeddata(scheduler, &scheduler_type);
     if (!loop->operations)
         rb_raise(rb_eArgError, "uninitialized scheduler");
     return loop;

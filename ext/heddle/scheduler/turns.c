@@ -67,20 +67,50 @@ static void claim_stacks(heddle_loop *loop, heddle_park *park)
     rb_jump_tag(state);
 }
 
-static void dispatch(heddle_loop *loop, uint64_t token)
+/* Whose token this is; NULL: void. */
+static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
 {
     uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
-    heddle_slot *slot = &loop->slots[index];
-    if (index >= loop->slot_count || slot->generation != generation || !slot->park)
-        return;
-    heddle_park *park = slot->park;
+    if (index >= loop->slot_count || loop->slots[index].generation != generation)
+        return NULL;
+    return loop->slots[index].park;
+}
+
+/* Will Ruby put a stack back when this is arrived at? */
+static bool returns_stack(const heddle_park *park)
+{
+    return park->left_for && !RTEST(rb_fiber_alive_p(park->left_for));
+}
+
+/* All but the switch itself. */
+static void prepare_switch(heddle_loop *loop, heddle_park *park)
+{
     park->queued = false;
-    if (park->left_for_fiber || (park == &park->owner->entry && !park->put_back))
-        claim_stacks(loop, park);
     loop->current = park->owner;
     loop->arriving = park;
     loop->switches++;
     heddle_loop_beat(loop);
+}
+
+/* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
+static void let_end(heddle_loop *loop)
+{
+    VALUE fiber = loop->ending;
+    loop->ending = Qfalse;
+    heddle_fiber_transfer(fiber);
+    heddle_fiber_stacks_release(loop);
+    RB_GC_GUARD(fiber);
+}
+
+static void dispatch(heddle_loop *loop, uint64_t token)
+{
+    heddle_park *park = park_of(loop, token);
+    if (!park)
+        return;
+    if (returns_stack(park) || (park == &park->owner->entry && !park->put_back))
+        claim_stacks(loop, park);
+    prepare_switch(loop, park);
+    loop->went_to = park->fiber;
     if (park != &park->owner->entry)
         heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
@@ -88,6 +118,8 @@ static void dispatch(heddle_loop *loop, uint64_t token)
     else
         dispatch_new(loop, park);
     heddle_fiber_stacks_release(loop);
+    while (loop->ending)
+        let_end(loop);
     loop->current = NULL;
     loop->arriving = NULL;
     if (heddle_loop_forked(loop))
@@ -122,8 +154,12 @@ static void run_ready(heddle_loop *loop)
      * who is preempted meanwhile: before its next slice the loop looks for events.
      */
     uint32_t spent = heddle_token_ring_count(&loop->spent);
-    for (uint32_t n = heddle_token_ring_count(&loop->ready); n > 0 && heddle_token_ring_count(&loop->ready); n--)
+    loop->left = heddle_token_ring_count(&loop->ready);
+    while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
+        loop->left--;
         dispatch_next(loop, &loop->ready);
+    }
+    loop->left = 0;
     if (!spent || !heddle_token_ring_count(&loop->spent))
         return;
     rb_thread_check_ints(); /* what it raises is for the loop: a preempted fiber could only be told by a detour */
@@ -240,17 +276,12 @@ static bool anybody_lives(heddle_loop *loop)
     return loop->fiber_count > loop->resting + loop->hosting || loop->park_count > loop->resting;
 }
 
+/* Is the selector to be asked although somebody is ready? */
 static bool worth_a_poll(heddle_loop *loop)
 {
     if (!loop->operations->pending(loop->selector))
         return false;
-    if (!loop->operations->blind)
-        return true;
-    int64_t now = heddle_now();
-    if (now - loop->polled < BLIND_INTERVAL)
-        return false;
-    loop->polled = now;
-    return true;
+    return !loop->operations->blind || heddle_now() - loop->polled >= BLIND_INTERVAL;
 }
 
 /* Can no other thread wake a fiber? Offload threads that have nothing to do wake nobody. */
@@ -270,12 +301,53 @@ static bool timer_due(heddle_loop *loop)
     return loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_now();
 }
 
-static void turn(heddle_loop *loop)
+static void begin_turn(heddle_loop *loop)
 {
     loop->turns++;
     loop->starts = 0;
     if (loop->turn_shown)
         show_turn(loop, true);
+}
+
+/* Would the loop, at the end of a turn after which somebody is ready, do nothing but begin the next one? */
+static bool nothing_between(heddle_loop *loop)
+{
+    if (heddle_token_ring_count(&loop->spent) || heddle_stalls_untold || !heddle_inbox_empty(&loop->inbox))
+        return false;
+    if (loop->beat && loop->hooked != heddle_preempting)
+        return false;
+    return !timer_due(loop) && !worth_a_poll(loop);
+}
+
+heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
+{
+    if (!loop->running || loop->until || loop->handed_over || loop->stranded || loop->doomed ||
+        leaving->owner == &loop->foreign || heddle_loop_forked(loop))
+        return NULL;
+    while (heddle_token_ring_count(&loop->ready)) {
+        heddle_park *park = park_of(loop, heddle_token_ring_first(&loop->ready));
+        /* Only the loop starts fibers, puts them back, and waits until it may have to do with their stacks. */
+        if (park && (park == &park->owner->entry || park->fiber == leaving->fiber || returns_stack(park)))
+            return NULL;
+        if (loop->left == 0) {
+            if (!nothing_between(loop))
+                return NULL;
+            begin_turn(loop);
+            loop->left = heddle_token_ring_count(&loop->ready);
+        }
+        loop->left--;
+        heddle_token_ring_shift(&loop->ready);
+        if (park) {
+            prepare_switch(loop, park);
+            return park;
+        }
+    }
+    return NULL;
+}
+
+static void turn(heddle_loop *loop)
+{
+    begin_turn(loop);
     if (loop->hooked != heddle_preempting)
         heddle_preempt_follow(loop, heddle_preempting);
     run_ready(loop);
@@ -288,8 +360,11 @@ static void turn(heddle_loop *loop)
     int64_t timeout = anybody_ready(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
         /* Nobody's time is up before the selector was asked: what waits for IO may have got it. */
-        if (timer_due(loop) || worth_a_poll(loop))
+        if (timer_due(loop) || worth_a_poll(loop)) {
             check(loop->operations->poll(loop->selector), loop->operations->name);
+            if (loop->operations->blind)
+                loop->polled = heddle_now();
+        }
     } else {
         /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
@@ -345,6 +420,7 @@ static VALUE end_run(VALUE data)
     run->loop->hosting = 0;
     heddle_fiber_stacks_release(run->loop);
     run->loop->until = NULL;
+    run->loop->ending = Qfalse;
     run->loop->arriving = NULL;
     atomic_store(&run->loop->sleeping, 0);
     if (run->watched)
