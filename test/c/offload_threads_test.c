@@ -1,4 +1,4 @@
-/* sources: offload/threads.c */
+/* sources: offload/threads.c offload/thread_times.c */
 #include "check.h"
 
 #include "offload/threads.h"

@@ -1,16 +1,13 @@
 #include "offload/threads.h"
 
+#include "offload/thread_times.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -221,33 +218,13 @@ void heddle_threads_not_started(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Does the thread sleep? One that waits for a core does not, however busy the machine is. */
-static bool sleeps(const heddle_offload_thread *thread)
-{
-#ifdef __linux__
-    char path[64], text[128];
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", thread->id);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t length = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = 0;
-    const char *end = strrchr(text, ')'); /* of the thread's name; a blank and the state follow */
-    return end && (end[1] == ' ') && (end[2] == 'S' || end[2] == 'D');
-#else
-    (void)thread;
-    return true;
-#endif
-}
-
 /* Those that turn out to wait give their core back. */
 static void judge_computing(void)
 {
     int64_t now = nanoseconds(CLOCK_MONOTONIC);
     for (heddle_offload_thread *thread = threads; thread; thread = thread->next) {
         heddle_job *job = thread->job;
-        if (!job || !job->computes || now - job->began < JUDGED_AFTER || !sleeps(thread))
+        if (!job || !job->computes || now - job->began < JUDGED_AFTER || !heddle_thread_sleeps(thread->id))
             continue;
         job->computes = false;
         counts.computing--;
@@ -365,34 +342,6 @@ void heddle_threads_part(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* How often a thread waited for something, and how often it had to give up its core to others. */
-typedef struct {
-    long waited, made_to_wait;
-} pauses;
-
-static pauses pauses_now(void)
-{
-#ifdef RUSAGE_THREAD
-    struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) == 0)
-        return (pauses){.waited = usage.ru_nvcsw, .made_to_wait = usage.ru_nivcsw};
-#endif
-    return (pauses){0};
-}
-
-/* Of the wall time; -1: nothing can be said, because the machine was busy. */
-static int64_t computed(int64_t cpu, int64_t wall, pauses before)
-{
-    pauses after = pauses_now();
-    if (cpu * 10 > wall * 7)
-        return cpu;
-#ifdef RUSAGE_THREAD
-    if (after.waited == before.waited)
-        return wall;
-#endif
-    return after.made_to_wait == before.made_to_wait ? cpu : -1;
-}
-
 /* Under the lock before and after, without it meanwhile. */
 static void run(heddle_offload_thread *thread, heddle_job *job)
 {
@@ -406,14 +355,14 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&lock);
 
-    pauses before = pauses_now();
+    heddle_thread_pauses before = heddle_thread_pauses_now();
     current = job;
     errno = 0;
     void *result = job->function(job->data);
     int error = errno;
     current = NULL;
     int64_t wall = nanoseconds(CLOCK_MONOTONIC) - job->began;
-    int64_t cpu = computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - job->cpu_before, wall, before);
+    int64_t cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - job->cpu_before, wall, before);
 
     pthread_mutex_lock(&lock);
     job->result = result;
