@@ -114,6 +114,14 @@ class ClusterWatchTest < Minitest::Test
     assert_equal ["worker 0 (pid 1000) has not ended in time: it is killed"], @lines
   end
 
+  def test_one_that_uses_too_much_memory_stays_while_nobody_can_be_started
+    watched = watch(memory: { 1000 => 900 << 20 }, worker_memory_limit: 600 << 20)
+    @fleet.define_singleton_method(:start) { |*, **| nil }
+    look(watched, 0.0)
+
+    assert_empty @lines
+  end
+
   def test_one_that_uses_too_much_memory_is_replaced_one_at_a_time
     watched = watch(memory: { 1000 => 900 << 20, 1001 => 900 << 20 }, worker_memory_limit: 600 << 20)
     look(watched, 0.0)

@@ -80,8 +80,10 @@ module Heddle
 
         # @param index [Integer]
         # @param replaces [WorkerHandle, nil] who ends as soon as the new one serves
-        # @return [WorkerHandle, nil] nil: the board is full, as too many have not ended yet
+        # @return [WorkerHandle, nil] nil: there is no mold now, or the board is full, as too many have not ended yet
         def start(index, replaces: nil)
+          return unless mold&.ready?
+
           slot = @board.take(mold.generation, index) or return
           ours, theirs = Channel.pair
           worker = WorkerHandle.new(index:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
