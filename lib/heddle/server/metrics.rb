@@ -92,6 +92,7 @@ module Heddle
         end
         one("loop_lag_seconds", "gauge", "How late the loop was lately.", :lag)
         one("loop_beat_age_seconds", "gauge", "Time since the loop last turned; above 1 it is held up.", :beat)
+        one("loop_turns_total", "counter", "Turns of the loop; without requests it hardly turns.", :turns)
         one("fibers", "gauge", "Fibers of the loop.", :fibers)
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
       end
@@ -121,6 +122,7 @@ module Heddle
         each_with(:gc) { |one, gc| sample("gc_seconds_total", gc[:time], worker: one[:index]) }
         family("objects_allocated_total", "counter", "Ruby objects allocated.")
         each_with(:gc) { |one, gc| sample("objects_allocated_total", gc[:allocated], worker: one[:index]) }
+        one("cpu_seconds_total", "counter", "Processor time of the worker, in the system's calls too.", :cpu)
         one("threads", "gauge", "Ruby threads.", :threads)
         one("worker_start_time_seconds", "gauge", "When the worker was started, since 1970.", :started)
       end

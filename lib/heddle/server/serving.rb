@@ -81,11 +81,12 @@ module Heddle
       # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it serves not
       def statistics
         sockets = @sockets or return
+        loop = @scheduler.statistics
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
           accepting: sockets.accepting?, handed_over: sockets.handed_over, taken_over: sockets.taken_over,
           left_early: sockets.left_early, quarantined: sockets.quarantined, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
-          preemptions: @scheduler.statistics[:preemptions], **@admission.statistics }
+          turns: loop[:turns], preemptions: loop[:preemptions], **@admission.statistics }
       end
 
       # @return [Array<Array(Fiber, Array, Thread)>] see {Server#served}
