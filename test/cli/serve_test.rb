@@ -130,7 +130,7 @@ class ServeTest < Minitest::Test
   end
 
   def test_a_second_ctrl_c_stops_at_once
-    serve("serve")
+    serve("serve", "--stop-timeout", "600")
     socket = waiting_request
     Process.kill("INT", @served.pid)
     wait_until { @served.output.include?("Ctrl-C again stops at once") }

@@ -31,6 +31,26 @@ class ClusterReloadTest < Minitest::Test
     assert_operator load.by_worker.size, :>=, 40, "each reload replaces both workers"
   end
 
+  def answer_of(socket)
+    head = socket.gets("\r\n\r\n") or flunk "the connection is closed:\n#{served.output}"
+    socket.read(head[/^content-length: (\d+)/i, 1].to_i)
+    head
+  end
+
+  def test_a_connection_that_waits_meanwhile_stays_and_is_served_by_a_new_worker
+    serve
+    before = workers
+    kept = ask("/")
+    answer_of(kept)
+    signal("HUP")
+    wait_until { before.none? { |pid| alive?(pid) } }
+    kept.write(format(GET, "/"))
+
+    assert_includes workers, answer_of(kept)[/^x-worker: (\d+)/i, 1].to_i
+  ensure
+    kept&.close
+  end
+
   def test_requests_that_run_are_answered_by_the_old_code
     serve
     held = ask("/hold")

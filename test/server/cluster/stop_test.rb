@@ -33,7 +33,7 @@ class ClusterStopTest < Minitest::Test
   end
 
   def test_running_requests_finish_and_a_second_ctrl_c_ends_them
-    serve
+    serve("--stop-timeout", "600")
     held = ask("/hold")
     wait_until { File.exist?(path("held")) }
     signal("INT")
