@@ -42,7 +42,7 @@ module Heddle
             "#{subject}:\n\n#{told.map { |option| row(option) }.join("\n")}" if told.any?
           end
           <<~TEXT.chomp
-            #{name}: #{COMMANDS.fetch(name).text}
+            #{COMMANDS.fetch(name).text.sub(/\A./, &:upcase)}
 
             #{subjects.join("\n\n")}
 
