@@ -2,6 +2,7 @@
 
 require "test_helper"
 require_relative "../../../benchmark/support/bench"
+require_relative "../../../benchmark/http/native"
 require_relative "../../../benchmark/stalls/application"
 require_relative "../../../benchmark/stalls/services"
 
