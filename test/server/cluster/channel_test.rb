@@ -37,6 +37,13 @@ class ClusterChannelTest < Minitest::Test
     reader.close
   end
 
+  def test_what_is_longer_than_the_other_end_takes_is_not_said
+    refute @one.say("a", text: "é" * 70_000)
+    assert @one.say("b")
+
+    assert_equal "b", @other.hear.what
+  end
+
   def test_nobody_is_there_any_more
     @one.close
 

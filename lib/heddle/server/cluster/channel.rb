@@ -13,7 +13,7 @@ module Heddle
         # @!attribute io [IO, nil] what came with it
         Message = Data.define(:what, :values, :io)
 
-        # Bytes of a message; what the kernel takes at once is somewhat more.
+        # Bytes of a message. The kernel takes somewhat more, and gives the other end what there is room for.
         LIMIT = 131_072
         private_constant :LIMIT
 
@@ -31,11 +31,13 @@ module Heddle
         # @param what [String]
         # @param io [IO, nil] whose descriptor goes along
         # @param values [Hash] as JSON has them
-        # @return [Boolean] false: the other end is gone, or does not read
+        # @return [Boolean] false: the other end is gone, or does not read, or this is too long
         def say(what, io: nil, **values)
+          text = JSON.generate([what, values])
+          return false if text.bytesize > LIMIT
+
           rights = io ? [Socket::AncillaryData.unix_rights(io)] : []
-          @io.sendmsg_nonblock(JSON.generate([what, values]), Socket::MSG_NOSIGNAL, nil, *rights,
-                               exception: false) != :wait_writable
+          @io.sendmsg_nonblock(text, Socket::MSG_NOSIGNAL, nil, *rights, exception: false) != :wait_writable
         rescue SystemCallError, IOError
           false
         end

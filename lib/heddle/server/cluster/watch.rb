@@ -96,6 +96,7 @@ module Heddle
             limit = worker.mold.configuration.worker_memory_limit
             bytes = @memory.excess(worker, limit) or next
             break unless @fleet.start(worker.index, replaces: worker) # later, when one can be started
+
             @log.notice("#{worker.name} uses #{mebibytes(bytes)} MiB of memory, worker_memory_limit is " \
                         "#{mebibytes(limit)} MiB: it is replaced")
             break
