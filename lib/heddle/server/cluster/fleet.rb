@@ -80,17 +80,22 @@ module Heddle
 
         # @param index [Integer]
         # @param replaces [WorkerHandle, nil] who ends as soon as the new one serves
-        # @return [WorkerHandle, nil] nil: there is no mold now, or the board is full, as too many have not ended yet
+        # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no room on the board, as too many
+        #   have not ended yet
         def start(index, replaces: nil)
           return unless mold&.ready?
 
-          slot = @board.take(mold.generation, index) or return
           ours, theirs = Channel.pair
+          slot = @board.take(mold.generation, index) or return ours.close
           worker = WorkerHandle.new(index:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
           @workers << worker
           mold.channel.say("spawn", index:, slot:, io: theirs.io)
-          theirs.close
           worker
+        rescue SystemCallError => e
+          @log.notice("worker #{index} can't be started now: #{e.message}")
+          nil
+        ensure
+          theirs&.close
         end
 
         # @param worker [WorkerHandle]

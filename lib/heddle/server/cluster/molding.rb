@@ -33,7 +33,12 @@ module Heddle
         end
 
         # @return [void]
-        def begin = @start.call(configuration)
+        # @raise [BootError] when there can be no process for it
+        def begin
+          @start.call(configuration)
+        rescue SystemCallError => e
+          raise BootError, "the process that is to load the application can't be started: #{e.message}"
+        end
 
         # New code, worker by worker; while that goes on, once more afterwards.
         # @return [void]
@@ -46,7 +51,7 @@ module Heddle
           mold = @start.call(newer)
           @systemd.reloading
           @reload = Reload.new(fleet, mold, @log) { |former| reloaded(former) }
-        rescue ConfigurationError, BootError => e
+        rescue ConfigurationError, BootError, SystemCallError => e
           @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
         end
 
@@ -135,14 +140,21 @@ module Heddle
         def again(mold, what)
           return if fleet.mold
 
-          delay = @backoff.failed(now, now - mold.born)
-          @log.notice("#{what}; it is loaded again #{delay == 0 ? "now" : "in #{delay} s"}")
+          delay_for(now - mold.born) { |soon| "#{what}; it is loaded again #{soon}" }
+        end
+
+        # Something has lasted for so many seconds.
+        def delay_for(seconds)
+          delay = @backoff.failed(now, seconds)
+          @log.notice(yield(delay == 0 ? "now" : "in #{delay} s"))
           @due = now + delay
         end
 
         def load_again
           @due = nil
           @start.call(configuration) unless fleet.mold
+        rescue SystemCallError => e
+          delay_for(0) { |soon| "the application can't be loaded again: #{e.message}; that is tried once more #{soon}" }
         end
 
         def reload_again

@@ -20,6 +20,7 @@ module Heddle
         # @param setting [Worker::Setting]
         # @yield in the new process, to close what is the master's alone
         # @return [MoldHandle]
+        # @raise [SystemCallError] when there can be no process, or no descriptor
         def start(setting)
           ours, theirs = Channel.pair
           $stdout.flush
@@ -30,11 +31,15 @@ module Heddle
             yield
             Mold.new(setting, theirs, &@load).run
           end
-          theirs.close
           mold = MoldHandle.new(pid:, channel: ours, generation: @generation += 1,
                                 configuration: setting.configuration, now: @clock.call)
           @all << mold
           mold
+        rescue SystemCallError
+          ours&.close
+          raise
+        ensure
+          theirs&.close
         end
 
         # @yieldparam mold [MoldHandle]

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+
+# There can be no process for a new mold: the server goes on with what it has.
+class ClusterMoldingTest < Minitest::Test
+  Cluster = Heddle::Server::Cluster
+
+  Configuration = Struct.new(:name) do
+    def reload = self
+    def needing_restart(_) = nil
+  end
+  Commons = Struct.new(:tls) { def renew_tls(*) = nil }
+  Master = Struct.new(:fleet, :commons)
+  Fleet = Struct.new(:mold) { def empty? = false }
+
+  def setup
+    @lines = []
+    @tries = 0
+    @fleet = Fleet.new
+    @molding = Cluster::Molding.new(Master.new(@fleet, Commons.new), [], nil, Configuration.new, self) do
+      @tries += 1
+      raise Errno::EAGAIN, "fork(2)"
+    end
+  end
+
+  def notice(text) = @lines << text
+
+  def test_at_the_start_it_is_a_mistake_that_is_told
+    error = assert_raises(Heddle::Server::BootError) { @molding.begin }
+
+    assert_match(/can't be started: .*fork\(2\)/, error.message)
+  end
+
+  def test_a_reload_is_told_not_to_take_place
+    @molding.reload
+
+    assert_match(/\Anot reloaded: .*fork\(2\); the workers go on as they are\z/, @lines.first)
+  end
+
+  def test_in_place_of_one_that_died_it_is_tried_again_and_again
+    channel, = Cluster::Channel.pair.each(&:close)
+    mold = Cluster::MoldHandle.new(pid: 1, channel:, generation: 1, configuration: nil, now: 0.0)
+    mold.state = :ready
+    @molding.ended(mold, Process.wait2(spawn("true")).last)
+    @molding.proceed
+
+    assert_equal 1, @tries
+    assert_match(/ can't be loaded again: .*fork\(2\); that is tried once more in 0\.5 s\z/, @lines.last)
+    refute_nil @molding.due
+  end
+end
