@@ -70,6 +70,24 @@ class ClosedIOTest < Minitest::Test
   end
 
   # Trap 13: a pending poll must not keep the socket open for its peer.
+  # Nor is anything read for who waits only until others, who are ready, have had their turn.
+  def test_a_descriptor_that_is_reused_while_others_have_their_turn
+    scheduled do |scheduler|
+      closed, = UNIXSocket.pair
+      failure = nil
+      Fiber.schedule { 3.times { scheduler.yield } }
+      Fiber.schedule { failure = assert_raises(IOError) { closed.readpartial(1) } }
+      number = closed.fileno
+      closed.close
+      reader, writer = UNIXSocket.pair
+      writer.write("x")
+      until_true { failure }
+
+      assert_equal number, reader.fileno
+      assert_equal "x", reader.readpartial(1)
+    end
+  end
+
   def test_the_peer_sees_the_end_of_a_socket_that_somebody_waits_for
     scheduled do
       left, right = UNIXSocket.pair

@@ -106,6 +106,39 @@ class IOWaitTest < Minitest::Test
     end
   end
 
+  # Where others are ready, who finds nothing lets them have a turn before the selector is told of the wait: but not
+  # again and again.
+  def test_who_waits_for_bytes_that_do_not_come_takes_no_turns
+    scheduled do |scheduler|
+      readers, writers = Array.new(10) { UNIXSocket.pair }.transpose
+      busy = 2.times.map { Fiber.schedule { 300.times { scheduler.yield } } }
+      readers.each { |reader| Fiber.schedule { reader.readpartial(1) } }
+      100.times { scheduler.yield }
+      before = scheduler.statistics[:switches]
+      10.times { scheduler.yield }
+
+      assert_operator scheduler.statistics[:switches] - before, :<=, 3 * 11
+      writers.each { |writer| writer.write("x") }
+      until_true { busy.none?(&:alive?) }
+      [*readers, *writers].each(&:close)
+    end
+  end
+
+  def test_who_is_interrupted_while_others_have_their_turn_does_not_read
+    scheduled do |scheduler|
+      reader, writer = UNIXSocket.pair
+      raised = nil
+      Fiber.schedule { 3.times { scheduler.yield } }
+      waiting = Fiber.schedule { raised = assert_raises(IOError) { reader.readpartial(1) } }
+      scheduler.interrupt(waiting, IOError.new("on purpose"))
+      writer.write("x")
+      until_true { raised }
+
+      assert_equal ["on purpose", "x"], [raised.message, reader.readpartial(1)]
+      [reader, writer].each(&:close)
+    end
+  end
+
   def test_select_knows_what_ruby_has_buffered
     scheduled do
       reader, writer = IO.pipe

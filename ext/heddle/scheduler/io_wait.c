@@ -175,3 +175,31 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
         rb_syserr_fail(-wait.result, "waiting for IO");
     return wait.result;
 }
+
+bool heddle_io_others_ready(const heddle_loop *loop)
+{
+    return heddle_token_ring_count(&loop->ready) ||
+           (!loop->operations->blind && loop->operations->pending(loop->selector));
+}
+
+static VALUE wait_in_park(VALUE park)
+{
+    heddle_park_wait((heddle_park *)park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE park)
+{
+    heddle_park_leave((heddle_park *)park);
+    return Qnil;
+}
+
+void heddle_io_wait_a_turn(heddle_loop *loop, VALUE io)
+{
+    heddle_park park;
+    heddle_park_enter(loop, &park);
+    heddle_park_wake(&park);
+    rb_ensure(wait_in_park, (VALUE)&park, leave_park, (VALUE)&park);
+    if (is_closed(io))
+        rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+}

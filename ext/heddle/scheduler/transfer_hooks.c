@@ -82,6 +82,16 @@ static ssize_t attempt(io_transfer *transfer)
     return result < 0 ? -errno : result;
 }
 
+/* The same; a signal does not end it. */
+static ssize_t patient_attempt(io_transfer *transfer)
+{
+    ssize_t result;
+    do {
+        result = attempt(transfer);
+    } while (result == -EINTR);
+    return result == -EWOULDBLOCK ? -EAGAIN : result;
+}
+
 static bool is_file(int fd)
 {
     struct stat status;
@@ -139,12 +149,38 @@ static ssize_t complete(io_transfer *transfer)
     return done.result;
 }
 
+/* Of two ends of a pipe, the one that waits first needs two until it finds them waiting for each other in turns. */
+static const int TURNS_BEFORE_WAITING = 2;
+
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
 /* The last transfer in this direction left nothing to take, or no room: this one would meet EAGAIN, most likely. */
 static bool waits_first(const io_transfer *transfer)
 {
     return transfer->note & (transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED);
+}
+
+/*
+ * Others are ready, and what they do may bring what is waited for: the other end of a pipe, or a peer that has had time
+ * for its next request when they are through. Then no selector needs to be told of the wait. -EAGAIN: in vain, and the
+ * next fifteen waits go to the selector without trying.
+ */
+static ssize_t attempt_after_a_turn(io_transfer *transfer)
+{
+    ssize_t result = -EAGAIN;
+    if (transfer->note & HEDDLE_IO_UNLUCKY) {
+        transfer->note -= HEDDLE_IO_UNLUCKY_ONE;
+        return result;
+    }
+    for (int turns = 0; turns < TURNS_BEFORE_WAITING && result == -EAGAIN; turns++) {
+        if (!heddle_io_others_ready(transfer->loop))
+            return result;
+        heddle_io_wait_a_turn(transfer->loop, transfer->io);
+        result = patient_attempt(transfer);
+    }
+    if (result == -EAGAIN)
+        transfer->note |= HEDDLE_IO_UNLUCKY;
+    return result;
 }
 
 /* Not of files: their ends are short, too, and they are never waited for. */
@@ -160,30 +196,30 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 /* Transfers something, or meets the end or an error: bytes or -errno; waits as long as io.timeout allows. */
 static ssize_t transfer_some(io_transfer *transfer)
 {
-    int64_t timeout = -2;
-    bool tried = false;
     if (transfer->offset < 0)
         transfer->note = heddle_io_note(transfer->loop, transfer->fd);
+    bool first = true;
+    int64_t timeout = -1;
     for (;;) {
-        bool waits = !tried && waits_first(transfer);
-        ssize_t result = waits ? -EAGAIN : attempt(transfer);
-        tried = true;
-        if (result == -EINTR)
-            continue;
-        if (result != -EAGAIN && result != -EWOULDBLOCK) {
-            if (transfer->socket || transfer->note & HEDDLE_IO_STREAM)
-                note_exhaustion(transfer, result);
-            return result;
-        }
-        if (!waits && !transfer->socket) {
+        bool skips = first && waits_first(transfer);
+        ssize_t result = skips ? -EAGAIN : patient_attempt(transfer);
+        if (result == -EAGAIN && !skips && !transfer->socket) {
             if (is_file(transfer->fd)) {
                 result = complete(transfer);
                 return result == -ENOSYS ? plain_attempt(transfer) : result;
             }
             transfer->note |= HEDDLE_IO_STREAM;
         }
-        if (timeout == -2)
+        if (result == -EAGAIN && first)
+            result = attempt_after_a_turn(transfer);
+        if (result != -EAGAIN) {
+            if (transfer->socket || transfer->note & HEDDLE_IO_STREAM)
+                note_exhaustion(transfer, result);
+            return result;
+        }
+        if (first)
             timeout = heddle_io_timeout(transfer->io);
+        first = false;
         int events = transfer->write ? HEDDLE_WRITABLE : HEDDLE_READABLE;
         if (!heddle_io_wait_ready(transfer->loop, transfer->io, events, timeout))
             heddle_io_timed_out();
