@@ -94,6 +94,6 @@ class SignalGuardTest < Minitest::Test
       p trap("INT", "DEFAULT").class, trap("TERM", "DEFAULT"), trap("HUP", "DEFAULT")
     RUBY
 
-    assert_equal %w[mine Proc "DEFAULT" "IGNORE"], out
+    assert_equal ["mine", "Proc", "DEFAULT".inspect, "IGNORE".inspect], out
   end
 end
