@@ -23,6 +23,10 @@ module Heddle
         new(scheduler).during(&)
       end
 
+      # @param handler [Object] what `trap` has returned
+      # @return [Boolean] whether it stands for the default of a signal while a loop runs, and is nobody's claim
+      def self.stands_in?(handler) = handler.is_a?(Proc) && handler.source_location&.first == __FILE__
+
       def initialize(scheduler)
         @scheduler = scheduler
         @deferred = nil

@@ -44,10 +44,12 @@ module Heddle
         before = [*STOPPING, *YIELDING].to_h do |name|
           [name, trap(name) { writer.write_nonblock("#{name}\n", exception: false) }]
         end
-        claimed = before.select { |name, handler| YIELDING.include?(name) && !FREE.include?(handler) }
+        claimed = before.select { |name, handler| YIELDING.include?(name) && !free?(handler) }
         claimed.each { |name, handler| trap(name, handler) }
         before.except(*claimed.keys)
       end
+
+      def free?(handler) = FREE.include?(handler) || Scheduler::SignalGuard.stands_in?(handler)
 
       def follow(reader)
         heard = 0
