@@ -22,4 +22,11 @@ class OptionsPageTest < Minitest::Test
     Heddle::Server::Options::ALL.each { |option| assert_includes page, "\n### #{option.name}\n" }
     Heddle::Server::Hooks::NAMES.each_key { |name| assert_includes page, "| `#{name} { … }` |" }
   end
+
+  def test_every_option_has_a_signature
+    signatures = File.read(File.expand_path("../../sig/heddle/server.rbs", __dir__))
+    signed = signatures.scan(/^ +def (\w+): \(\) ->/).flatten.map(&:to_sym)
+
+    assert_empty Heddle::Server::Options::ALL.map(&:name) - signed, "not in sig/heddle/server.rbs"
+  end
 end
