@@ -430,17 +430,18 @@ static VALUE end_run(VALUE data)
 
 static void run_until(heddle_loop *loop, heddle_park *park)
 {
+    bool watched = heddle_loop_begin_watch(loop); /* asks Ruby, which may be interrupted: so nothing has begun yet */
     loop_run run = {.loop = loop,
                     .until = park,
                     .outer = loop->current,
                     .outer_fiber = loop->fiber,
-                    .outer_running = loop->running};
+                    .outer_running = loop->running,
+                    .watched = watched};
     loop->fiber = rb_fiber_current();
     loop->running = true;
     loop->until = park;
     loop->handed_over = NULL;
     loop->hosting = run.outer ? 1 : 0;
-    run.watched = heddle_loop_begin_watch(loop);
     rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
 }
 
