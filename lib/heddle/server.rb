@@ -25,6 +25,7 @@ module Heddle
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
+    autoload :LastResort, "heddle/server/last_resort"
     autoload :Learned, "heddle/server/learned"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
@@ -42,6 +43,7 @@ module Heddle
     autoload :RequestTimeout, "heddle/server/request_timeout"
     autoload :RunnerThreads, "heddle/server/runner_threads"
     autoload :Service, "heddle/server/service"
+    autoload :Served, "heddle/server/served"
     autoload :Serving, "heddle/server/serving"
     autoload :Signals, "heddle/server/signals"
     autoload :Snapshot, "heddle/server/snapshot"
@@ -74,6 +76,7 @@ module Heddle
       @unprotected = unprotected
       @siblings = siblings
       @stopping = false
+      @last_resort = LastResort.new(log)
       @mode = nil
     end
 
@@ -116,6 +119,7 @@ module Heddle
       end
     ensure
       @mode = nil
+      @last_resort.cancel
       @listeners.close
     end
 
@@ -198,7 +202,7 @@ module Heddle
     # What a process has one of, whatever its mode; in the loop that was started first.
     def attended(signals)
       @log.start
-      watch = Signals.new(self, @log).watch if signals
+      watch = Signals.new(self, @log, @last_resort).watch if signals
       yield
     ensure
       watch&.cancel

@@ -81,7 +81,7 @@ class ServeTest < Minitest::Test
 
     assert_predicate status, :success?
     assert_match(/The bar closes\.\n\r\n0\r\n\r\n\z/, song)
-    assert_match(/\n\r\n0\r\n\r\n\z/, pulse)
+    assert_match(/\n\r\n0\r\n\r\n\z/, pulse, @served.output)
     @served = nil
   end
 
@@ -127,6 +127,18 @@ class ServeTest < Minitest::Test
     wait_until { File.exist?(file("heard")) }
 
     refute_includes @served.output, "left alone"
+  end
+
+  # What tells a fiber to end reaches it where it waits: this one never does.
+  def test_a_request_that_computes_for_ever_does_not_keep_the_server
+    File.write(file("config.ru"), "run ->(_env) { File.write('arrived', ''); loop {} }")
+    serve("serve", "--stop-timeout", "0.1")
+    waiting_request("/for/ever")
+
+    assert_equal 1, @served.stop.exitstatus
+    assert_match(%r{stopping with 1 request unanswered after 0\.1 s: GET /for/ever for \d+\.\d s$}, @served.output)
+    assert_match(/the server has not ended in time: it is killed$/, @served.output)
+    @served = nil
   end
 
   def test_a_second_ctrl_c_stops_at_once

@@ -93,6 +93,10 @@ module Heddle
       # @param text [String]
       def notice(text) = say(@format.notice(text))
 
+      # The same, and the last that is heard of it.
+      # @param text [String]
+      def alarm(text) = complain(@format.notice(text))
+
       # What a person who has just started the server wants to know.
       # @param text [String]
       def banner(text) = say(@format.banner(text))

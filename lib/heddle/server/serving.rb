@@ -148,9 +148,10 @@ module Heddle
       def cancel_running(sockets)
         running = sockets.serving
         unanswered = running.size + sockets.waiting
+        listed = Served.list(sockets.served)
         sockets.end_queue
         @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \
-                    "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}")
+                    "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}#{": #{listed}" if listed}")
         running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
       end
     end

@@ -18,9 +18,11 @@ module Heddle
 
       # @param server [Server]
       # @param log [Log]
-      def initialize(server, log)
+      # @param last_resort [LastResort] set at the first signal that stops
+      def initialize(server, log, last_resort)
         @server = server
         @log = log
+        @last_resort = last_resort
       end
 
       # Starts watching. The traps are as before when the task has ended.
@@ -60,6 +62,7 @@ module Heddle
           again = heard > 1
           @log.notice(again ? "stopping at once" : "stopping when running requests are answered#{hint(name)}")
           @server.stop(now: again)
+          @last_resort.within(again ? 0 : @server.configuration.stop_timeout)
         end
       end
 

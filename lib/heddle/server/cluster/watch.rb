@@ -14,9 +14,7 @@ module Heddle
         BOOT = 60
         # Seconds that a stuck worker may take to say what it does.
         LAST_WORDS = 0.5
-        # Requests that are told of.
-        REQUESTS = 5
-        private_constant :PING, :MEMORY, :BOOT, :LAST_WORDS, :REQUESTS
+        private_constant :PING, :MEMORY, :BOOT, :LAST_WORDS
 
         # @param fleet [Fleet]
         # @param log [#notice]
@@ -61,18 +59,9 @@ module Heddle
           @log.notice("#{worker.name} #{doing} for #{silent.round} s: it is killed")
           worker.deadline = @clock.call + LAST_WORDS
           worker.ask("served") do |served|
-            @log.notice("#{worker.name} was serving #{list(served)}") if served&.any?
+            @log.notice("#{worker.name} was serving #{served}") if served
             worker.kill("KILL")
           end
-        end
-
-        # The longest first.
-        def list(served)
-          told = served.sort_by { |_, _, age| -age }.first(REQUESTS).map do |method, target, age|
-            "#{method} #{target} for #{age.round(1)} s"
-          end
-          told << "#{served.size - REQUESTS} more" if served.size > REQUESTS
-          told.join(", ")
         end
 
         def ping(now)

@@ -67,7 +67,7 @@ module Heddle
         def serve(app)
           @server = new_server
           commons.learned.follow(@setting.configuration)
-          on("served") { @server.served.map(&:last) }
+          on("served") { Served.list(@server.served) }
           listen
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
           control&.start

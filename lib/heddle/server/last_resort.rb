@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Ends a server of one process whose requests don't end: they compute for ever, and what tells a fiber to end
+    # reaches it where it waits. A worker's master does the same with the worker ({Cluster::Watch}).
+    class LastResort
+      # Seconds that requests which were told to end may take for it.
+      GRACE = 5
+
+      # @param log [Log]
+      def initialize(log)
+        @log = log
+        @thread = nil
+      end
+
+      # The process is over after so many seconds and {GRACE}, unless {#cancel} comes first. A thread counts them, as
+      # the loop may not get to anything.
+      # @param seconds [Numeric]
+      # @return [void]
+      def within(seconds)
+        cancel
+        @thread = Thread.new do
+          sleep(seconds + GRACE)
+          @log.alarm("the server has not ended in time: it is killed")
+          Process.exit!
+        end
+        @thread.name = "last resort"
+      end
+
+      # @return [void]
+      def cancel = @thread&.kill
+    end
+  end
+end
