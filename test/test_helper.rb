@@ -5,6 +5,9 @@
 require_relative "../bin/support/gem_paths"
 require "minitest/autorun"
 
+# Under nohup(1) it is ignored, and the programs that tests start would ignore it, too.
+trap("HUP", "DEFAULT")
+
 module Heddle
   # What tests share; included in every test case.
   module TestHelpers
