@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "socket"
 require_relative "../../../benchmark/support/bench"
 require_relative "../../../benchmark/http/native"
 require_relative "../../../benchmark/stalls/application"
@@ -51,13 +52,33 @@ class StallsBenchmarkLibrariesTest < Minitest::Test
 
   # In an environment that says where it is, as the application of a server is.
   def with(service)
-    Bench::Stalls::Services.during(service) do |environment|
+    during(service) do |environment|
       before = ENV.to_h.slice(*environment.keys)
       ENV.update(environment)
       yield
     ensure
       environment.each_key { |name| ENV[name] = before[name] }
     end
+  end
+
+  # The benchmark's own server that answers late needs a gem that only bin/bench installs.
+  def during(service, &)
+    return Bench::Stalls::Services.during(service, &) unless service == :http
+
+    server = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new { loop { answer_late(server.accept) } }
+    yield({ Bench::Stalls::Libraries::HTTP => "http://127.0.0.1:#{server.local_address.ip_port}" })
+  ensure
+    thread&.kill
+    server&.close
+  end
+
+  def answer_late(client)
+    seconds = Float(client.gets[%r{/([\d.]+)}, 1])
+    nil until client.gets.strip.empty?
+    sleep(seconds)
+    client.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\ndone\n")
+    client.close
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
