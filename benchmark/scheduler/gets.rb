@@ -31,12 +31,11 @@ module Bench
       def around(_quick, &block) = DelayServer.run { |port| yield({ port: }) }
 
       def measure(contestant, size)
-        contestant.run { contestant.spawn { get(size, 0) } }
         count = contestant.key == "blocking" ? few(size) : size[:requests]
+        port = DelayServer.own_port(size[:port])
+        get_all(contestant, port, count, 0) # the server has its fibers then, whoever comes first
         answered = 0
-        seconds, cpu = timed do
-          contestant.run { count.times { contestant.spawn { answered += 1 if get(size, size[:delay]) } } }
-        end
+        seconds, cpu = timed { answered = get_all(contestant, port, count, size[:delay]) }
         check(answered, count, "requests were answered")
         { value: answered / seconds, cpu_us: cpu * 1e6 / answered }
       end
@@ -46,9 +45,14 @@ module Bench
       # What fits into about two seconds, one after the other.
       def few(size) = size[:delay].zero? ? size[:requests] : (2 / size[:delay]).ceil.clamp(1, size[:requests])
 
-      def get(size, delay)
-        Net::HTTP.get(URI("http://127.0.0.1:#{size[:port]}/#{delay}")) == DelayServer::BODY
+      # @return [Integer] how many were answered
+      def get_all(contestant, port, count, delay)
+        answered = 0
+        contestant.run { count.times { contestant.spawn { answered += 1 if get(port, delay) } } }
+        answered
       end
+
+      def get(port, delay) = Net::HTTP.get(URI("http://127.0.0.1:#{port}/#{delay}")) == DelayServer::BODY
     end
   end
 end
