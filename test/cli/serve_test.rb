@@ -85,28 +85,18 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
-  def test_term_lets_running_requests_finish
-    serve("serve")
-    socket = waiting_request
-    Process.kill("TERM", @served.pid)
-    wait_until { @served.output.include?("stopping when running requests are answered") }
-    File.write(file("go"), "")
+  { "TERM" => "term", "HUP" => "a_terminal_that_closes" }.each do |signal, cause|
+    define_method("test_#{cause}_lets_running_requests_finish") do
+      serve("serve")
+      socket = waiting_request
+      Process.kill(signal, @served.pid)
+      wait_until { @served.output.include?("stopping when running requests are answered") }
+      File.write(file("go"), "")
 
-    assert_match(/connection: close.*hello/m, socket.read)
-    assert_predicate @served.stop, :success?
-    @served = nil
-  end
-
-  def test_a_terminal_that_closes_lets_running_requests_finish
-    serve("serve")
-    socket = waiting_request
-    Process.kill("HUP", @served.pid)
-    wait_until { @served.output.include?("stopping when running requests are answered") }
-    File.write(file("go"), "")
-
-    assert_match(/connection: close.*hello/m, socket.read)
-    assert_predicate @served.wait, :success?
-    @served = nil
+      assert_match(/connection: close.*hello/m, socket.read)
+      assert_predicate @served.wait, :success?
+      @served = nil
+    end
   end
 
   def test_signals_that_only_a_master_can_follow_end_nothing_and_are_answered_in_the_log

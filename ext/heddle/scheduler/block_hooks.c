@@ -3,18 +3,6 @@
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 
-static VALUE wait_in_park(VALUE park)
-{
-    heddle_park_wait((heddle_park *)park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE park)
-{
-    heddle_park_leave((heddle_park *)park);
-    return Qnil;
-}
-
 /* True when woken, false when the time was up. */
 static bool park_for(heddle_loop *loop, int64_t timeout)
 {
@@ -24,7 +12,7 @@ static bool park_for(heddle_loop *loop, int64_t timeout)
         heddle_park_wake(&park);
     else if (timeout > 0)
         heddle_park_until(&park, heddle_deadline(timeout));
-    rb_ensure(wait_in_park, (VALUE)&park, leave_park, (VALUE)&park);
+    heddle_park_wait_and_leave(&park);
     return !park.timed_out;
 }
 
@@ -119,13 +107,6 @@ static VALUE scheduler_yield(VALUE self)
     return Qnil;
 }
 
-static VALUE yield_spent(VALUE data)
-{
-    heddle_park_wake_spent((heddle_park *)data);
-    heddle_park_wait((heddle_park *)data);
-    return Qnil;
-}
-
 /*
  * call-seq: yield_spent -> nil
  *
@@ -135,7 +116,8 @@ static VALUE scheduler_yield_spent(VALUE self)
 {
     heddle_park park;
     heddle_park_enter(heddle_loop_get(self), &park);
-    rb_ensure(yield_spent, (VALUE)&park, leave_park, (VALUE)&park);
+    heddle_park_wake_spent(&park);
+    heddle_park_wait_and_leave(&park);
     return Qnil;
 }
 

@@ -155,6 +155,13 @@ static VALUE end_wait(VALUE data)
     return Qnil;
 }
 
+/* It was open when the wait began. */
+static void check_open(VALUE io)
+{
+    if (is_closed(io))
+        rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+}
+
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout)
 {
     heddle_io_wait wait = {.io = io};
@@ -169,8 +176,8 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     RB_GC_GUARD(io);
 
     /* Also when it became ready first and was closed before its fiber had a turn. */
-    if ((wait.result == -EBADF || wait.result > 0) && is_closed(io))
-        rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+    if (wait.result == -EBADF || wait.result > 0)
+        check_open(io);
     if (wait.result < 0)
         rb_syserr_fail(-wait.result, "waiting for IO");
     return wait.result;
@@ -182,24 +189,11 @@ bool heddle_io_others_ready(const heddle_loop *loop)
            (!loop->operations->blind && loop->operations->pending(loop->selector));
 }
 
-static VALUE wait_in_park(VALUE park)
-{
-    heddle_park_wait((heddle_park *)park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE park)
-{
-    heddle_park_leave((heddle_park *)park);
-    return Qnil;
-}
-
 void heddle_io_wait_a_turn(heddle_loop *loop, VALUE io)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);
     heddle_park_wake(&park);
-    rb_ensure(wait_in_park, (VALUE)&park, leave_park, (VALUE)&park);
-    if (is_closed(io))
-        rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+    heddle_park_wait_and_leave(&park);
+    check_open(io);
 }

@@ -290,7 +290,9 @@ void heddle_park_until(heddle_park *park, int64_t deadline);
 void heddle_park_rest(heddle_park *park);
 /* Switches to the loop until woken. Raises interrupts and timeouts. Between enter and leave, under rb_ensure. */
 void heddle_park_wait(heddle_park *park);
-/* The same, but what is to be raised waits for the next wait. */
+/* The same for a wait without a result of its own: leaves it, whatever is raised. */
+void heddle_park_wait_and_leave(heddle_park *park);
+/* As heddle_park_wait, but what is to be raised waits for the next wait. */
 void heddle_park_wait_deaf(heddle_park *park);
 /* Raises what a wait of this fiber would raise before it begins. The calling fiber's own. */
 void heddle_fiber_check(heddle_loop *loop, VALUE fiber);

@@ -340,6 +340,17 @@ static VALUE wait_interruptibly(VALUE park)
     return Qnil;
 }
 
+static VALUE leave(VALUE park)
+{
+    heddle_park_leave((heddle_park *)park);
+    return Qnil;
+}
+
+void heddle_park_wait_and_leave(heddle_park *park)
+{
+    rb_ensure(wait_interruptibly, (VALUE)park, leave, (VALUE)park);
+}
+
 static VALUE wait_for_the_end(VALUE park)
 {
     wait_uninterrupted((heddle_park *)park);
