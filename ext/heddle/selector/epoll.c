@@ -180,7 +180,7 @@ static int milliseconds(int64_t timeout)
 {
     if (timeout < 0)
         return -1;
-    int64_t rounded = (timeout + 999999) / 1000000;
+    int64_t rounded = timeout / 1000000 + (timeout % 1000000 != 0); /* adding first would overflow */
     return rounded > INT_MAX ? INT_MAX : (int)rounded;
 }
 
