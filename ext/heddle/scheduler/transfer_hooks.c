@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008
@@ -48,12 +51,15 @@ static bool is_ready(const io_transfer *transfer)
 }
 
 #ifdef __linux__
-/* Answers EOPNOTSUPP for what can't tell: terminals, and files on some file systems. */
+/*
+ * preadv2 and pwritev2, which musl has from 1.2.5 only. They answer EOPNOTSUPP for what can't tell: terminals, and files
+ * on some file systems. The kernel takes the offset in two halves; on 64-bit systems the first is all of it.
+ */
 static ssize_t nowait_attempt(const io_transfer *transfer)
 {
     struct iovec vector = {.iov_base = transfer->memory, .iov_len = transfer->size};
-    return transfer->write ? pwritev2(transfer->fd, &vector, 1, transfer->offset, RWF_NOWAIT)
-                           : preadv2(transfer->fd, &vector, 1, transfer->offset, RWF_NOWAIT);
+    return syscall(transfer->write ? SYS_pwritev2 : SYS_preadv2, transfer->fd, &vector, 1L, (long)transfer->offset,
+                   (long)((int64_t)transfer->offset >> 32), RWF_NOWAIT);
 }
 #endif
 
@@ -73,7 +79,7 @@ static ssize_t attempt(io_transfer *transfer)
     }
 #ifdef __linux__
     result = nowait_attempt(transfer);
-    if (result >= 0 || errno != EOPNOTSUPP)
+    if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result < 0 ? -errno : result;
 #endif
     if (!is_ready(transfer))
