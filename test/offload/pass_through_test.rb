@@ -93,6 +93,8 @@ class OffloadPassThroughTest < Minitest::Test
 
   def test_another_ractor_calls_as_ever
     offloading <<~RUBY
+      calls = -> { Heddle::Offload.functions.sum { |function| function[:calls] } }
+      before = calls.call
       ractor = Ractor.new do
         Fiber.set_scheduler(Heddle::Scheduler.new(selector: :epoll))
         Fiber.schedule { File.stat("/"); $stdout.write("in a ractor") }
@@ -100,6 +102,7 @@ class OffloadPassThroughTest < Minitest::Test
         1
       end
       abort unless (ractor.respond_to?(:value) ? ractor.value : ractor.take) == 1
+      abort "noted in the main Ractor's list" if calls.call > before
     RUBY
   end
 

@@ -41,7 +41,7 @@ struct call {
  * stacks, and the loop, must last as long as a thread writes to them.
  */
 static call *calls;
-static VALUE main_ractor, probe;
+static VALUE probe;
 
 static void remove_call(call *self)
 {
@@ -106,9 +106,10 @@ heddle_loop *heddle_offload_loop(void)
     if (NIL_P(scheduler))
         return NULL;
     heddle_loop *loop = heddle_loop_if(scheduler);
-    if (!loop || loop->closed || heddle_loop_forked(loop) || heddle_fiber_current(loop)->calls_inline)
+    /* What is known of functions, and the list of calls, are for one Ractor. */
+    if (!loop || !loop->in_main_ractor || loop->closed || heddle_loop_forked(loop))
         return NULL;
-    return loop;
+    return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
 }
 
 bool heddle_offload_refused(void)
@@ -116,16 +117,6 @@ bool heddle_offload_refused(void)
     VALUE scheduler = rb_fiber_scheduler_current();
     heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
     return loop && heddle_fiber_current(loop)->calls_inline;
-}
-
-static bool in_main_ractor(heddle_loop *loop)
-{
-    static ID id_current;
-    if (!id_current)
-        id_current = rb_intern("current");
-    if (!loop->ractor)
-        loop->ractor = rb_funcall(rb_path2class("Ractor"), id_current, 0) == main_ractor ? 1 : 2;
-    return loop->ractor == 1;
 }
 
 /* Ruby lets nobody lock a mutex in a trap's handler, and that is all it tells of being in one. */
@@ -144,8 +135,7 @@ static bool in_trap(void)
 
 static bool may_wait(heddle_loop *loop)
 {
-    return !rb_during_gc() && !(loop->running && loop->fiber == rb_fiber_current()) && in_main_ractor(loop) &&
-           !in_trap();
+    return !rb_during_gc() && !(loop->running && loop->fiber == rb_fiber_current()) && !in_trap();
 }
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
@@ -337,11 +327,9 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     return true;
 }
 
-void heddle_calls_setup(VALUE ractor)
+void heddle_calls_setup(void)
 {
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &root_type, (void *)1));
-    main_ractor = ractor;
-    rb_gc_register_mark_object(main_ractor);
     probe = rb_mutex_new();
     rb_gc_register_mark_object(probe);
     pthread_atfork(NULL, NULL, forget_calls);

@@ -11,7 +11,7 @@
 
 #include <ruby.h>
 
-/* Where the calling fiber's native calls may be offloaded from; NULL: they run as they would without Heddle. */
+/* Where the calling fiber's native calls may be offloaded from, in the main Ractor only; NULL: they run as they would without Heddle. */
 heddle_loop *heddle_offload_loop(void);
 
 /* Is the calling fiber in a block whose calls are not to be offloaded? */
@@ -29,7 +29,7 @@ typedef enum {
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
-/* Once. `main_ractor`: offloading is for its loops only. */
-void heddle_calls_setup(VALUE main_ractor);
+/* Once. */
+void heddle_calls_setup(void);
 
 #endif

@@ -245,8 +245,7 @@ static VALUE offload_functions(VALUE self)
 void Init_heddle_offload(VALUE heddle)
 {
     VALUE offload = rb_define_module_under(heddle, "Offload");
-    VALUE ractor = rb_funcall(rb_path2class("Ractor"), rb_intern("current"), 0);
-    heddle_calls_setup(ractor);
+    heddle_calls_setup();
     VALUE class = rb_singleton_class(offload);
     rb_define_private_method(class, "serve", offload_serve, 0);
     rb_define_private_method(class, "lead", offload_lead, 0);

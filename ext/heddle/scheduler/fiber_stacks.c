@@ -1,5 +1,7 @@
 #include "scheduler/fiber_stacks.h"
 
+#include "scheduler/loop.h"
+
 #include <ruby.h>
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
@@ -194,8 +196,8 @@ static void listen_again(void *unused)
  */
 void heddle_fiber_stacks_join(void)
 {
-    VALUE ractor = rb_path2class("Ractor"), value;
-    if (rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0))
+    VALUE value;
+    if (heddle_in_main_ractor())
         return;
     if (rb_ractor_local_storage_value_lookup(joined, &value))
         return;

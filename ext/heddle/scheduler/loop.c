@@ -145,6 +145,12 @@ static void forget_parent(heddle_loop *loop)
 
 /* -- life -------------------------------------------------------------------------------------------------------- */
 
+bool heddle_in_main_ractor(void)
+{
+    VALUE ractor = rb_path2class("Ractor");
+    return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
+}
+
 void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations)
 {
     loop->scheduler = scheduler;
@@ -155,6 +161,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->fork_generation = forks;
     loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .errand = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_body(scheduler);
+    loop->in_main_ractor = heddle_in_main_ractor();
 }
 
 void heddle_loop_open(heddle_loop *loop)
@@ -308,8 +315,7 @@ size_t heddle_loop_memory_size(const heddle_loop *loop)
 /* Only the main Ractor's: postponed jobs reach no other. */
 bool heddle_loop_begin_watch(heddle_loop *loop)
 {
-    VALUE ractor = rb_path2class("Ractor");
-    if (loop->beat || rb_funcall(ractor, rb_intern("current"), 0) != rb_funcall(ractor, rb_intern("main"), 0))
+    if (loop->beat || !loop->in_main_ractor)
         return false;
     loop->beats = 1;
     loop->beat = heddle_beat_take(loop, (uintptr_t)rb_thread_current());

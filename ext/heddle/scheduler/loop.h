@@ -142,7 +142,7 @@ struct heddle_loop {
     bool stranded; /* a child forked by a scheduled fiber before anything ran the loop: what would run it is the copy
                       of the parent's program, which must not go on here */
     bool closed;
-    int ractor; /* 1: the main one; 2: another; 0: nobody has asked yet */
+    bool in_main_ractor;
 
     size_t armed;                    /* waits that something outside this process's Ruby can end */
     struct heddle_io_wait **io_waits; /* by descriptor: waits on IO that we don't own */
@@ -179,6 +179,7 @@ int64_t heddle_deadline(int64_t duration);
 void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations);
 /* Opens the selector if need be; takes care of a fork; raises when the loop is closed. */
 void heddle_loop_open(heddle_loop *loop);
+bool heddle_in_main_ractor(void);
 void heddle_loop_release(heddle_loop *loop);
 void heddle_loop_mark(heddle_loop *loop);
 void heddle_loop_compact(heddle_loop *loop);
