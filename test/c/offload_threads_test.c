@@ -1,6 +1,7 @@
 /* sources: offload/threads.c offload/thread_times.c */
 #include "check.h"
 
+#include "offload/spin.h"
 #include "offload/threads.h"
 
 #include <errno.h>
@@ -168,6 +169,28 @@ static void jobs_that_wait_for_later_ones_end(void)
     end_threads();
 }
 
+static void who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread(void)
+{
+    enum { NUMBER = 120 };
+    static waiting_job jobs[NUMBER];
+    int number = NUMBER;
+    heddle_threads_setup();
+    for (int i = 0; i < NUMBER; i++)
+        submit(&jobs[i], meet, &number);
+    while (heddle_threads_count().running < (unsigned)native_count)
+        sched_yield();
+    int last = NUMBER - 1;
+    CHECK_EQUAL(HEDDLE_JOB_QUEUED, atomic_load(&jobs[last].job.state));
+    while (!heddle_threads_overdue(&jobs[last].job))
+        sched_yield();
+    start_thread();
+    CHECK_EQUAL(1, heddle_threads_count().grown);
+    cancel(NULL);
+    for (int i = 0; i < NUMBER; i++)
+        finish(&jobs[i]);
+    end_threads();
+}
+
 static void a_job_that_has_not_begun_is_taken_back(void)
 {
     int number = 2;
@@ -284,16 +307,105 @@ static void many_jobs_are_told_of_once_each(void)
     end_threads();
 }
 
+static void brief_jobs_one_after_another_are_told_of_once_each(void)
+{
+    enum { NUMBER = 20000 };
+    int error = 7, expected = 0;
+    heddle_threads_setup();
+    for (int i = 0; i < NUMBER; i++) {
+        waiting_job job = {.job = {.function = give_errno, .data = &error, .brief = true, .notify = tell}};
+        if (heddle_threads_submit(&job.job))
+            start_thread();
+        expected += job.job.expected;
+        while (atomic_load(&job.job.state) != HEDDLE_JOB_ENDED)
+            sched_yield();
+        finish(&job);
+        CHECK_EQUAL(1, job.told);
+        CHECK_EQUAL(7, job.job.error);
+        CHECK_EQUAL(-1, job.job.cpu);
+    }
+    CHECK_EQUAL(heddle_threads_count().cores > 1 ? NUMBER : 0, expected);
+    CHECK_EQUAL(NUMBER, heddle_threads_count().jobs);
+    end_threads();
+}
+
+static void nobody_spins_for_a_job_beside_others(void)
+{
+    int number = MOST;
+    waiting_job jobs[MOST], job;
+    heddle_threads_setup();
+    unsigned cores = heddle_threads_count().cores;
+    if (cores >= MOST)
+        SKIP("more cores than jobs");
+    for (unsigned i = 0; i < cores; i++)
+        submit(&jobs[i], meet, &number);
+    wait_inside((int)cores);
+    job = (waiting_job){.job = {.function = give_errno, .data = &number, .brief = true, .notify = tell}};
+    if (heddle_threads_submit(&job.job))
+        start_thread();
+    CHECK(!job.job.expected);
+    finish(&job);
+    cancel(NULL);
+    for (unsigned i = 0; i < cores; i++)
+        finish(&jobs[i]);
+    end_threads();
+}
+
+static int times_left_out(heddle_spin *spin)
+{
+    int times = 0;
+    while (!heddle_spin_due(spin))
+        times++;
+    return times;
+}
+
+static void spinning_in_vain_is_left_out_for_ever_longer(void)
+{
+    heddle_spin spin = {0};
+    CHECK_EQUAL(0, times_left_out(&spin));
+    for (int times = 1; times <= 1023; times = times * 2 + 1) {
+        heddle_spin_ended(&spin, false);
+        CHECK_EQUAL(times, times_left_out(&spin));
+    }
+    heddle_spin_ended(&spin, false);
+    CHECK_EQUAL(1023, times_left_out(&spin));
+}
+
+static void spinning_begins_anew_when_it_was_of_use_several_times(void)
+{
+    heddle_spin spin = {0};
+    for (int i = 0; i < 5; i++)
+        heddle_spin_ended(&spin, false);
+    CHECK_EQUAL(31, times_left_out(&spin));
+    for (int i = 0; i < 7; i++)
+        heddle_spin_ended(&spin, true);
+    heddle_spin_ended(&spin, false);
+    CHECK_EQUAL(63, times_left_out(&spin)); /* seven are too few */
+    for (int i = 0; i < 8; i++)
+        heddle_spin_ended(&spin, true);
+    heddle_spin_ended(&spin, false);
+    CHECK_EQUAL(1, times_left_out(&spin));
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("offload threads", "a job gives its result and errno", a_job_gives_its_result_and_errno);
     check_run("offload threads", "jobs that wait for later ones end", jobs_that_wait_for_later_ones_end);
+    check_run("offload threads", "who waits behind a job that nobody asks for gets a thread",
+              who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread);
     check_run("offload threads", "a job that has not begun is taken back", a_job_that_has_not_begun_is_taken_back);
     check_run("offload threads", "a running job is told to end", a_running_job_is_told_to_end);
     check_run("offload threads", "a callback is answered by who waits", a_callback_is_answered_by_who_waits);
     check_run("offload threads", "nobody is told of an abandoned job", nobody_is_told_of_an_abandoned_job);
     check_run("offload threads", "a child has an empty queue and no threads", a_child_has_an_empty_queue_and_no_threads);
     check_run("offload threads", "many jobs are told of once each", many_jobs_are_told_of_once_each);
+    check_run("offload threads", "brief jobs one after another are told of once each",
+              brief_jobs_one_after_another_are_told_of_once_each);
+    check_run("offload threads", "nobody spins for a job beside others", nobody_spins_for_a_job_beside_others);
+    check_run("offload threads", "spinning in vain is left out for ever longer",
+              spinning_in_vain_is_left_out_for_ever_longer);
+    check_run("offload threads", "spinning begins anew when it was of use several times",
+              spinning_begins_anew_when_it_was_of_use_several_times);
     return check_end();
 }

@@ -57,6 +57,24 @@ class OffloadCallTest < Minitest::Test
     assert_equal 20, turns
   end
 
+  # Its end is looked for before anybody sleeps: that must not keep the loop from looking at what else there is.
+  def test_brief_calls_one_after_another_leave_others_their_turns
+    calls = in_loop do
+      reading, writing = IO.pipe
+      late = false
+      readers = [Heddle.async { reading.gets }, Heddle.async { sleep(0.001) && late = true }]
+      count = 0
+      until readers.all?(&:ended?)
+        assert_equal [5, true], NativeCalls.set_errno(5)
+        writing.puts "now" if (count += 1) == 300
+      end
+      assert late
+      count
+    end
+
+    assert_operator calls, :>=, 300
+  end
+
   # -- callbacks -----------------------------------------------------------------------------------------------------
 
   def test_a_callback_runs_on_the_thread_and_the_fiber_that_called

@@ -1,14 +1,12 @@
 #include "offload/call.h"
 
+#include "offload/spin.h"
 #include "offload/threads.h"
 #include "scheduler/drop_error.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
-
-/* A call that is queued for so long gets a thread of its own; see threads.h. */
-static const int64_t OVERDUE = 20 * 1000 * 1000;
 
 /* How often a call is told to end: the signal may come just before the system call that it is to interrupt. */
 static const int64_t INSISTING = 10 * 1000 * 1000;
@@ -260,7 +258,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             heddle_threads_interrupt(&self->job);
 
         int state = 0;
-        self->limit = out.cancelled ? INSISTING : queued(self) ? OVERDUE : 0;
+        self->limit = out.cancelled ? INSISTING : queued(self) ? HEDDLE_OVERDUE_NS : 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
         if (state) {
@@ -305,10 +303,13 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     self.letter.open = opened;
     self.job.notify = post;
     self.job.computes = heddle_function_computes(function);
+    self.job.brief = function->offloaded && function->pace < HEDDLE_SPIN_NS / 2;
     self.deaf = kind == HEDDLE_CALL_GOES_ON;
 
     if (heddle_threads_submit(&self.job) && !recruit() && heddle_threads_withdraw(&self.job))
         return false;
+    if (self.job.expected)
+        loop->spin_until = self.job.queued + HEDDLE_SPIN_NS;
     loop->armed++;
     add_call(&self);
     outcome out = wait_for_end(&self, kind);

@@ -31,11 +31,13 @@ struct heddle_job {
     void *unblock_data;
     bool core;     /* the function is Ruby's own */
     bool computes; /* it is known to burn CPU: no more of those run at once than there are cores */
+    bool brief;    /* it is known to take some microseconds: too few to measure what it does with them */
+    bool expected; /* … and has a core of its own, so its end is worth spinning for; see spin.h */
 
     void *result;
     int error;                   /* errno afterwards */
     int64_t queued, began, wall; /* CLOCK_MONOTONIC, ns */
-    int64_t cpu_before, cpu;     /* of its thread, ns; cpu < 0: unknown, the machine was busy */
+    int64_t cpu_before, cpu;     /* of its thread, ns; cpu < 0: unknown, the job was brief or the machine busy */
 
     _Atomic int state;
     heddle_offload_thread *thread;

@@ -1,5 +1,7 @@
 #include "offload/threads.h"
 
+#include "offload/job_queue.h"
+#include "offload/spin.h"
 #include "offload/thread_times.h"
 
 #include <errno.h>
@@ -29,17 +31,16 @@ struct heddle_offload_thread {
     heddle_offload_thread *next, *previous;
 };
 
-typedef struct {
-    heddle_job *head, *tail;
-    unsigned count;
-} queue;
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work;
-static queue waiting, computing; /* by what the jobs are known to do */
+static heddle_job_queue waiting, computing; /* by what the jobs are known to do */
+static _Atomic unsigned queued;  /* in both, for who looks without the lock */
+static bool spinning;            /* a thread does, one at most: it takes the next job without being woken */
+static heddle_spin spins;
 static heddle_offload_thread *threads;
 static heddle_threads_counts counts;
 static unsigned starting;
+static int64_t grown_at;
 static _Atomic unsigned generation;
 
 static _Thread_local heddle_job *current;
@@ -81,7 +82,10 @@ static struct timespec seconds_from_now(time_t seconds)
 static void reset(void)
 {
     monotonic_condition(&work);
-    waiting = computing = (queue){0};
+    waiting = computing = (heddle_job_queue){0};
+    atomic_store(&queued, 0);
+    spinning = false;
+    spins = (heddle_spin){0};
     threads = NULL;
     starting = 0;
     unsigned cores = counts.cores;
@@ -132,36 +136,21 @@ unsigned heddle_threads_generation(void)
 
 /* -- the queue ----------------------------------------------------------------------------------------------------- */
 
-static queue *queue_of(const heddle_job *job)
+static heddle_job_queue *queue_of(const heddle_job *job)
 {
     return job->computes ? &computing : &waiting;
 }
 
 static void append(heddle_job *job)
 {
-    queue *to = queue_of(job);
-    job->next = NULL;
-    job->previous = to->tail;
-    if (to->tail)
-        to->tail->next = job;
-    else
-        to->head = job;
-    to->tail = job;
-    to->count++;
+    heddle_job_queue_append(queue_of(job), job);
+    atomic_fetch_add_explicit(&queued, 1, memory_order_relaxed);
 }
 
 static void unlink_job(heddle_job *job)
 {
-    queue *from = queue_of(job);
-    if (job->previous)
-        job->previous->next = job->next;
-    else
-        from->head = job->next;
-    if (job->next)
-        job->next->previous = job->previous;
-    else
-        from->tail = job->previous;
-    from->count--;
+    heddle_job_queue_remove(queue_of(job), job);
+    atomic_fetch_sub_explicit(&queued, 1, memory_order_relaxed);
 }
 
 static unsigned free_cores(void)
@@ -176,6 +165,12 @@ static unsigned runnable(void)
     return waiting.count + (computing.count < cores ? computing.count : cores);
 }
 
+/* Has each of so many more jobs a core of its own, and the thread that spins, too? */
+static bool room_to_spin(unsigned more)
+{
+    return counts.running + more < counts.cores;
+}
+
 /* The oldest one that may run. */
 static heddle_job *take(void)
 {
@@ -187,10 +182,15 @@ static heddle_job *take(void)
     return job;
 }
 
-/* Takes care of who is queued. True: by one more thread. */
+/* Is one of those that sleep to be woken? Best done without the lock, which is the first thing that it takes. */
+static bool somebody_to_wake(void)
+{
+    return runnable() > spinning;
+}
+
+/* True: those who are queued need one more thread. */
 static bool recruit(bool limited)
 {
-    pthread_cond_signal(&work);
     if (runnable() <= counts.idle + starting)
         return false;
     if (limited && counts.threads + starting >= counts.soft_limit + counts.cores)
@@ -205,8 +205,11 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&lock);
     append(job);
-    bool more = recruit(true);
+    job->expected = job->brief && room_to_spin(waiting.count + computing.count);
+    bool wake = somebody_to_wake(), more = recruit(true);
     pthread_mutex_unlock(&lock);
+    if (wake)
+        pthread_cond_signal(&work);
     return more;
 }
 
@@ -231,16 +234,26 @@ static void judge_computing(void)
     }
 }
 
+/* Has the first one been overdue for a while, with nobody asking for a thread? */
+static bool neglected(const heddle_job_queue *in)
+{
+    int64_t before = nanoseconds(CLOCK_MONOTONIC) - 3 * HEDDLE_OVERDUE_NS;
+    return in->head->queued < before && grown_at < before;
+}
+
 bool heddle_threads_overdue(heddle_job *job)
 {
     bool more = false;
     pthread_mutex_lock(&lock);
-    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && queue_of(job)->head == job) {
+    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && (queue_of(job)->head == job || neglected(queue_of(job)))) {
         if (job->computes)
             judge_computing();
+        pthread_cond_signal(&work);
         more = recruit(false);
-        if (more)
+        if (more) {
             counts.grown++;
+            grown_at = nanoseconds(CLOCK_MONOTONIC);
+        }
     }
     pthread_mutex_unlock(&lock);
     return more;
@@ -351,18 +364,23 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     if (job->computes)
         counts.computing++;
     job->began = nanoseconds(CLOCK_MONOTONIC);
-    job->cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&lock);
 
-    heddle_thread_pauses before = heddle_thread_pauses_now();
+    heddle_thread_pauses before = {0};
+    if (!job->brief) {
+        before = heddle_thread_pauses_now();
+        job->cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    }
     current = job;
     errno = 0;
     void *result = job->function(job->data);
     int error = errno;
     current = NULL;
     int64_t wall = nanoseconds(CLOCK_MONOTONIC) - job->began;
-    int64_t cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - job->cpu_before, wall, before);
+    int64_t cpu = -1;
+    if (!job->brief)
+        cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - job->cpu_before, wall, before);
 
     pthread_mutex_lock(&lock);
     job->result = result;
@@ -380,6 +398,33 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
         job->notify(job); /* its fiber goes on only after it took the lock: from here on nobody touches the job */
 }
 
+/* Under the lock before and after, without it meanwhile. True: there is something to do. */
+static bool spin(void)
+{
+    int64_t until = nanoseconds(CLOCK_MONOTONIC) + HEDDLE_SPIN_NS;
+    spinning = true;
+    pthread_mutex_unlock(&lock);
+    while (!atomic_load_explicit(&queued, memory_order_relaxed) && nanoseconds(CLOCK_MONOTONIC) < until)
+        heddle_spin_pause();
+    pthread_mutex_lock(&lock);
+    spinning = false;
+    heddle_spin_ended(&spins, runnable());
+    return runnable();
+}
+
+/* Until there may be something to do. False: there was nothing for a while. */
+static bool rest(heddle_offload_thread *thread)
+{
+    counts.idle++;
+    bool due = !spinning && room_to_spin(1) && heddle_spin_due(&spins) && spin();
+    if (!due && !thread->leave) {
+        struct timespec limit = seconds_from_now(IDLE_SECONDS);
+        due = pthread_cond_timedwait(&work, &lock, &limit) != ETIMEDOUT || runnable();
+    }
+    counts.idle--;
+    return due || thread->leave;
+}
+
 bool heddle_threads_serve(heddle_offload_thread *thread)
 {
     bool spare = false;
@@ -392,12 +437,9 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
         heddle_job *job = take();
         if (job) {
             run(thread, job);
-            continue;
+        } else {
+            spare = !rest(thread);
         }
-        struct timespec limit = seconds_from_now(IDLE_SECONDS);
-        counts.idle++;
-        spare = pthread_cond_timedwait(&work, &lock, &limit) == ETIMEDOUT && !runnable();
-        counts.idle--;
     }
     thread->leave = false;
     if (!spare)

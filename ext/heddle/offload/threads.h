@@ -22,7 +22,11 @@ void heddle_threads_setup(void);
 bool heddle_threads_submit(heddle_job *job);
 void heddle_threads_not_started(void);
 
-/* A queued job has waited for a while. True: the caller must start one more thread for it. */
+/*
+ * A queued job has waited for so long, again. True: the caller must start one more thread. It is the first in the
+ * queue that gets one; when nobody asks for that one, its loop being held up, the others do.
+ */
+#define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
 bool heddle_threads_overdue(heddle_job *job);
 
 /* Takes back a job that has not begun. False: it has. */

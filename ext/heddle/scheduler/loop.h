@@ -8,6 +8,7 @@
  * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
  */
 
+#include "offload/spin.h"
 #include "scheduler/inbox.h"
 #include "scheduler/timer_heap.h"
 #include "scheduler/token_ring.h"
@@ -119,6 +120,8 @@ struct heddle_loop {
     heddle_timer_heap timers;
     heddle_inbox inbox;
     _Atomic int sleeping; /* in a blocking wait, or about to be: whoever has news must wake it */
+    int64_t spin_until;   /* a letter is expected before: who would sleep looks for it until then; or 0 */
+    heddle_spin spins;
 
     heddle_fiber *fibers;
     size_t fiber_count;

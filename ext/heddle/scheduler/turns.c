@@ -247,6 +247,24 @@ static void block(heddle_loop *loop, int64_t timeout)
     rb_thread_check_ints();
 }
 
+/* True: a letter came, for which it would have slept and been woken. */
+static bool spin(heddle_loop *loop)
+{
+    int64_t until = loop->spin_until;
+    loop->spin_until = 0;
+    if (!until || !heddle_spin_due(&loop->spins))
+        return false;
+    while (heddle_inbox_empty(&loop->inbox) && heddle_now() < until)
+        heddle_spin_pause();
+    bool found = !heddle_inbox_empty(&loop->inbox);
+    heddle_spin_ended(&loop->spins, found);
+    if (!found)
+        return false;
+    heddle_inbox_open(&loop->inbox);
+    rb_thread_check_ints();
+    return true;
+}
+
 static int64_t time_to_wait(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
@@ -380,7 +398,7 @@ static void turn(heddle_loop *loop)
                 timeout = DEADLOCK_INTERVAL;
             }
         }
-        if (timeout)
+        if (timeout && !spin(loop))
             block(loop, timeout);
     }
     if (loop->timers.count)
