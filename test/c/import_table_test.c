@@ -1,14 +1,20 @@
 /* sources: offload/import_table.c */
 /* link: -rdynamic -Wl,-z,lazy */
+/* wrap: mprotect */
 #include "check.h"
 
 #include "offload/import_table.h"
 
+#include <dlfcn.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Two functions of libc that nothing else here needs, by the three ways in which a program reaches a function. */
 static pid_t (*volatile table[])(void) = {getppid};
+/* … and a table that nobody may write to. */
+static pid_t (*const constant[])(void) = {getppid};
+static pid_t (*const volatile *volatile read_only)(void) = constant;
 
 static pid_t instead(void)
 {
@@ -77,6 +83,66 @@ static void a_pointer_that_is_not_the_functions_is_left_alone(void)
     CHECK(table[0]() > 0);
 }
 
+static int refusals;
+
+int __real_mprotect(void *address, size_t size, int protection);
+int __wrap_mprotect(void *address, size_t size, int protection)
+{
+    if (!refusals)
+        return __real_mprotect(address, size, protection);
+    refusals++;
+    errno = EACCES;
+    return -1;
+}
+
+/* As a hardened system may: nothing is written then. */
+static void a_table_that_may_not_be_changed_is_left_alone(void)
+{
+    if (heddle_imports_unsupported())
+        SKIP(heddle_imports_unsupported());
+    heddle_import imports[] = {{"getppid", NULL, (void *)instead}};
+
+    refusals = 1;
+    CHECK_EQUAL(-1, lead_program(imports, 1).program_led);
+    CHECK(refusals > 1);
+    CHECK(read_only[0]() > 0);
+    refusals = 0;
+    CHECK(lead_program(imports, 1).program_led >= 2);
+    CHECK_EQUAL(-7, read_only[0]());
+}
+
+/* What could be written before could be changed by everybody. */
+static void a_table_is_read_only_afterwards(void)
+{
+    if (heddle_imports_unsupported())
+        SKIP(heddle_imports_unsupported());
+    heddle_import imports[] = {{"getppid", NULL, (void *)instead}};
+
+    lead_program(imports, 1);
+    CHECK_EQUAL(-7, read_only[0]());
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        *(pid_t(*volatile *)(void))read_only = getppid;
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+}
+
+static void unloading_is_counted(void)
+{
+    if (heddle_imports_unsupported())
+        SKIP(heddle_imports_unsupported());
+    void *library = dlopen("libresolv.so.2", RTLD_NOW);
+    if (!library)
+        SKIP("has no libresolv");
+    uint64_t before = heddle_objects_unloaded();
+    dlclose(library);
+    CHECK(heddle_objects_unloaded() > before);
+}
+
 static void other_names_stay(void)
 {
     heddle_import imports[] = {{"no_such_function", NULL, (void *)instead}, {"getp", NULL, (void *)instead}};
@@ -92,6 +158,10 @@ int main(int argc, char **argv)
     check_run("import table", "a call that was never made leads elsewhere", a_call_that_was_never_made_leads_elsewhere);
     check_run("import table", "a pointer that is not the function's is left alone",
               a_pointer_that_is_not_the_functions_is_left_alone);
+    check_run("import table", "a table that may not be changed is left alone",
+              a_table_that_may_not_be_changed_is_left_alone);
+    check_run("import table", "a table is read-only afterwards", a_table_is_read_only_afterwards);
+    check_run("import table", "unloading is counted", unloading_is_counted);
     check_run("import table", "other names stay", other_names_stay);
     return check_end();
 }

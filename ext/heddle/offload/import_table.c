@@ -97,6 +97,20 @@ void heddle_objects_each(void (*visit)(const heddle_object *object, void *data),
     dl_iterate_phdr(visit_object, &to);
 }
 
+static int read_unloaded(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    *(uint64_t *)data = info->dlpi_subs;
+    return 1; /* every object tells the same */
+}
+
+uint64_t heddle_objects_unloaded(void)
+{
+    uint64_t count = 0;
+    dl_iterate_phdr(read_unloaded, &count);
+    return count;
+}
+
 const char *heddle_object_path(const heddle_object *object)
 {
     return object->path;
@@ -196,6 +210,11 @@ void heddle_objects_each(void (*visit)(const heddle_object *object, void *data),
 {
     (void)visit;
     (void)data;
+}
+
+uint64_t heddle_objects_unloaded(void)
+{
+    return 0;
 }
 
 const char *heddle_object_path(const heddle_object *object)

@@ -26,6 +26,9 @@ const char *heddle_imports_unsupported(void);
 /* Visits every loaded program and library. Nothing may be loaded or unloaded by the visitor. */
 void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data);
 
+/* How many were unloaded so far: another may lie at the place of one that is gone. */
+uint64_t heddle_objects_unloaded(void);
+
 /* The file it was loaded from; "" for the program itself. */
 const char *heddle_object_path(const heddle_object *object);
 /* Tells it from others that are loaded now. */

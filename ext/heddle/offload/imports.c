@@ -262,6 +262,18 @@ static size_t library_count;
 static const char NOT_TRIED[] = "not tried yet";
 static const char *core = NOT_TRIED;
 
+/* All are looked at again where one is gone, which may have made its place for another. */
+static void forget_unloaded(void)
+{
+    static uint64_t unloaded;
+    uint64_t now = heddle_objects_unloaded();
+    if (now == unloaded)
+        return;
+    unloaded = now;
+    while (library_count)
+        free(libraries[--library_count].path);
+}
+
 static bool seen(const heddle_object *object)
 {
     for (size_t i = 0; i < library_count; i++) {
@@ -303,7 +315,6 @@ static void lead_object(const heddle_object *object, void *data)
         {"rb_thread_io_blocking_call", (void *)rb_thread_io_blocking_call, (void *)ruby_io_call},
         {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
 #endif
-        {"dlopen", NULL, (void *)our_dlopen},
     };
     /* What loads libraries at the program's wish; other libraries' own loading is their affair. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)our_dlopen}};
@@ -313,6 +324,7 @@ static void lead_object(const heddle_object *object, void *data)
         return;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
         int led = heddle_object_lead(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
+        heddle_object_lead(object, loader, 1); /* by itself: a static Ruby imports it, too, and nothing of the above */
         core = led > 0   ? NULL
                : led < 0 ? "the system refuses to change Ruby's table of functions"
                          : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";
@@ -321,7 +333,7 @@ static void lead_object(const heddle_object *object, void *data)
     }
     int led = heddle_object_lead(object, extension, sizeof(extension) / sizeof(extension[0]));
     if (heddle_library_listed(heddle_object_path(object), loaders, sizeof(loaders) / sizeof(loaders[0])))
-        heddle_object_lead(object, loader, sizeof(loader) / sizeof(loader[0]));
+        heddle_object_lead(object, loader, 1);
     remember(object, led > 0);
 }
 
@@ -343,6 +355,7 @@ void heddle_offload_lead(void)
     if (!ruby_base && dladdr((void *)rb_nogvl, &info))
         ruby_base = info.dli_fbase;
     pthread_mutex_lock(&leading);
+    forget_unloaded();
     heddle_objects_each(lead_object, NULL);
     pthread_mutex_unlock(&leading);
     heddle_libc_lead();
