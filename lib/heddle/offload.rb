@@ -56,9 +56,10 @@ module Heddle
       # @param (see enable)
       # @raise (see enable)
       def name_libraries(deny: [], libc: [])
+        deny, libc = [deny, libc].map { |names| Array(names).map(&:to_s) }
         refuse(libc)
-        @deny |= environment + deny.map(&:to_s)
-        @libc |= libc.map(&:to_s)
+        @deny |= environment + deny
+        @libc |= libc
       end
 
       # Calls that come from now on are as Ruby made them; those under way end as they began.
@@ -115,7 +116,7 @@ module Heddle
       end
 
       def refuse(libraries)
-        bad = libraries.map(&:to_s).find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
+        bad = libraries.find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
         return unless bad
 
         raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of its thread meanwhile"

@@ -114,6 +114,13 @@ class OffloadCallTest < Minitest::Test
     assert_equal "inside", error.message
   end
 
+  def test_no_further_callback_of_the_call_is_run_after_an_exception
+    asked = []
+    assert_raises(IndexError) { in_loop { NativeCalls.call_back(3) { |index| (asked << index) && raise(IndexError) } } }
+
+    assert_equal [0], asked
+  end
+
   def test_a_callback_may_leave_the_call
     assert_equal(:left, in_loop { catch(:out) { NativeCalls.call_back(2) { throw :out, :left } } })
     assert_equal(:broken, in_loop { NativeCalls.call_back(2) { break :broken } })

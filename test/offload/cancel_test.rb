@@ -4,6 +4,7 @@
 # test: sanitize
 
 require_relative "support/offloaded"
+require "etc"
 require "timeout"
 
 # What is raised in a fiber ends its native call early, and leaves when the call has ended: it uses the fiber's stack.
@@ -21,6 +22,7 @@ class OffloadCancelTest < Minitest::Test
 
       assert_predicate task, :cancelled?
       assert_equal 0, NativeCalls.inside
+      assert_operator NativeCalls.cancelled, :>=, 1
     end
   end
 
@@ -30,6 +32,47 @@ class OffloadCancelTest < Minitest::Test
     end
 
     assert_operator took, :<, LONG / 2
+  end
+
+  # The first signal may come just before the system call that it is to interrupt.
+  def test_a_call_is_told_to_end_until_it_does
+    took = seconds do
+      in_loop { assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.02) { NativeCalls.doze_twice(LONG) } } }
+    end
+
+    assert_operator took, :<, LONG
+  end
+
+  # Those that compute are limited to the cores: what waits for one has not begun, and never does.
+  def test_a_call_that_has_not_begun_is_taken_back
+    in_loop do
+      3.times { NativeCalls.spin(0.002) }
+      assert_equal :computes, known(:spin)[:class]
+      begun = NativeCalls.spun + Etc.nprocessors
+      busy = Array.new(Etc.nprocessors) { Heddle.async { NativeCalls.spin(LONG) } }
+      until_true { NativeCalls.spun == begun }
+      queued = Heddle.async { NativeCalls.spin(LONG) }
+      until_true { Heddle::Offload.threads[:queued] == 1 }
+      queued.cancel
+      queued.wait
+
+      assert_equal [begun, 0], [NativeCalls.spun, Heddle::Offload.threads[:queued]]
+      busy.each(&:cancel).each(&:wait)
+    end
+  end
+
+  # As at the end of the process, when Ruby kills every thread.
+  def test_an_offload_thread_that_is_killed_ends_its_call_and_others_go_on
+    in_loop do
+      task = Heddle.async { NativeCalls.meet(2) }
+      until_inside 1
+      threads = Thread.list.select { |thread| thread.name == "heddle offload" }
+      threads.each(&:kill)
+
+      assert_equal :cancelled, task.value
+      assert(threads.all? { |thread| thread.join(LIMIT) })
+      assert_equal [5, true], NativeCalls.set_errno(5)
+    end
   end
 
   def test_the_timeout_of_the_standard_library_ends_a_call

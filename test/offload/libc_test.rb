@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "support/offloaded"
+require "fileutils"
 require "support/private_postgresql"
+require "tmpdir"
 
 # Waits that a library makes in libc while it holds Ruby's lock, for libraries that were named.
 class OffloadLibcTest < Minitest::Test
@@ -38,6 +40,51 @@ class OffloadLibcTest < Minitest::Test
       end
       abort most.to_s unless most == 10
     RUBY
+  end
+
+  # Each waits for what another fiber of the loop does, or is counted.
+  def test_every_wait_of_libc_with_the_lock_held_waits_for_its_own_fiber
+    output = offloading(<<~RUBY, options: HOOKED)
+      require "fcntl"
+      require "socket"
+      def offloaded(before = Heddle::Offload.threads[:calls]) = [yield, Heddle::Offload.threads[:calls] - before]
+      reader, writer = UNIXSocket.pair
+      reader.setsockopt(:SOCKET, :RCVTIMEO, [8, 0].pack("l!l!"))
+      reader.fcntl(Fcntl::F_SETFL, 0)
+      Heddle.run do
+        %i[hold_select hold_poll_chk hold_recv hold_recv_chk hold_recv_all].each do |wait|
+          got = offloaded do
+            waiting = Heddle.async { NativeCalls.public_send(wait, reader.fileno) }
+            sleep 0.001 until Heddle::Offload.threads[:running] == 1 || waiting.finished?
+            writer.syswrite("xy")
+            waiting.value
+          end
+          reader.read_nonblock(2, exception: false)
+          reader.fcntl(Fcntl::F_SETFL, 0)
+          puts [wait, *got].join(" ")
+        end
+        p offloaded { NativeCalls.hold_usleep(1) }, offloaded { NativeCalls.hold_sleep(0) }
+        server = TCPServer.new("127.0.0.1", 0)
+        address = server.connect_address.to_sockaddr
+        clients = Array.new(2) { Socket.new(:INET, :STREAM).tap { |client| client.fcntl(Fcntl::F_SETFL, 0) } }
+        p offloaded { NativeCalls.hold_connect(clients[0].fileno, address) }
+        server.close
+        result, calls = offloaded { NativeCalls.hold_connect(clients[1].fileno, address) }
+        p [-result == Errno::ECONNREFUSED::Errno, calls]
+      end
+    RUBY
+
+    assert_equal <<~TEXT, output
+      hold_select 1 1
+      hold_poll_chk 1 1
+      hold_recv 2 1
+      hold_recv_chk 2 1
+      hold_recv_all 2 1
+      [0, 1]
+      [0, 1]
+      [0, 1]
+      [true, 1]
+    TEXT
   end
 
   # The library would not know what to make of being left in the middle.
@@ -77,6 +124,45 @@ class OffloadLibcTest < Minitest::Test
     assert_equal "#{NativeCallsLibrary.path}\n", output
   end
 
+  # It is for other libraries to say what they load.
+  def test_a_library_that_ffi_loads_later_is_led
+    Dir.mktmpdir do |folder|
+      names = %w[ffi_c native_calls_a native_calls_b].map { |name| "#{folder}/#{name}.so" }
+      names.each { |name| FileUtils.cp(NativeCallsLibrary.path, name) }
+      program = <<~RUBY
+        NativeCalls.open_library(ARGV[2])
+        before = Heddle::Offload.libc_libraries
+        $VERBOSE = nil # what follows defines the same once more
+        require ARGV[0]
+        NativeCalls.open_library(ARGV[1])
+        p before, Heddle::Offload.libc_libraries.map { |path| File.basename(path) }.sort
+      RUBY
+      output = offloading(program, *names, options: ", libc: ['native_calls_']")
+
+      assert_equal "[]\n[\"native_calls_a.so\", \"native_calls_b.so\"]\n", output
+    end
+  end
+
+  # The second time it may come to lie at the place of the first one.
+  def test_a_library_that_is_unloaded_and_loaded_again_is_led_again
+    output, status = ruby(<<~RUBY, NativeCallsLibrary.path)
+      require "heddle"
+      require "fiddle"
+      Heddle.enable(:offload, libc: ["native_calls"])
+      2.times do
+        library = Fiddle.dlopen(ARGV[0])
+        wait = Fiddle::Function.new(library["plain_poll"], [Fiddle::TYPE_INT] * 2, Fiddle::TYPE_INT, need_gvl: true)
+        Heddle.run { wait.call(-1, 1) }
+        p Heddle::Offload.threads[:calls]
+        library.close
+      end
+      puts Heddle::Offload.libc_libraries
+    RUBY
+
+    assert_predicate status, :success?, output
+    assert_equal "1\n2\n#{NativeCallsLibrary.path}\n", output
+  end
+
   def test_a_library_that_was_not_named_holds_the_lock_as_ever
     offloading(<<~RUBY)
       Heddle.run { NativeCalls.hold(0.001) }
@@ -92,6 +178,43 @@ class OffloadLibcTest < Minitest::Test
       Heddle.run { NativeCalls.sleep_for(0.001) } # on its thread it sleeps by the same function
       abort unless Heddle::Offload.threads[:calls] == 1
     RUBY
+  end
+
+  def test_on_a_thread_of_the_librarys_own_they_wait_as_ever
+    offloading(<<~RUBY, options: HOOKED)
+      Heddle.run { abort unless NativeCalls.hold_elsewhere == 0 }
+      abort unless Heddle::Offload.threads[:calls] == 0
+    RUBY
+  end
+
+  # A library of which only the first call is offloaded: the others are quick.
+  def test_in_a_call_without_the_lock_on_the_loops_own_thread_they_wait_as_ever
+    Dir.mktmpdir do |folder|
+      FileUtils.cp(NativeCallsLibrary.path, "#{folder}/zlib.so")
+      output, = ruby(<<~RUBY, "#{folder}/zlib.so")
+        require "heddle"
+        Heddle.enable(:offload, libc: "zlib.")
+        require ARGV[0]
+        calls = lambda do |&call|
+          Heddle.run(&call)
+          Heddle::Offload.threads[:calls]
+        end
+        p Heddle::Offload.libc_libraries.size, calls.call { 3.times { NativeCalls.sleep_for(0) } }
+        p calls.call { NativeCalls.hold(0) }
+      RUBY
+
+      assert_equal "1\n1\n2\n", output
+    end
+  end
+
+  # The way to leave libpq alone, too.
+  def test_a_library_that_is_denied_holds_the_lock_as_ever
+    output = offloading(<<~RUBY, options: HOOKED, env: { "HEDDLE_OFFLOAD_DENY" => "native_calls" })
+      Heddle.run { NativeCalls.hold(0.001) }
+      p Heddle::Offload.threads[:calls], Heddle::Offload.libc_libraries
+    RUBY
+
+    assert_equal "0\n[]\n", output
   end
 
   def test_a_library_that_holds_locks_of_its_own_is_refused

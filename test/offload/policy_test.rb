@@ -116,6 +116,64 @@ class OffloadPolicyTest < Minitest::Test
     end
   end
 
+  if RUBY_VERSION >= "3.4"
+    # A path through links that lead through links: the kernel walks for a while.
+    def test_rubys_quick_calls_are_offloaded_once_they_are_slow
+      Dir.mktmpdir do |folder|
+        path = folder
+        30.times { |i| File.symlink("/#{"./" * 1900}#{path[1..]}", path = "#{folder}/#{i}") }
+        offloading(<<~RUBY, path)
+          stat = -> { Heddle::Offload.functions.find { |function| function[:method] == :lstat } }
+          Heddle.run { 40.times { File.lstat(ARGV[0] + "/.") } }
+          abort stat.call.inspect unless stat.call[:offloaded].between?(1, stat.call[:calls] - 2)
+        RUBY
+      end
+    end
+  end
+
+  # Compressing little is quicker than another thread; compressing much is not.
+  def test_compression_is_inline_while_it_is_quick
+    offloading(<<~RUBY)
+      require "zlib"
+      packed = Zlib::Deflate.deflate("little")
+      much = Random.new(1).bytes(1_000_000)
+      calls = ->(&block) { before = Heddle::Offload.threads[:calls]; block.call; Heddle::Offload.threads[:calls] - before }
+      Heddle.run do
+        little = calls.call { 100.times { Zlib::Inflate.inflate(packed) } }
+        abort "little: \#{little}" unless little < 50
+        abort "much" unless calls.call { 20.times { Zlib::Deflate.deflate(much, 1) } } > 10
+      end
+    RUBY
+  end
+
+  if RUBY_VERSION < "4"
+    # Like flock; a socket that doesn't block returns at once.
+    def test_an_extensions_call_on_a_descriptor_is_offloaded_where_it_may_block
+      IO.pipe do |reader, _|
+        reader.fcntl(Fcntl::F_SETFL, 0)
+
+        refute(in_loop { NativeCalls.region_on_same_thread?(reader.fileno) })
+        reader.fcntl(Fcntl::F_SETFL, Fcntl::O_NONBLOCK)
+
+        assert(in_loop { NativeCalls.region_on_same_thread?(reader.fileno) })
+        assert NativeCalls.region_on_same_thread?(reader.fileno)
+      end
+    end
+  end
+
+  # Of its own calls Ruby says itself which may run elsewhere: what waits for another Ractor holds a lock meanwhile.
+  def test_rubys_calls_that_it_does_not_release_stay_on_their_thread
+    offloading(<<~RUBY)
+      ractor = Ractor.new { Ractor.receive }
+      main = Thread.current
+      Thread.new { Thread.pass until main.stop?; ractor.send(7) }
+      value = nil
+      Heddle.run { value = ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      calls = Heddle::Offload.threads[:calls]
+      abort [value, calls].inspect unless [value, calls] == [7, 0]
+    RUBY
+  end
+
   def test_a_socket_that_would_not_block_is_not_offloaded
     in_loop do
       server = TCPServer.new("127.0.0.1", 0)

@@ -214,15 +214,16 @@ int heddle_libc_libraries(const char *const *given, size_t count)
 static void lead_object(const heddle_object *object, void *data)
 {
     const char *path = heddle_object_path(object);
-    if (heddle_object_contains(object, (void *)lead_object) ||
+    if (heddle_object_contains(object, (void *)lead_object) || heddle_policy_denied(path) ||
         !heddle_library_listed(path, (const char *const *)names, name_count))
+        return;
+    /* Each time: it may have been unloaded and loaded again. */
+    if (heddle_object_lead(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return;
     for (size_t i = 0; i < led_count; i++) {
         if (strcmp(led[i], path) == 0)
             return;
     }
-    if (heddle_object_lead(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
-        return;
     char **more = realloc(led, (led_count + 1) * sizeof(*more)), *copy = strdup(path);
     if (more)
         led = more;

@@ -30,9 +30,14 @@ bool heddle_library_listed(const char *path, const char *const *names, size_t na
     return false;
 }
 
+bool heddle_policy_denied(const char *path)
+{
+    return heddle_library_listed(path, (const char *const *)denied.names, denied.count);
+}
+
 static void classify(heddle_function *function)
 {
-    function->denied = heddle_library_listed(function->path, (const char *const *)denied.names, denied.count);
+    function->denied = heddle_policy_denied(function->path);
     function->quick = heddle_library_listed(function->path, (const char *const *)quick.names, quick.count);
 }
 

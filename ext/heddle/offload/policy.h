@@ -42,6 +42,9 @@ bool heddle_function_computes(const heddle_function *function);
 int heddle_policy_deny(const char *const *names, size_t count);
 int heddle_policy_quick(const char *const *names, size_t count);
 
+/* Is the library with the path not to be offloaded? */
+bool heddle_policy_denied(const char *path);
+
 size_t heddle_function_count(void);
 const heddle_function *heddle_function_at(size_t index);
 

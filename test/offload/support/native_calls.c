@@ -1,10 +1,14 @@
 /* An extension as gems are, for the tests of offloading: each function makes one native call of a certain kind. */
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <ruby.h>
 #include <ruby/thread.h>
+#include <stdatomic.h>
+#include <sys/select.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +110,12 @@ static VALUE reset(VALUE self)
     return Qnil;
 }
 
+/* How often a meeting was told to end. */
+static VALUE now_cancelled(VALUE self)
+{
+    return INT2NUM(cancelled);
+}
+
 static VALUE now_inside(VALUE self)
 {
     return INT2NUM(inside);
@@ -154,6 +164,100 @@ static VALUE hold_poll(VALUE self, VALUE fd, VALUE milliseconds)
     return INT2NUM(poll(&descriptor, 1, NUM2INT(milliseconds)));
 }
 
+#ifdef __GLIBC__
+/* What fortified headers make of poll and recv. */
+int __poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t size);
+ssize_t __recv_chk(int fd, void *buffer, size_t length, size_t size, int flags);
+#else
+#define __poll_chk(descriptors, count, timeout, size) poll(descriptors, count, timeout)
+#define __recv_chk(fd, buffer, length, size, flags) recv(fd, buffer, length, flags)
+#endif
+
+static VALUE result_or_error(intptr_t result)
+{
+    return INT2NUM(result < 0 ? -errno : (int)result);
+}
+
+/* The waits of libc for a descriptor, for some seconds at most; 0 or more, or -errno. */
+static VALUE hold_poll_chk(VALUE self, VALUE fd)
+{
+    struct pollfd descriptor = {.fd = NUM2INT(fd), .events = POLLIN};
+    return result_or_error(__poll_chk(&descriptor, 1, 8000, sizeof(descriptor)));
+}
+
+static VALUE hold_select(VALUE self, VALUE fd)
+{
+    fd_set readable;
+    struct timeval limit = {.tv_sec = 8};
+    FD_ZERO(&readable);
+    FD_SET(NUM2INT(fd), &readable);
+    return result_or_error(select(NUM2INT(fd) + 1, &readable, NULL, NULL, &limit));
+}
+
+static VALUE hold_recv(VALUE self, VALUE fd)
+{
+    char buffer[16];
+    return result_or_error(recv(NUM2INT(fd), buffer, sizeof(buffer), 0));
+}
+
+static VALUE hold_recv_all(VALUE self, VALUE fd)
+{
+    char buffer[2];
+    return result_or_error(recv(NUM2INT(fd), buffer, sizeof(buffer), MSG_WAITALL));
+}
+
+static VALUE hold_recv_chk(VALUE self, VALUE fd)
+{
+    char buffer[16];
+    return result_or_error(__recv_chk(NUM2INT(fd), buffer, sizeof(buffer), sizeof(buffer), 0));
+}
+
+static VALUE hold_connect(VALUE self, VALUE fd, VALUE address)
+{
+    return result_or_error(
+        connect(NUM2INT(fd), (struct sockaddr *)RSTRING_PTR(address), (socklen_t)RSTRING_LEN(address)));
+}
+
+static VALUE hold_usleep(VALUE self, VALUE microseconds)
+{
+    return result_or_error(usleep((useconds_t)NUM2INT(microseconds)));
+}
+
+static VALUE hold_sleep(VALUE self, VALUE seconds)
+{
+    return UINT2NUM(sleep((unsigned)NUM2INT(seconds)));
+}
+
+static void *poll_nothing(void *data)
+{
+    *(int *)data = poll(NULL, 0, 1);
+    return NULL;
+}
+
+/* On a thread that Ruby doesn't know. */
+static VALUE hold_elsewhere(VALUE self)
+{
+    pthread_t thread;
+    int result = -1;
+    if (pthread_create(&thread, NULL, poll_nothing, &result) != 0)
+        rb_sys_fail("pthread_create");
+    pthread_join(thread, NULL);
+    return INT2NUM(result);
+}
+
+/* As a library does that loads others. */
+static VALUE open_library(VALUE self, VALUE path)
+{
+    return dlopen(StringValueCStr(path), RTLD_NOW) ? Qtrue : Qfalse;
+}
+
+/* For who has no Ruby around: the library was loaded by hand. */
+int plain_poll(int fd, int milliseconds)
+{
+    struct pollfd descriptor = {.fd = fd, .events = POLLIN};
+    return poll(&descriptor, 1, milliseconds);
+}
+
 /* Says in one pipe which process has begun it, and ends when there is something in the other one. */
 static VALUE hold_between(VALUE self, VALUE begun, VALUE go)
 {
@@ -161,6 +265,20 @@ static VALUE hold_between(VALUE self, VALUE begun, VALUE go)
     if (dprintf(NUM2INT(begun), "%d\n", (int)getpid()) < 0)
         rb_sys_fail("write");
     return INT2NUM(poll(&descriptor, 1, 60000));
+}
+
+/* Goes on sleeping when it was interrupted once. */
+static void *doze_without_gvl(void *data)
+{
+    intptr_t interrupted = nanosleep(data, NULL) != 0;
+    return (void *)(interrupted + (nanosleep(data, NULL) != 0));
+}
+
+/* How many of its two sleeps were cut short. */
+static VALUE doze_twice(VALUE self, VALUE seconds)
+{
+    struct timespec time = duration(seconds);
+    return INT2NUM((int)(intptr_t)rb_thread_call_without_gvl(doze_without_gvl, &time, RUBY_UBF_IO, NULL));
 }
 
 static void *set_errno_without_gvl(void *data)
@@ -231,6 +349,45 @@ static VALUE reset_burning(VALUE self)
 }
 
 typedef struct {
+    int64_t end;
+    _Atomic int cancelled;
+} spinning;
+
+static _Atomic int spun;
+
+static void *spin_without_gvl(void *data)
+{
+    spinning *self = data;
+    struct timespec now;
+    atomic_fetch_add(&spun, 1);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    int64_t end = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + self->end;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (!atomic_load(&self->cancelled) && (int64_t)now.tv_sec * 1000000000 + now.tv_nsec < end);
+    return NULL;
+}
+
+static void cancel_spinning(void *data)
+{
+    atomic_store(&((spinning *)data)->cancelled, 1);
+}
+
+/* Computes for so long, or until it is told to end. */
+static VALUE spin(VALUE self, VALUE seconds)
+{
+    spinning data = {.end = (int64_t)(NUM2DBL(seconds) * 1e9)};
+    rb_thread_call_without_gvl(spin_without_gvl, &data, cancel_spinning, &data);
+    return Qnil;
+}
+
+/* How many have begun to spin. */
+static VALUE now_spun(VALUE self)
+{
+    return INT2NUM(atomic_load(&spun));
+}
+
+typedef struct {
     int64_t burn;
     meeting meeting;
 } burning_or_meeting;
@@ -263,6 +420,56 @@ static VALUE same_thread(VALUE self)
 {
     return rb_thread_call_without_gvl(thread_without_gvl, NULL, RUBY_UBF_IO, NULL) == (void *)pthread_self() ? Qtrue
                                                                                                              : Qfalse;
+}
+
+#if RUBY_API_VERSION_MAJOR < 4
+VALUE rb_thread_io_blocking_region(rb_blocking_function_t *function, void *data, int fd); /* in no header */
+
+static VALUE thread_of_region(void *data)
+{
+    return (VALUE)pthread_self();
+}
+
+/* Does a call on a descriptor run on the thread that made it? */
+static VALUE region_on_same_thread(VALUE self, VALUE fd)
+{
+    return rb_thread_io_blocking_region(thread_of_region, NULL, NUM2INT(fd)) == (VALUE)pthread_self() ? Qtrue : Qfalse;
+}
+#endif
+
+/* -- what is freed by the garbage collection -------------------------------------------------------------------------- */
+
+static int freed, freed_elsewhere;
+
+static void *note_without_gvl(void *data)
+{
+    freed++;
+    freed_elsewhere += !pthread_equal(*(pthread_t *)data, pthread_self());
+    return NULL;
+}
+
+static void free_with_a_call(void *data)
+{
+    pthread_t here = pthread_self();
+    rb_thread_call_without_gvl2(note_without_gvl, &here, NULL, NULL);
+}
+
+static const rb_data_type_t freed_type = {
+    .wrap_struct_name = "NativeCalls: calls when it is freed",
+    .function = {.dfree = free_with_a_call},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE call_when_freed(VALUE self)
+{
+    TypedData_Wrap_Struct(rb_cObject, &freed_type, &freed);
+    return Qnil;
+}
+
+/* [how many made their call, how many of the calls did not run on the thread that freed] */
+static VALUE now_freed(VALUE self)
+{
+    return rb_ary_new_from_args(2, INT2NUM(freed), INT2NUM(freed_elsewhere));
 }
 
 /* -- callbacks --------------------------------------------------------------------------------------------------------- */
@@ -345,7 +552,7 @@ static VALUE allocate(VALUE self, VALUE times)
     return Qtrue;
 }
 
-void Init_native_calls(void)
+static void define(void)
 {
     VALUE module = rb_define_module("NativeCalls");
     rb_define_const(module, "INTR_FAIL", INT2NUM(RB_NOGVL_INTR_FAIL));
@@ -357,21 +564,61 @@ void Init_native_calls(void)
     rb_define_singleton_method(module, "meet_by_table", meet_by_table, 1);
     rb_define_singleton_method(module, "most_inside", most_inside, 0);
     rb_define_singleton_method(module, "inside", now_inside, 0);
+    rb_define_singleton_method(module, "cancelled", now_cancelled, 0);
     rb_define_singleton_method(module, "reset", reset, 0);
     rb_define_singleton_method(module, "sleep_for", sleep_for, 1);
     rb_define_singleton_method(module, "stubborn", stubborn, 1);
     rb_define_singleton_method(module, "hold", hold, 1);
     rb_define_singleton_method(module, "hold_poll", hold_poll, 2);
     rb_define_singleton_method(module, "hold_between", hold_between, 2);
+    rb_define_singleton_method(module, "hold_poll_chk", hold_poll_chk, 1);
+    rb_define_singleton_method(module, "hold_select", hold_select, 1);
+    rb_define_singleton_method(module, "hold_recv", hold_recv, 1);
+    rb_define_singleton_method(module, "hold_recv_all", hold_recv_all, 1);
+    rb_define_singleton_method(module, "hold_recv_chk", hold_recv_chk, 1);
+    rb_define_singleton_method(module, "hold_connect", hold_connect, 2);
+    rb_define_singleton_method(module, "hold_usleep", hold_usleep, 1);
+    rb_define_singleton_method(module, "hold_sleep", hold_sleep, 1);
+    rb_define_singleton_method(module, "hold_elsewhere", hold_elsewhere, 0);
+    rb_define_singleton_method(module, "open_library", open_library, 1);
+    rb_define_singleton_method(module, "doze_twice", doze_twice, 1);
+    rb_define_singleton_method(module, "spin", spin, 1);
+    rb_define_singleton_method(module, "spun", now_spun, 0);
+    rb_define_singleton_method(module, "call_when_freed", call_when_freed, 0);
+    rb_define_singleton_method(module, "freed", now_freed, 0);
     rb_define_singleton_method(module, "set_errno", set_errno, 1);
     rb_define_singleton_method(module, "burn", burn, 1);
     rb_define_singleton_method(module, "burn_or_meet", burn_or_meet, 2);
     rb_define_singleton_method(module, "most_burning", most_burning_at_once, 0);
     rb_define_singleton_method(module, "reset_burning", reset_burning, 0);
     rb_define_singleton_method(module, "same_thread?", same_thread, 0);
+#if RUBY_API_VERSION_MAJOR < 4
+    rb_define_singleton_method(module, "region_on_same_thread?", region_on_same_thread, 1);
+#endif
     rb_define_singleton_method(module, "call_back", call_back, 1);
     rb_define_singleton_method(module, "sum_later", sum_later, 3);
     rb_define_singleton_method(module, "allocate", allocate, 1);
     /* Called before Init returns: calls are led before. */
     rb_define_const(module, "INIT_ON_SAME_THREAD", same_thread(Qnil));
+}
+
+void Init_native_calls(void)
+{
+    define();
+}
+
+/* As the libraries of gems by which Heddle goes by their name. */
+void Init_rugged(void)
+{
+    define();
+}
+
+void Init_zlib(void)
+{
+    define();
+}
+
+void Init_ffi_c(void)
+{
+    define();
 }

@@ -1,0 +1,143 @@
+/* sources: offload/policy.c */
+#include "check.h"
+
+#include "offload/policy.h"
+
+#include <unistd.h>
+
+/* What is known of native functions, and what that makes of them. */
+
+enum { US = 1000 };
+
+static void run(heddle_function *function, int times, int64_t wall)
+{
+    for (int i = 0; i < times; i++)
+        heddle_function_ran(function, false, wall, -1);
+}
+
+static void a_function_is_known_by_its_library(void)
+{
+    heddle_function *function = heddle_function_find((void *)heddle_function_find);
+
+    CHECK(function == heddle_function_find((void *)heddle_function_find));
+    CHECK(function != heddle_function_find((void *)heddle_function_ran));
+    CHECK_EQUAL(0, strcmp("offload_policy_test", function->library));
+    CHECK_EQUAL(2, heddle_function_count());
+    CHECK(heddle_function_at(0) == function && !heddle_function_at(2));
+}
+
+static void a_library_is_listed_by_the_beginning_of_its_files_name(void)
+{
+    const char *const names[] = {"", "libpq"};
+
+    CHECK(heddle_library_listed("/usr/lib/libpq.so.5", names, 2));
+    CHECK(heddle_library_listed("libpq-5.dll", names, 2));
+    CHECK(!heddle_library_listed("/libpq/other.so", names, 2));
+    CHECK(!heddle_library_listed("/usr/lib/mylibpq.so", names, 2));
+    CHECK(!heddle_library_listed("", names, 2));
+}
+
+static void lists_hold_for_functions_that_are_known_already(void)
+{
+    const char *const mine[] = {"offload_policy"}, *const other[] = {"other"};
+    heddle_function *function = heddle_function_find((void *)heddle_function_find);
+
+    CHECK(!function->denied && !function->quick);
+    CHECK_EQUAL(0, heddle_policy_deny(mine, 1));
+    CHECK_EQUAL(0, heddle_policy_quick(mine, 1));
+    CHECK(function->denied && function->quick);
+    CHECK(heddle_function_find((void *)heddle_function_ran)->denied);
+    CHECK(heddle_policy_denied("/lib/offload_policy.so") && !heddle_policy_denied("/lib/other.so"));
+    CHECK_EQUAL(0, heddle_policy_deny(other, 1));
+    CHECK_EQUAL(0, heddle_policy_quick(NULL, 0));
+    CHECK(!function->denied && !function->quick);
+}
+
+static void one_slow_call_is_no_rule_but_several_are(void)
+{
+    heddle_function *function = heddle_function_find((void *)getpid);
+
+    run(function, 1, 1000 * 1000 * US); /* the first one, with nothing in the caches */
+    CHECK(function->pace <= HEDDLE_QUICK_NS);
+    run(function, 20, 10 * US);
+    CHECK(function->pace <= HEDDLE_QUICK_NS / 2);
+    run(function, 4, 1000 * US);
+    CHECK(function->pace > HEDDLE_QUICK_NS);
+    run(function, 20, 10 * US);
+    CHECK(function->pace <= HEDDLE_QUICK_NS);
+    CHECK_EQUAL(45, function->calls);
+    CHECK_EQUAL(0, function->offloaded);
+}
+
+static void the_time_rises_fast_and_falls_slowly(void)
+{
+    heddle_function *function = heddle_function_find((void *)getpid);
+
+    run(function, 1, 100 * US);
+    CHECK_EQUAL(100 * US, function->wall);
+    run(function, 1, 300 * US);
+    CHECK_EQUAL(200 * US, function->wall);
+    run(function, 1, 40 * US);
+    CHECK_EQUAL(190 * US, function->wall);
+}
+
+static void it_computes_when_most_of_its_time_was_spent_so(void)
+{
+    heddle_function *function = heddle_function_find((void *)getpid);
+
+    heddle_function_ran(function, false, 1000 * US, 1000 * US); /* inline: nothing was measured */
+    CHECK(!heddle_function_computes(function));
+    heddle_function_ran(function, true, 1000 * US, -1); /* the machine was busy */
+    CHECK(!heddle_function_computes(function));
+    heddle_function_ran(function, true, 1000 * US, 650 * US);
+    CHECK(!heddle_function_computes(function));
+    heddle_function_ran(function, true, 1000 * US, 2000 * US);
+    CHECK(heddle_function_computes(function));
+    heddle_function_ran(function, true, 1000 * US, -1);
+    CHECK(heddle_function_computes(function));
+    heddle_function_ran(function, true, 1000 * US, 0);
+    CHECK(!heddle_function_computes(function));
+    CHECK_EQUAL(5, function->offloaded);
+}
+
+static void what_is_quick_has_no_limit_though_it_computes(void)
+{
+    heddle_function *function = heddle_function_find((void *)getpid);
+
+    heddle_function_ran(function, true, 40 * US, 40 * US);
+    CHECK(!heddle_function_computes(function));
+}
+
+/* Closures are made at run time, as many as a program likes. */
+static void functions_beyond_the_first_thousands_share_a_record(void)
+{
+    heddle_function *last = NULL;
+    for (uintptr_t address = 16; address <= 16 * 10000; address += 16)
+        last = heddle_function_find((void *)address);
+
+    CHECK(heddle_function_count() < 10000);
+    CHECK(last == heddle_function_find((void *)(uintptr_t)(16 * 20000)));
+    CHECK(heddle_function_find((void *)(uintptr_t)16) == heddle_function_at(0));
+    CHECK(!last->denied && !last->quick);
+    run(last, 3, US);
+    CHECK_EQUAL(3, last->calls);
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("offload policy", "a function is known by its library", a_function_is_known_by_its_library);
+    check_run("offload policy", "a library is listed by the beginning of its file's name",
+              a_library_is_listed_by_the_beginning_of_its_files_name);
+    check_run("offload policy", "lists hold for functions that are known already",
+              lists_hold_for_functions_that_are_known_already);
+    check_run("offload policy", "one slow call is no rule, but several are", one_slow_call_is_no_rule_but_several_are);
+    check_run("offload policy", "the time rises fast and falls slowly", the_time_rises_fast_and_falls_slowly);
+    check_run("offload policy", "it computes when most of its time was spent so",
+              it_computes_when_most_of_its_time_was_spent_so);
+    check_run("offload policy", "what is quick has no limit though it computes",
+              what_is_quick_has_no_limit_though_it_computes);
+    check_run("offload policy", "functions beyond the first thousands share a record",
+              functions_beyond_the_first_thousands_share_a_record);
+    return check_end();
+}
