@@ -17,7 +17,7 @@ enum {
 };
 
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
-static ID id_pending_interrupt, id_raise_delivered;
+static ID id_alive, id_pending_interrupt, id_raise_delivered;
 
 /* -- where the last switch led to -------------------------------------------------------------------------------- */
 
@@ -60,6 +60,48 @@ void heddle_preempt_doom(heddle_loop *loop)
     rb_exc_raise(cancelled("the thread was killed"));
 }
 
+/* Its next wait raises it, if not its next slice. */
+static void put_off(heddle_fiber *fiber, VALUE exception)
+{
+    fiber->alarm = true;
+    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
+        if (timeout->raised == exception) {
+            timeout->raised = Qundef;
+            return;
+        }
+    }
+    if (fiber->interrupt == Qundef)
+        fiber->interrupt = exception;
+}
+
+static VALUE raise_delivered(VALUE fiber)
+{
+    heddle_preempt_raise_delivered((heddle_fiber *)fiber);
+    return Qnil;
+}
+
+/* From the thread, of which all fibers are; Qundef: it has it no more. */
+static VALUE take_back(heddle_fiber *fiber)
+{
+    heddle_loop *loop = fiber->loop;
+    int state = 0;
+    rb_protect(raise_delivered, (VALUE)fiber, &state);
+    if (!state)
+        return Qundef;
+    VALUE error = heddle_drop_error();
+    if (!RB_SPECIAL_CONST_P(error))
+        return error;
+    loop->doomed = true; /* the thread was killed meanwhile */
+    return Qundef;
+}
+
+void heddle_preempt_take_back(heddle_fiber *fiber)
+{
+    VALUE exception = take_back(fiber);
+    if (exception != Qundef)
+        put_off(fiber, exception);
+}
+
 /* Does Thread.handle_interrupt keep back what was delivered to it? */
 static bool delivery_pending(heddle_fiber *fiber)
 {
@@ -81,6 +123,7 @@ typedef struct {
     bool parked;
     heddle_timeout *struck;
     VALUE exception;
+    VALUE kept; /* what was delivered before, and kept back by a mask; or Qundef */
 } preemption;
 
 static VALUE give_way(VALUE data)
@@ -140,18 +183,16 @@ static void deliver(preemption *self)
         return;
     }
     /* Something else comes first, or there is no thread to be had: at its next wait, then. */
-    self->owner->alarm = true;
-    if (self->struck)
-        self->struck->raised = Qundef;
-    else if (self->owner->interrupt == Qundef)
-        self->owner->interrupt = exception;
+    put_off(self->owner, exception);
 }
 
-static void preempt(heddle_loop *loop)
+static void preempt(heddle_loop *loop, VALUE kept)
 {
-    preemption self = {.loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef};
+    preemption self = {
+        .loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef, .kept = kept};
     int state = 0;
-    find_timeout(&self);
+    if (kept == Qundef)
+        find_timeout(&self);
     if (self.exception == Qundef) {
         rb_protect(give_way, (VALUE)&self, &state);
         bool forgotten = self.parked && !heddle_park_entered(&self.park);
@@ -161,7 +202,11 @@ static void preempt(heddle_loop *loop)
             take_error(&self);
         if (forgotten)
             return; /* its loop was closed, or this is a child after fork */
-        if (!state)
+        if (self.exception == Qundef)
+            self.exception = kept;
+        else if (kept != Qundef)
+            put_off(self.owner, kept);
+        if (self.exception == Qundef)
             find_timeout(&self);
     }
     if (self.exception != Qundef)
@@ -193,7 +238,7 @@ static bool out_of_bounds(heddle_loop *loop)
     if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */
         return true;
     VALUE fiber = rb_fiber_current();
-    return fiber == loop->fiber || (loop->starter && fiber == loop->starter) || delivery_pending(loop->current);
+    return fiber == loop->fiber || (loop->starter && fiber == loop->starter);
 }
 
 static int consider(heddle_loop *loop)
@@ -204,7 +249,8 @@ static int consider(heddle_loop *loop)
         return HEDDLE_LOOK_SOON;
     if (!anybody_else(loop))
         return HEDDLE_LOOK_AFRESH;
-    preempt(loop);
+    /* What a mask keeps back is its own: with the thread it would strike whoever first lets it in. */
+    preempt(loop, delivery_pending(loop->current) ? take_back(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
 }
 
@@ -260,10 +306,33 @@ static void ask(void)
 
 /* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
 
+static void follow_gvl(int wants)
+{
+    heddle_watch_follow_gvl(wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF));
+}
+
+/* Before Ruby takes itself apart: the watch asks things of it. */
+static bool end_seen_to;
+
 static void stop(VALUE unused)
 {
-    heddle_watch_want(0, NULL);
-    heddle_watch_follow_gvl(false);
+    end_seen_to = false;
+    heddle_watch_pause(true);
+    follow_gvl(0);
+}
+
+void heddle_preempt_see_to_end(void)
+{
+    if (end_seen_to || !(heddle_watch_wants() || heddle_watch_paused()))
+        return;
+    if (!RTEST(rb_funcall(rb_thread_main(), id_alive, 0))) {
+        heddle_watch_pause(true); /* no handler runs any more */
+        return;
+    }
+    end_seen_to = true;
+    rb_set_end_proc(stop, Qnil);
+    heddle_watch_pause(false); /* what can't be had now is tried again with the next loop */
+    follow_gvl(heddle_watch_wants());
 }
 
 /*
@@ -274,7 +343,6 @@ static void stop(VALUE unused)
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {
-    static bool end_seen_to;
     int wants = (NIL_P(slice) ? 0 : HEDDLE_WATCH_PREEMPT) | (NIL_P(threshold) ? 0 : HEDDLE_WATCH_STALLS) |
                 (NIL_P(handoff) ? 0 : HEDDLE_WATCH_HANDOFF);
     heddle_watch_settings settings = {.slice = heddle_duration(slice),
@@ -287,15 +355,12 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
         if (job == POSTPONED_JOB_HANDLE_INVALID)
             rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job: something else has taken them all");
     }
-    if (wants && !end_seen_to) {
-        end_seen_to = true;
-        rb_set_end_proc(stop, Qnil); /* before Ruby takes itself apart: the watch asks things of it */
-    }
     int result = heddle_watch_want(wants, &settings);
     if (result < 0)
         rb_syserr_fail(-result, "starting the watch");
-    heddle_watch_follow_gvl(wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF));
+    follow_gvl(wants);
     heddle_preempting = !NIL_P(slice);
+    heddle_preempt_see_to_end();
     return Qnil;
 }
 
@@ -350,6 +415,7 @@ static VALUE scheduler_without_preemption(VALUE self)
 
 void Init_heddle_preempt(VALUE heddle)
 {
+    id_alive = rb_intern("alive?");
     id_pending_interrupt = rb_intern("pending_interrupt?");
     id_raise_delivered = rb_intern("raise_delivered");
     VALUE native = rb_define_module_under(heddle, "Native");

@@ -26,8 +26,16 @@ extern bool heddle_preempting;
 void heddle_preempt_follow(heddle_loop *loop, bool follow);
 /* Raises what was delivered to the calling fiber, if Thread.handle_interrupt has kept it until now. */
 void heddle_preempt_raise_delivered(heddle_fiber *fiber);
+/* The same when it is not to be raised here: at the fiber's next wait, or in its next slice. It may be let go. */
+void heddle_preempt_take_back(heddle_fiber *fiber);
 /* Raises, in the loop, for a kill of its thread that nothing else can give effect to. */
 void heddle_preempt_doom(heddle_loop *loop);
+
+/*
+ * Before a loop runs: the watch, which ends with the program, goes on if this is a handler of the program's end
+ * (at_exit) that comes after that; there tests are run, for example.
+ */
+void heddle_preempt_see_to_end(void);
 
 /* Has this thread's current code been written to be interrupted only where it waits? */
 bool heddle_own_code_runs(void);

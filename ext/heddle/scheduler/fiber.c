@@ -1,3 +1,4 @@
+#include "preempt/preempt.h"
 #include "scheduler/drop_error.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
@@ -116,6 +117,8 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         }
     }
     fiber = heddle_fiber_find(loop, self);
+    if (fiber && fiber->delivering && !state)
+        heddle_preempt_take_back(fiber); /* there is nobody left to raise it in */
     bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->went_to != self && !fiber->starter;
     if (fiber)
         forget(fiber);

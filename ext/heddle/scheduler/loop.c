@@ -317,6 +317,7 @@ bool heddle_loop_begin_watch(heddle_loop *loop)
 {
     if (loop->beat || !loop->in_main_ractor)
         return false;
+    heddle_preempt_see_to_end();
     loop->beats = 1;
     loop->beat = heddle_beat_take(loop, (uintptr_t)rb_thread_current());
     if (heddle_preempting)

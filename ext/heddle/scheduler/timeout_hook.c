@@ -1,5 +1,6 @@
 /* timeout_after: Timeout.timeout and Heddle.timeout. */
 
+#include "preempt/preempt.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 
@@ -63,9 +64,28 @@ static VALUE travelling_exception(VALUE klass, bool *converted)
     return rb_const_get(timeout, exit_exception);
 }
 
-static VALUE yield_duration(VALUE duration)
+typedef struct {
+    heddle_timeout *timeout;
+    VALUE duration;
+} timed_block;
+
+static VALUE yield_duration(VALUE data)
 {
-    return rb_yield(duration);
+    return rb_yield(((timed_block *)data)->duration);
+}
+
+/* What has struck and was kept back by a mask is not to strike what follows, or another fiber. */
+static VALUE take_back(VALUE data)
+{
+    heddle_fiber *owner = ((timed_block *)data)->timeout->owner;
+    if (owner && owner->delivering)
+        heddle_preempt_take_back(owner);
+    return Qnil;
+}
+
+static VALUE call_block(VALUE data)
+{
+    return rb_ensure(yield_duration, data, take_back, data);
 }
 
 /*
@@ -100,7 +120,8 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     owner->timeouts = &timeout;
 
     int state = 0;
-    VALUE result = rb_protect(yield_duration, argv[0], &state);
+    timed_block block = {.timeout = &timeout, .duration = argv[0]};
+    VALUE result = rb_protect(call_block, (VALUE)&block, &state);
 
     leave(loop, &timeout);
     if (state) {

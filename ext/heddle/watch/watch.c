@@ -23,7 +23,7 @@ static struct {
     heddle_watch_settings settings;
     heddle_rescue *rescues;
     int wants;
-    bool running, quit, forks_seen_to;
+    bool running, quit, paused, forks_seen_to;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .roused = PTHREAD_COND_INITIALIZER};
 
 /* CLOCK_MONOTONIC, ns */
@@ -68,7 +68,7 @@ heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
         beat->moved = clock_now();
         atomic_store(&beat->thread, thread);
     }
-    if (watch.wants && !watch.running)
+    if (watch.wants && !watch.running && !watch.paused)
         start(); /* a child after fork; without a thread it goes unwatched */
     pthread_mutex_unlock(&watch.mutex);
     if (atomic_load(&heddle_watch_asleep))
@@ -373,6 +373,19 @@ static int start(void)
     return -result;
 }
 
+/* With the mutex, which it gives back. */
+static void end(void)
+{
+    bool running = watch.running;
+    pthread_t thread = watch.thread;
+    watch.quit = true;
+    watch.running = false;
+    pthread_cond_signal(&watch.roused);
+    pthread_mutex_unlock(&watch.mutex);
+    if (running)
+        pthread_join(thread, NULL); /* it never waits for the GVL, which we may hold */
+}
+
 int heddle_watch_want(int wants, const heddle_watch_settings *settings)
 {
     int result = 0;
@@ -380,22 +393,37 @@ int heddle_watch_want(int wants, const heddle_watch_settings *settings)
     watch.wants = wants;
     if (settings)
         watch.settings = *settings;
-    if (wants && !watch.running)
-        result = start();
-    if (wants || !watch.running) {
-        pthread_mutex_unlock(&watch.mutex);
-        return result;
+    if (!wants) {
+        end();
+        return 0;
     }
-    watch.quit = true;
-    pthread_cond_signal(&watch.roused);
-    pthread_t thread = watch.thread;
-    watch.running = false;
+    if (!watch.running && !watch.paused)
+        result = start();
     pthread_mutex_unlock(&watch.mutex);
-    pthread_join(thread, NULL); /* it never waits for the GVL, which we may hold */
-    return 0;
+    return result;
+}
+
+int heddle_watch_pause(bool paused)
+{
+    int result = 0;
+    pthread_mutex_lock(&watch.mutex);
+    watch.paused = paused;
+    if (paused) {
+        end();
+        return 0;
+    }
+    if (watch.wants && !watch.running)
+        result = start();
+    pthread_mutex_unlock(&watch.mutex);
+    return result;
 }
 
 int heddle_watch_wants(void)
 {
-    return watch.wants;
+    return watch.paused ? 0 : watch.wants;
+}
+
+bool heddle_watch_paused(void)
+{
+    return watch.paused;
 }

@@ -25,7 +25,11 @@ typedef struct {
 
 /* What is wanted of it; 0 ends it. With the GVL. 0 or -errno: there is no thread to be had. */
 int heddle_watch_want(int wants, const heddle_watch_settings *settings);
+/* 0 while it is paused. */
 int heddle_watch_wants(void);
+/* It has no thread and does nothing, whatever is wanted of it, until told to go on. With the GVL. 0 or -errno. */
+int heddle_watch_pause(bool paused);
+bool heddle_watch_paused(void);
 
 /* A record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
 heddle_beat *heddle_beat_take(void *loop, uintptr_t thread);
