@@ -69,7 +69,7 @@ class GuardPagesTest < Minitest::Test
       SCHEDULER.run
     RUBY
     few, many = ruby(given_back).map(&:to_i)
-    assert_equal 0, few
+    assert_operator few, :<, 100 * 4 # KiB: less than a page of each; musl's malloc gives some of its own back
     assert_operator many, :>, 0 if RUBY_VERSION >= "3.4" # 3.3 keeps them all
   end
 
