@@ -162,6 +162,34 @@ class DoctorTest < Minitest::Test
     assert_match(/Ruby: /, output)
   end
 
+  # What it says of each.
+  def protections(**environment)
+    unset = %w[HEDDLE_PROTECT HEDDLE_WORKERS HEDDLE_MODE HEDDLE_ENVIRONMENT RACK_ENV RAILS_ENV].to_h { [_1, nil] }
+    environment = { **unset, **environment.transform_keys(&:to_s) }
+    output, = Open3.capture2e(environment, *ServedProcess::HEDDLE, "doctor", chdir: @folder)
+    output.scan(/^(ok|--) protection: (on|off): ([\w ]+\w)(?: \((.*)\))?$/).to_h do |mark, state, name, text|
+      assert_equal({ "ok" => "on", "--" => "off" }[mark], state)
+      [name, [state, text].compact]
+    end
+  end
+
+  def test_what_keeps_requests_apart_is_on_or_off_and_why
+    found = protections
+
+    assert_equal ["offload in core", "offload in extensions", "preempt", "stall_report", "handoff", "guard pages"],
+                 found.keys
+    assert_equal [%w[on], %w[on]], found.values_at("preempt", "stall_report")
+    assert_equal ["on", "one worker: there is no other"], found["handoff"]
+    assert_equal %w[on], protections(HEDDLE_WORKERS: "2")["handoff"]
+    off = protections(HEDDLE_PROTECT: "off").except("guard pages")
+
+    assert_equal 5, off.size
+    assert_equal [["off", "option protect, HEDDLE_PROTECT"]], off.values.uniq
+    found = protections(HEDDLE_PROTECT: "preempt", HEDDLE_MODE: "thread")
+
+    assert_equal ["off", "a request has a thread, mode thread"], found["preempt"]
+  end
+
   # Rails' own default is :thread, and what an application does not say Heddle says when it serves it.
   RAILS = <<~RUBY
     require "rails"

@@ -32,7 +32,7 @@ module Heddle
 
       # @return [Array<Finding>]
       def findings
-        found = Machine.new.findings
+        found = Machine.new(@configuration).findings
         return found unless @loaded
 
         mode, isolated = @configuration.mode, @configuration.isolate

@@ -14,6 +14,11 @@ module Heddle
         USUAL_MAPS = 65_530
         private_constant :DESCRIPTORS, :MAPS_A_FIBER, :USUAL_MAPS
 
+        # @param configuration [Server::Configuration] with which it will be served
+        def initialize(configuration)
+          @configuration = configuration
+        end
+
         # @return [Array<Finding>]
         def findings = [ruby, jit, kernel, selector, descriptors, mappings, memory, *protections].compact
 
@@ -81,20 +86,25 @@ module Heddle
                   "--memory-limit, or a larger container")
         end
 
-        # Each is tried: the same table as at boot.
+        # Those that the configuration wants are tried: the same table as at boot.
         def protections
-          failures = {}
-          usable = Protection.names.select { |name| usable?(name, failures) }
-          rows = Protection.during(usable) { Protection::Table.new(failures).rows }
+          why = @configuration.left_out
+          usable = @configuration.protections.select { |name| usable?(name, why) }
+          rows = Protection.during(usable) { Protection::Table.new(why).rows }
           rows.map do |row|
-            row.on ? ok("protection", "#{row} can be had") : note("protection", "#{row.name} can't be had: #{row.text}")
+            next note("protection", "off: #{row}") unless row.on
+
+            ok("protection", "on: #{told_alone?(row) ? row.name : row}")
           end
         end
 
-        def usable?(name, failures)
+        # What handoff says of this process, which serves nobody, when there will be several workers.
+        def told_alone?(row) = row.name == "handoff" && @configuration.worker_count > 1
+
+        def usable?(name, why)
           Protection.during([name]) { true }
         rescue LoadError, StandardError => e
-          failures[name] = e.message
+          why[name] = e.message
           false
         end
 
