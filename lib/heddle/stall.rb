@@ -35,9 +35,10 @@ module Heddle
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
 
-    # @return [String, nil] "path:line in label", of the application where it was on the way
+    # @return [String, nil] "path:line in label", of the application where it was on the way, else of a gem
     def place
-      frame = backtrace.find { |line| !line.start_with?(*FOREIGN) } || backtrace.first or return
+      frame = backtrace.find { |line| !helps?(line) && !line.start_with?(*GEMS) } ||
+              backtrace.find { |line| !helps?(line) } || backtrace.first or return
       path, line, label = frame.match(/\A(.+):(\d+):(.*)\z/)&.captures
       "#{path.delete_prefix("#{Dir.pwd}/")}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
@@ -78,10 +79,13 @@ module Heddle
 
     private
 
-    # Beginnings of the paths of code that only acts for the application.
-    FOREIGN = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{Gem.dir}/", *Gem.path.map { |path| "#{path}/" },
-               "#{__dir__}/"].uniq.freeze
-    private_constant :FOREIGN
+    # Beginnings of the paths of code that only acts for the application: Ruby's own, and Heddle's but for its demo.
+    HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze
+    DEMO = "#{__dir__}/cli/demo/".freeze
+    GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze
+    private_constant :HELPERS, :DEMO, :GEMS
+
+    def helps?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)
 
     def on?(name) = Protection.enabled.include?(name)
   end

@@ -72,6 +72,21 @@ class StallsTest < Minitest::Test
     assert_match(/stalls_test.rb:#{line}/, stall.place)
   end
 
+  # As it starts a thread, for one.
+  def test_what_heddle_does_in_a_fiber_apart_is_told_with_the_line_that_it_is_done_for
+    path = File.expand_path("../../lib/heddle/concurrency/made_up.rb", __dir__)
+    own = Module.new.module_eval(<<~RUBY, path, 1) # rubocop:disable Style/EvalWithLocation
+      def self.hold_apart(seconds)
+        Fiber.new(blocking: true) { NativeCalls.hold(seconds) }.resume
+      end
+      self
+    RUBY
+    line = nil
+    stall = until_stall(:native_with_gvl) { |seconds| (line = __LINE__) && own.hold_apart(seconds) }
+
+    assert_match(/stalls_test.rb:#{line} in test_what/, stall.place)
+  end
+
   def test_ruby_code
     stall = until_stall(:ruby) { |seconds| compute(seconds) }
 
@@ -147,6 +162,20 @@ class StallsTest < Minitest::Test
     assert_empty(Heddle::Stalls.recent.select { |stall| stall.cause == :ruby })
   ensure
     Heddle.disable :preempt
+  end
+
+  def test_the_place_is_the_applications_else_a_gems_and_only_then_heddles_own
+    gem = "#{Gem.dir}/gems/slow-1.0/lib/slow.rb:3:slow"
+    own = "#{File.expand_path("../../lib/heddle", __dir__)}/offload.rb:88:start_thread"
+    place = ->(*lines) { Heddle::Stall.new([:ruby, 1.0, 0.2, "", lines.join("\n"), 1]).place }
+    ruby = "<internal:kernel>:187:loop"
+
+    assert_equal "/app/x.rb:3 in show", place.call(ruby, own, gem, "/app/x.rb:3:show", own)
+    assert_equal "#{gem.delete_suffix(":slow")} in slow", place.call(ruby, own, gem, own)
+    assert_match(/offload.rb:88 in start_thread/, place.call(own))
+    demo = File.expand_path("../../lib/heddle/cli/demo/slow.rb", __dir__)
+
+    assert_match(%r{demo/slow.rb:1 in x}, place.call(own, "#{demo}:1:x"))
   end
 
   def test_endpoints_are_counted_by_method_and_two_segments_and_no_more_than_a_few

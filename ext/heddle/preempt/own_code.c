@@ -31,6 +31,11 @@ static bool among(VALUE paths, VALUE path)
     return false;
 }
 
+bool heddle_own_code_excludes(VALUE path)
+{
+    return !among(neutral_paths, path) && !among(own_paths, path);
+}
+
 /* Methods in C have no path. Ruby's own in Ruby, and its library's, act for whoever has called them. */
 bool heddle_own_code_runs(void)
 {

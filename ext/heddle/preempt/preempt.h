@@ -39,6 +39,8 @@ void heddle_preempt_see_to_end(void);
 
 /* Has this thread's current code been written to be interrupted only where it waits? */
 bool heddle_own_code_runs(void);
+/* Is what is at this path, a String, neither Heddle's own code nor Ruby's? */
+bool heddle_own_code_excludes(VALUE path);
 /* Whose paths begin with one of these is own code; with one of those, neither own nor a user's: Arrays of String. */
 void heddle_own_code_is(VALUE own, VALUE neutral);
 

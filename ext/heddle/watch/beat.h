@@ -35,6 +35,13 @@ enum {
     HEDDLE_LOOK_AFRESH, /* nobody waits: this beat counts from now on */
 };
 
+/* How much is known of where a late loop is. */
+enum {
+    HEDDLE_UNSEEN,
+    HEDDLE_GLIMPSED, /* in code of Heddle's own: what is seen later may tell more */
+    HEDDLE_SEEN,
+};
+
 enum {
     HEDDLE_BEAT_PATIENCE = 10, /* looks that an answer may take */
     HEDDLE_BEAT_REQUEST = 256, /* bytes of a method and a path */
@@ -55,7 +62,7 @@ struct heddle_beat {
     /* With the GVL. */
     void *loop;
     heddle_beat *next;
-    bool sighted; /* request and place are those of this beat */
+    int sighted; /* request and place are those of this beat: see HEDDLE_SEEN */
     char request[HEDDLE_BEAT_REQUEST];
     char place[HEDDLE_BEAT_PLACE];
 

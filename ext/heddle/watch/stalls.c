@@ -1,5 +1,6 @@
 #include "watch/stalls.h"
 
+#include "preempt/preempt.h"
 #include "watch/watch.h"
 
 #include <ruby/debug.h>
@@ -22,31 +23,77 @@ bool heddle_stalls_untold;
 
 static stall stalls[KEPT];
 static unsigned next_stall, noted;
-static ID id_noted;
+static ID id_noted, id_backtrace_locations, id_path, id_lineno, id_base_label;
 
 /* -- where it is ------------------------------------------------------------------------------------------------- */
 
 /* A line a frame: path, line, label. */
-static void describe_place(VALUE thread, char *text, size_t size)
+typedef struct {
+    char *bytes;
+    size_t size, used;
+    bool programs; /* one of them is neither Heddle's own nor Ruby's */
+} place_text;
+
+static void add_frame(place_text *to, VALUE path, int line, VALUE label)
+{
+    if (!RB_TYPE_P(path, T_STRING))
+        return; /* a method in C: its caller is next */
+    size_t room = to->size - to->used;
+    int written = snprintf(to->bytes + to->used, room, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path), line,
+                           RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
+                           RB_TYPE_P(label, T_STRING) ? RSTRING_PTR(label) : "");
+    if (written < 0 || (size_t)written >= room) {
+        to->bytes[to->used] = '\0';
+        return;
+    }
+    to->used += (size_t)written;
+    to->programs = to->programs || heddle_own_code_excludes(path);
+}
+
+static void add_frames_of_thread(place_text *to, VALUE thread)
 {
     VALUE frames[FRAMES];
     int lines[FRAMES];
-    size_t used = 0;
     int count = rb_profile_thread_frames(thread, 0, FRAMES, frames, lines);
-    text[0] = '\0';
-    for (int i = 0; i < count; i++) {
-        VALUE path = rb_profile_frame_path(frames[i]), label = rb_profile_frame_base_label(frames[i]);
-        if (!RB_TYPE_P(path, T_STRING))
-            continue; /* a method in C: its caller is next */
-        int written = snprintf(text + used, size - used, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path),
-                               lines[i], RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
-                               RB_TYPE_P(label, T_STRING) ? RSTRING_PTR(label) : "");
-        if (written < 0 || (size_t)written >= size - used) {
-            text[used] = '\0';
-            return;
-        }
-        used += (size_t)written;
+    for (int i = 0; i < count; i++)
+        add_frame(to, rb_profile_frame_path(frames[i]), lines[i], rb_profile_frame_base_label(frames[i]));
+}
+
+static VALUE locations_of(VALUE fiber)
+{
+    return rb_funcall(fiber, id_backtrace_locations, 2, INT2FIX(0), INT2FIX(FRAMES));
+}
+
+static VALUE add_frames_of_fiber(VALUE data)
+{
+    VALUE *arguments = (VALUE *)data;
+    place_text *to = (place_text *)arguments[0];
+    volatile VALUE locations = locations_of(arguments[1]);
+    for (long i = 0; RB_TYPE_P(locations, T_ARRAY) && i < RARRAY_LEN(locations); i++) {
+        VALUE location = RARRAY_AREF(locations, i);
+        add_frame(to, rb_funcall(location, id_path, 0), NUM2INT(rb_funcall(location, id_lineno, 0)),
+                  rb_funcall(location, id_base_label, 0));
     }
+    return Qnil;
+}
+
+/* Is it known where the program is? */
+static bool describe_place(heddle_loop *loop, VALUE thread, char *bytes, size_t size)
+{
+    place_text text = {.bytes = bytes, .size = size};
+    int state = 0;
+    bytes[0] = '\0';
+    add_frames_of_thread(&text, thread);
+    if (text.programs || thread != rb_thread_current() || !loop->current || loop->current == &loop->foreign ||
+        loop->current->fiber == rb_fiber_current())
+        return text.programs;
+    /* Heddle does something for it in a fiber apart, such as to start a thread: then that one's place it is. */
+    text.used = 0;
+    VALUE arguments[] = {(VALUE)&text, loop->current->fiber};
+    rb_protect(add_frames_of_fiber, (VALUE)arguments, &state);
+    if (state)
+        rb_set_errinfo(Qnil);
+    return text.programs;
 }
 
 static void describe_request(heddle_loop *loop, char *text, size_t size)
@@ -59,8 +106,8 @@ static void describe_request(heddle_loop *loop, char *text, size_t size)
 static void sight(heddle_beat *beat, VALUE thread)
 {
     describe_request(beat->loop, beat->request, sizeof(beat->request));
-    describe_place(thread, beat->place, sizeof(beat->place));
-    beat->sighted = true;
+    beat->sighted =
+        describe_place(beat->loop, thread, beat->place, sizeof(beat->place)) ? HEDDLE_SEEN : HEDDLE_GLIMPSED;
 }
 
 void heddle_stalls_sight(VALUE thread, heddle_beat *own)
@@ -69,7 +116,7 @@ void heddle_stalls_sight(VALUE thread, heddle_beat *own)
         return;
     for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
         uintptr_t whose = atomic_load(&beat->thread);
-        if (!whose || beat->sighted || atomic_load(&beat->verdict) != HEDDLE_LATE)
+        if (!whose || beat->sighted == HEDDLE_SEEN || atomic_load(&beat->verdict) != HEDDLE_LATE)
             continue;
         heddle_doing doing = heddle_watch_gvl(atomic_load(&beat->gvl));
         if (beat == own || doing == HEDDLE_DOING_NATIVE_FREE)
@@ -106,9 +153,9 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle)
     one->length = (ended ? beat->late_at : heddle_now()) - one->began;
     memcpy(one->request, beat->request, sizeof(one->request));
     memcpy(one->place, beat->place, sizeof(one->place));
-    if (!beat->sighted)
+    if (beat->sighted == HEDDLE_UNSEEN)
         one->request[0] = one->place[0] = '\0';
-    beat->sighted = false;
+    beat->sighted = HEDDLE_UNSEEN;
     atomic_store(&beat->verdict, HEDDLE_IN_TIME);
     if (noted < KEPT)
         noted++;
@@ -170,5 +217,9 @@ void Init_heddle_stalls(VALUE native)
 {
     rb_define_singleton_method(native, "loop_number", loop_number, 1);
     id_noted = rb_intern("noted");
+    id_backtrace_locations = rb_intern("backtrace_locations");
+    id_path = rb_intern("path");
+    id_lineno = rb_intern("lineno");
+    id_base_label = rb_intern("base_label");
     rb_define_singleton_method(native, "take_stalls", stalls_take, 0);
 }

@@ -58,7 +58,7 @@ heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
     heddle_beat *beat = spare();
     if (beat) {
         beat->loop = loop;
-        beat->sighted = false;
+        beat->sighted = HEDDLE_UNSEEN;
         atomic_store(&beat->verdict, HEDDLE_IN_TIME);
         atomic_store(&beat->pass, 0);
         atomic_store(&beat->look, HEDDLE_LOOK_LATER);
