@@ -32,6 +32,22 @@ class OffloadPassThroughTest < Minitest::Test
     assert same
   end
 
+  # Who waits for the threads of a group must not wait for threads that it did not start.
+  def test_offload_threads_are_in_no_group_of_the_program
+    output = offloading(<<~RUBY)
+      group = ThreadGroup.new
+      Thread.new do
+        group.add(Thread.current)
+        Heddle.run { NativeCalls.same_thread? && abort }
+        p group.list == [Thread.current]
+        group.enclose
+        Heddle.run { Heddle.map(1..9) { NativeCalls.meet(9) }.uniq.then { |met| p met } }
+      end.join
+    RUBY
+
+    assert_equal "true\n[:met]\n", output
+  end
+
   def test_a_blocking_fiber_calls_on_its_own_thread
     assert(in_loop { Fiber.blocking { NativeCalls.same_thread? } })
   end
