@@ -14,10 +14,16 @@ module Heddle
       def tell
         own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| paths(folder) }
         handlers = %w[scheduler/signal_guard.rb preemption/signal_handlers.rb].map { |name| File.join(__dir__, name) }
-        Native.own_code_is(own, ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", *handlers])
+        Native.own_code_is(own, ["<internal:", *libraries, *handlers])
       end
 
       private
+
+      # Debian keeps RubyGems, whose `require` loads what Heddle loads late, beside the library's folder.
+      def libraries
+        rubygems = "#{Gem::RUBYGEMS_DIR}/rubygems" if defined?(Gem::RUBYGEMS_DIR)
+        ["#{RbConfig::CONFIG["rubylibdir"]}/", *rubygems]
+      end
 
       # The demo is an application like any other.
       def paths(folder)

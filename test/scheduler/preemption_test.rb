@@ -455,11 +455,15 @@ class PreemptionTest < Minitest::Test
     assert_equal passed, received
   end
 
+  # Code that looks as if it was read from a file of this folder.
+  def made_up(folder, code)
+    Module.new.tap { |made| made.module_eval(code, File.expand_path("made_up.rb", folder), 1) }
+  end
+
   # What Heddle itself is written in, and what of Ruby's library it calls.
   def test_heddles_own_code_is_not_interrupted
     Set.new # loaded now: a file that is not in memory is a wait
-    path = File.expand_path("../../lib/heddle/concurrency/made_up.rb", __dir__)
-    own = Module.new.module_eval(<<~RUBY, path, 1) # rubocop:disable Style/EvalWithLocation
+    own = made_up(File.join(__dir__, "../../lib/heddle/concurrency"), <<~RUBY)
       def self.compute(seconds, order)
         order << :began
         deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
@@ -467,7 +471,6 @@ class PreemptionTest < Minitest::Test
         1.times { set.merge([1, 2, 3]) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline }
         yield
       end
-      self
     RUBY
     order = []
     scheduled do
@@ -481,6 +484,35 @@ class PreemptionTest < Minitest::Test
         compute(SLICE * 20)
         order << :computed_in_a_block
       end
+    end
+
+    assert_equal %i[began computed], order[order.index(:began), 2]
+    assert_includes order, :other
+  end
+
+  # Debian keeps RubyGems outside of the library's folder.
+  def test_what_heddles_own_code_requires_is_not_interrupted
+    order = []
+    own = made_up(File.join(__dir__, "../../lib/heddle/concurrency"), <<~RUBY)
+      def self.compute(rubygems, seconds, order)
+        order << :began
+        rubygems.compute(seconds)
+        order << :computed
+      end
+    RUBY
+    rubygems = made_up(File.join(Gem::RUBYGEMS_DIR, "rubygems/core_ext"), <<~RUBY)
+      def self.compute(seconds)
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        1.times { nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline }
+      end
+    RUBY
+    scheduled do
+      sleep 0.001
+      Fiber.schedule do
+        sleep 0
+        order << :other
+      end
+      own.compute(rubygems, SLICE * 20, order)
     end
 
     assert_equal %i[began computed], order[order.index(:began), 2]

@@ -136,7 +136,7 @@ class TimeoutHookTest < Minitest::Test
   end
 
   def test_it_ends_waits_of_each_kind
-    reader, = IO.pipe
+    reader, writer = IO.pipe # a writer that is garbage ends what is read
     waits = {
       sleep: -> { sleep }, queue: -> { Queue.new.pop }, read: -> { reader.read }, select: -> { IO.select([reader]) },
       join: -> { Thread.new { Thread.stop }.join }, process: -> { Process.wait(spawn("sleep 10")) },
@@ -145,6 +145,8 @@ class TimeoutHookTest < Minitest::Test
     waits.each do |name, wait|
       scheduled { assert_raises(Timeout::Error, name.to_s) { Timeout.timeout(0.01) { wait.call } } }
     end
+  ensure
+    [reader, writer].each(&:close)
   end
 
   def test_it_leaves_the_block_by_break_throw_and_return
