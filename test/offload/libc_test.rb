@@ -152,15 +152,16 @@ class OffloadLibcTest < Minitest::Test
       2.times do
         library = Fiddle.dlopen(ARGV[0])
         wait = Fiddle::Function.new(library["plain_poll"], [Fiddle::TYPE_INT] * 2, Fiddle::TYPE_INT, need_gvl: true)
+        same_thread = Fiddle::Function.new(library["plain_same_thread"], [], Fiddle::TYPE_INT, need_gvl: true)
         Heddle.run { wait.call(-1, 1) }
-        p Heddle::Offload.threads[:calls]
+        p Heddle::Offload.threads[:calls], Heddle.run { same_thread.call }
         library.close
       end
       puts Heddle::Offload.libc_libraries
     RUBY
 
     assert_predicate status, :success?, output
-    assert_equal "1\n2\n#{NativeCallsLibrary.path}\n", output
+    assert_equal "1\n0\n3\n0\n#{NativeCallsLibrary.path}\n", output
   end
 
   def test_a_library_that_was_not_named_holds_the_lock_as_ever

@@ -437,6 +437,11 @@ static VALUE region_on_same_thread(VALUE self, VALUE fd)
 }
 #endif
 
+int plain_same_thread(void)
+{
+    return same_thread(Qnil) == Qtrue;
+}
+
 /* -- what is freed by the garbage collection -------------------------------------------------------------------------- */
 
 static int freed, freed_elsewhere;
