@@ -267,15 +267,17 @@ static VALUE hold_between(VALUE self, VALUE begun, VALUE go)
     return INT2NUM(poll(&descriptor, 1, 60000));
 }
 
-/* Goes on sleeping when it was interrupted once. */
+/* Goes on sleeping however often it was interrupted, up to a number. */
 static void *doze_without_gvl(void *data)
 {
-    intptr_t interrupted = nanosleep(data, NULL) != 0;
-    return (void *)(interrupted + (nanosleep(data, NULL) != 0));
+    intptr_t interrupted = 0;
+    for (int i = 0; i < 20; i++)
+        interrupted += nanosleep(data, NULL) != 0;
+    return (void *)interrupted;
 }
 
-/* How many of its two sleeps were cut short. */
-static VALUE doze_twice(VALUE self, VALUE seconds)
+/* How many of its twenty sleeps were cut short. */
+static VALUE doze(VALUE self, VALUE seconds)
 {
     struct timespec time = duration(seconds);
     return INT2NUM((int)(intptr_t)rb_thread_call_without_gvl(doze_without_gvl, &time, RUBY_UBF_IO, NULL));
@@ -586,7 +588,7 @@ static void define(void)
     rb_define_singleton_method(module, "hold_sleep", hold_sleep, 1);
     rb_define_singleton_method(module, "hold_elsewhere", hold_elsewhere, 0);
     rb_define_singleton_method(module, "open_library", open_library, 1);
-    rb_define_singleton_method(module, "doze_twice", doze_twice, 1);
+    rb_define_singleton_method(module, "doze", doze, 1);
     rb_define_singleton_method(module, "spin", spin, 1);
     rb_define_singleton_method(module, "spun", now_spun, 0);
     rb_define_singleton_method(module, "call_when_freed", call_when_freed, 0);
