@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What a trial serves: requests that wait, compute in Ruby and in native code, and load files.
+# What a trial serves: requests that wait, compute in Ruby and in native code, with Ruby's lock and without it, and load
+# files.
 
 require "bcrypt"
 require "json"
@@ -40,12 +41,30 @@ module TrialWork
     "sleep"
   end
 
+  # Until one conversion takes longer than what counts as a stall (0.05 s), of processor time, which other processes
+  # don't make longer.
+  def number_that_takes_long
+    number = 3**100_000
+    loop do
+      before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+      number.to_s
+      return number if Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before > 0.07
+
+      number *= 3**100_000
+    end
+  end
+
+  # In one call, which nothing interrupts.
+  def hold_the_lock = NUMBER.to_s.end_with?((NUMBER % 1000).to_s) ? "hold" : "wrong"
+
   def allocate = Array.new(2000) { |i| "text #{i}" * 10 }.size == 2000 ? "garbage" : "wrong"
 
   KINDS = {
     "ruby" => :compute_in_ruby, "bcrypt" => :hash_a_password, "zlib" => :compress, "rsa" => :make_a_key,
-    "flock" => :lock, "sleep" => :wait, "garbage" => :allocate
+    "flock" => :lock, "sleep" => :wait, "garbage" => :allocate,
+    "hold" => :hold_the_lock
   }.freeze
+  NUMBER = number_that_takes_long
 end
 
 require ENV["TRIAL_TOOL"] if ENV["TRIAL_TOOL"]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "trial"
+require "heddle/server"
 require "json"
 require "net/http"
 require "support/served_process"
@@ -12,17 +13,48 @@ module TrialServer
 
   KINDS = %w[ruby bcrypt zlib rsa flock sleep garbage].freeze
   CLIENTS = 8
-  ROUNDS = 2
+  # Clients that also ask for what keeps Ruby's lock, which everybody else waits for.
+  HOLDING = 2
 
   # A server with a tool in it.
   class Served < ServedProcess
+    # @param folder [String] where its control socket is
+    def initialize(command, folder:, environment:)
+      path = File.join(folder, "control")
+      @control = Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path:), patience: PATIENCE)
+      super([*command, "--control", "unix:#{path}"], environment:)
+    end
+
     # @return [String] what it answers
     # @raise [RuntimeError] when that is no 200
-    def ask(path)
-      answer = get("/#{path}")
+    def ask(path) = connect { |connection| ask_over(connection, path) }
+
+    # @yieldparam connection [Net::HTTP] kept between requests; what fails on it is not asked again
+    def connect(&)
+      connection = Net::HTTP.new(uri.host, uri.port)
+      connection.max_retries = 0
+      connection.read_timeout = PATIENCE
+      connection.start(&)
+    end
+
+    # @return [String]
+    def ask_over(connection, path)
+      answer = connection.get("/#{path}")
       raise "GET /#{path}: #{answer.code} #{answer.body}\n#{output}" unless answer.code == "200"
 
       answer.body
+    end
+
+    # @return [Array<Integer>] their processes
+    def workers = @control.status.fetch(:workers).map { |worker| worker.fetch(:pid) }
+
+    # @return [Hash{Symbol => Integer}] how often each protection has had something to do, in all workers
+    def protections
+      workers = @control.status.fetch(:workers)
+      { offload: workers.sum { |worker| worker.dig(:offload, :calls) || 0 },
+        preempt: workers.sum { |worker| worker[:preemptions] || 0 },
+        stall_report: workers.sum { |worker| worker.dig(:stalls, :count) || 0 },
+        handoff: workers.size > 1 ? workers.sum { |worker| worker[:handed_over] || 0 } : nil }.compact
     end
   end
 
@@ -32,31 +64,57 @@ module TrialServer
   def with_server(tool, processes: 1, environment: {})
     need_gem "bcrypt"
     variables = { "TRIAL_TOOL" => File.join(Trial::ROOT, "test/trials/tools/#{tool}.rb"), **environment }
-    server = Served.new([*ServedProcess::HEDDLE, "serve", File.join(__dir__, "config.ru"), "-p", "0",
-                         "-w", processes.to_s, "--no-access-log"], environment: variables)
-    begin
-      yield server
-    ensure
-      status = server.stop
+    command = [*ServedProcess::HEDDLE, "serve", File.join(__dir__, "config.ru"), "-p", "0", "-w", processes.to_s,
+               "--no-access-log"]
+    Dir.mktmpdir do |folder|
+      server = Served.new(command, folder:, environment: variables)
+      begin
+        workers = server.workers
+        yield server
+
+        assert_equal workers, server.workers, server.output
+      ensure
+        status = server.stop
+      end
+      assert_predicate status, :success?, server.output
+      refute_match(/error|\[BUG\]/i, server.output)
     end
-    assert_predicate status, :success?, server.output
-    refute_match(/error|\[BUG\]/i, server.output)
   end
 
-  # All kinds of work at once, several times, each answered as it should be.
+  # All kinds of work at once, each answered as it should be, again and again until every protection has had something
+  # to do meanwhile.
   # @param more [Array<String>] further paths
   def work(server, more: [])
-    paths = (KINDS.map { |kind| "work/#{kind}" } + more).flat_map { |path| [path] * ROUNDS }
+    paths = KINDS.map { |kind| "work/#{kind}" } + more
+    before = server.protections
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    loop do
+      assert_empty wrong_answers(server, paths * 2)
+      idle = server.protections.filter_map { |name, times| name if times == before.fetch(name) }
+      return if idle.empty?
+
+      flunk "had nothing to do: #{idle}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    end
+  end
+
+  private
+
+  # Of clients at work beside each other, half of which keep their connection.
+  def wrong_answers(server, paths)
     wrong = Thread::Queue.new
     Array.new(CLIENTS) do |number|
       Thread.new do
-        paths.rotate(number * 5).each do |path|
-          answer = server.ask(path)
+        asked = paths.rotate(number * 5) + (number < HOLDING ? ["work/hold"] : [])
+        answers = number.even? ? asked.map { |path| server.ask(path) } : kept(server, asked)
+        asked.zip(answers) do |path, answer|
           wrong << "#{path}: #{answer}" unless answer == (path[%r{work/(.+)}, 1] || "loaded")
         end
       end
     end.each(&:join)
+    Array.new(wrong.size) { wrong.pop }
+  end
 
-    assert_empty wrong
+  def kept(server, paths)
+    server.connect { |connection| paths.map { |path| server.ask_over(connection, path) } }
   end
 end
