@@ -11,19 +11,19 @@
 #include <ruby/fiber/scheduler.h>
 
 typedef struct channel channel;
-typedef struct wait wait;
+typedef struct channel_wait channel_wait;
 typedef struct visit visit;
 
 /* A wait's place in the list of one channel. */
 struct visit {
-    wait *wait;
+    channel_wait *wait;
     channel *at;
     visit *next, *previous;
     bool listed;
 };
 
 /* One fiber that waits: for an item, at one or several channels, or with one, for room. On its own stack. */
-struct wait {
+struct channel_wait {
     heddle_park park;
     enum { WAITING, SERVED, REFUSED } outcome;
     VALUE item;
@@ -175,13 +175,13 @@ static void unlist(visit_list *list, visit *visit)
         list->last = visit->previous;
 }
 
-static void end_wait(wait *waiter, int outcome)
+static void end_wait(channel_wait *waiter, int outcome)
 {
     waiter->outcome = outcome;
     heddle_park_wake(&waiter->park);
 }
 
-static void leave_takers(wait *taker)
+static void leave_takers(channel_wait *taker)
 {
     for (long i = 0; i < taker->count; i++)
         unlist(&taker->visits[i].at->takers, &taker->visits[i]);
@@ -190,7 +190,7 @@ static void leave_takers(wait *taker)
 /* Gives the item to the one that has waited longest. Nobody else may give to it then. */
 static void serve_taker(channel *self, VALUE item)
 {
-    wait *taker = self->takers.first->wait;
+    channel_wait *taker = self->takers.first->wait;
     leave_takers(taker);
     taker->item = item;
     taker->by = self;
@@ -216,7 +216,7 @@ static void restore_item(channel *self, VALUE item)
 
 static VALUE wait_until_served(VALUE data)
 {
-    wait *waiter = (wait *)data;
+    channel_wait *waiter = (channel_wait *)data;
     /* Woken may mean: for an earlier wait of this fiber, by Ruby's queues and mutexes. */
     for (;;) {
         heddle_park_wait(&waiter->park);
@@ -238,7 +238,7 @@ static heddle_loop *current_loop(const char *what)
 }
 
 /* Waits at what is listed by `enlist`; returns an exception's tag or 0. */
-static int stay(wait *waiter, heddle_loop *loop, void (*enlist)(wait *))
+static int stay(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
 {
     int state = 0;
     heddle_park_enter(loop, &waiter->park);
@@ -256,14 +256,14 @@ static int stay(wait *waiter, heddle_loop *loop, void (*enlist)(wait *))
 
 /* -- pop --------------------------------------------------------------------------------------------------------- */
 
-static void enlist_taker(wait *taker)
+static void enlist_taker(channel_wait *taker)
 {
     for (long i = 0; i < taker->count; i++)
         list(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
 /* True: the taker has an item. */
-static bool wait_for_item(wait *taker, const char *what)
+static bool wait_for_item(channel_wait *taker, const char *what)
 {
     taker->item = Qnil;
     taker->open = taker->count;
@@ -318,7 +318,7 @@ static VALUE channel_pop(int argc, VALUE *argv, VALUE object)
     if (self->closed)
         return Qnil;
     visit at = {.at = self};
-    wait taker = {.visits = &at, .count = 1, .timeout = timeout};
+    channel_wait taker = {.visits = &at, .count = 1, .timeout = timeout};
     wait_for_item(&taker, "Heddle::Channel#pop");
     RB_GC_GUARD(object);
     return taker.item;
@@ -332,7 +332,7 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
     visit *visits = ALLOCV_N(visit, buffer, count);
     for (long i = 0; i < count; i++)
         visits[i] = (visit){.at = get(rb_ary_entry(channels, i))};
-    wait taker = {.visits = visits, .count = count, .timeout = heddle_duration(timeout)};
+    channel_wait taker = {.visits = visits, .count = count, .timeout = heddle_duration(timeout)};
     VALUE result = Qnil;
     if (wait_for_item(&taker, "Heddle::Channel.select")) {
         for (long i = 0; i < count; i++) {
@@ -347,7 +347,7 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 
 /* -- push -------------------------------------------------------------------------------------------------------- */
 
-static void enlist_pusher(wait *pusher)
+static void enlist_pusher(channel_wait *pusher)
 {
     list(&pusher->visits->at->pushers, pusher->visits);
 }
@@ -356,7 +356,7 @@ static void enlist_pusher(wait *pusher)
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
     visit at = {.at = self};
-    wait pusher = {.visits = &at, .count = 1, .timeout = timeout, .item = item};
+    channel_wait pusher = {.visits = &at, .count = 1, .timeout = timeout, .item = item};
     at.wait = &pusher;
     int state = stay(&pusher, current_loop("Heddle::Channel#push"), enlist_pusher);
     unlist(&self->pushers, &at);

@@ -39,9 +39,9 @@ void heddle_date_line(char *out, int64_t seconds)
         year++;
 
     memcpy(out, "date: Sun, 00 Mar 0000 00:00:00 GMT\r\n", 38);
-    memcpy(out + 6, "SunMonTueWedThuFriSat" + 3 * weekday, 3);
+    memcpy(out + 6, &"SunMonTueWedThuFriSat"[3 * weekday], 3);
     put_digits(out + 11, 2, day + 1);
-    memcpy(out + 14, "MarAprMayJunJulAugSepOctNovDecJanFeb" + 3 * month, 3);
+    memcpy(out + 14, &"MarAprMayJunJulAugSepOctNovDecJanFeb"[3 * month], 3);
     put_digits(out + 18, 4, year);
     put_digits(out + 23, 2, second / 3600);
     put_digits(out + 26, 2, second / 60 % 60);

@@ -117,6 +117,10 @@ int heddle_sockets_hand_over(heddle_sockets *sockets, int socket)
     return 0;
 }
 
+#ifndef MSG_CMSG_CLOEXEC
+#define MSG_CMSG_CLOEXEC 0 /* macOS: set afterwards */
+#endif
+
 /* The descriptor, or -errno. */
 static int receive_letter(int socket, letter *words, char *bytes, size_t room)
 {
@@ -139,6 +143,8 @@ static int receive_letter(int socket, letter *words, char *bytes, size_t room)
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(&fd, CMSG_DATA(header), sizeof(int));
+    if (fd >= 0 && !MSG_CMSG_CLOEXEC)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != LETTER_VERSION ||
                     words->size != sizeof(*words) || (size_t)result != sizeof(*words) + words->bytes ||
                     (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))) {

@@ -48,24 +48,6 @@ bool heddle_handoff_hold(heddle_connection *connection)
 
 /* -- what the watch has for the loop; under the lock -------------------------------------------------------------- */
 
-static void tell(heddle_sockets *sockets, heddle_connection *connection, uint8_t news)
-{
-    heddle_handoff *handoff = &sockets->handoff;
-    connection->news |= news;
-    if (connection->told)
-        return;
-    connection->told = true;
-    connection->next_told = NULL;
-    connection->previous_told = handoff->last_told;
-    if (handoff->last_told)
-        handoff->last_told->next_told = connection;
-    else
-        handoff->first_told = connection;
-    handoff->last_told = connection;
-    heddle_sockets_come_back(sockets);
-    heddle_loop_wake(sockets->loop);
-}
-
 static uint8_t take_news(heddle_connection *connection)
 {
     heddle_handoff *handoff = &connection->sockets->handoff;
@@ -116,7 +98,27 @@ void heddle_handoff_settle(heddle_sockets *sockets)
 
 #ifdef __linux__
 
-/* All from here on: on the watch's thread, under the lock. 0, or why it stays. */
+/* All from here on: on the watch's thread, under the lock. */
+
+static void tell(heddle_sockets *sockets, heddle_connection *connection, uint8_t news)
+{
+    heddle_handoff *handoff = &sockets->handoff;
+    connection->news |= news;
+    if (connection->told)
+        return;
+    connection->told = true;
+    connection->next_told = NULL;
+    connection->previous_told = handoff->last_told;
+    if (handoff->last_told)
+        handoff->last_told->next_told = connection;
+    else
+        handoff->first_told = connection;
+    handoff->last_told = connection;
+    heddle_sockets_come_back(sockets);
+    heddle_loop_wake(sockets->loop);
+}
+
+/* 0, or why it stays. */
 static int give(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;

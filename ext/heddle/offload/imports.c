@@ -324,7 +324,8 @@ static void lead_object(const heddle_object *object, void *data)
         return;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
         int led = heddle_object_lead(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
-        heddle_object_lead(object, loader, 1); /* by itself: a static Ruby imports it, too, and nothing of the above */
+        /* By itself: a static Ruby, or any on macOS, imports it, too, and nothing of the above. */
+        heddle_object_lead(object, loader, 1);
         core = led > 0   ? NULL
                : led < 0 ? "the system refuses to change Ruby's table of functions"
                          : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";

@@ -9,9 +9,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 /* Above this many threads for calls that wait, another is only started for one that was queued for a while. */
 enum { SOFT_LIMIT = 64 };

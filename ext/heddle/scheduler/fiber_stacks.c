@@ -17,9 +17,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 /* The loop that has claimed it, by its address, or a garbage collection: an odd number. 0: nobody. */
 static _Atomic uintptr_t holder;
@@ -35,9 +37,13 @@ static _Atomic unsigned waiting;
 
 static int thread_number(void)
 {
-#ifdef SYS_gettid
+#ifdef __linux__
     if (!identity)
         identity = (int)syscall(SYS_gettid);
+#elif defined(__APPLE__)
+    uint64_t number = 0;
+    if (!identity && pthread_threadid_np(NULL, &number) == 0)
+        identity = (int)number;
 #endif
     return identity;
 }

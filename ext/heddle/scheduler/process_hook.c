@@ -5,12 +5,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
+#ifdef __linux__
+#include <sys/syscall.h>
 #ifndef __NR_pidfd_open
 #define __NR_pidfd_open 434
+#endif
 #endif
 
 typedef struct {
@@ -31,6 +32,8 @@ static VALUE reap(int pid, int flags)
                       INT2NUM(flags | WNOHANG));
 }
 
+#ifdef __linux__
+
 static void changed(heddle_waiter *waiter, int result, uint32_t flags)
 {
     process_waiting *wait = (process_waiting *)((char *)waiter - offsetof(process_waiting, waiter));
@@ -44,8 +47,6 @@ static VALUE park_for_child(VALUE data)
     heddle_park_wait(&((process_waiting *)data)->park);
     return Qnil;
 }
-
-#ifdef __linux__
 
 /* -- one child's end: a descriptor that becomes readable --------------------------------------------------------- */
 
