@@ -77,17 +77,19 @@ static VALUE add_frames_of_fiber(VALUE data)
     return Qnil;
 }
 
-/* Is it known where the program is? */
-static bool describe_place(heddle_loop *loop, VALUE thread, char *bytes, size_t size)
+/*
+ * Is it known where the program is? `apart`: the calling fiber may be one in which Heddle does something for the loop's
+ * current one, such as to start a thread; then that one's place it is. To ask for that costs objects, and so time.
+ */
+static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
     place_text text = {.bytes = bytes, .size = size};
     int state = 0;
     bytes[0] = '\0';
     add_frames_of_thread(&text, thread);
-    if (text.programs || thread != rb_thread_current() || !loop->current || loop->current == &loop->foreign ||
+    if (text.programs || !apart || !loop->current || loop->current == &loop->foreign ||
         loop->current->fiber == rb_fiber_current())
         return text.programs;
-    /* Heddle does something for it in a fiber apart, such as to start a thread: then that one's place it is. */
     text.used = 0;
     VALUE arguments[] = {(VALUE)&text, loop->current->fiber};
     rb_protect(add_frames_of_fiber, (VALUE)arguments, &state);
@@ -103,11 +105,14 @@ static void describe_request(heddle_loop *loop, char *text, size_t size)
     text[length] = '\0';
 }
 
-static void sight(heddle_beat *beat, VALUE thread)
+static void sight(heddle_beat *beat, VALUE thread, bool own)
 {
-    describe_request(beat->loop, beat->request, sizeof(beat->request));
-    beat->sighted =
-        describe_place(beat->loop, thread, beat->place, sizeof(beat->place)) ? HEDDLE_SEEN : HEDDLE_GLIMPSED;
+    bool first = beat->sighted == HEDDLE_UNSEEN;
+    if (first)
+        describe_request(beat->loop, beat->request, sizeof(beat->request));
+    beat->sighted = describe_place(beat->loop, thread, own && first, beat->place, sizeof(beat->place))
+                        ? HEDDLE_SEEN
+                        : HEDDLE_GLIMPSED;
 }
 
 void heddle_stalls_sight(VALUE thread, heddle_beat *own)
@@ -118,11 +123,13 @@ void heddle_stalls_sight(VALUE thread, heddle_beat *own)
         uintptr_t whose = atomic_load(&beat->thread);
         if (!whose || beat->sighted == HEDDLE_SEEN || atomic_load(&beat->verdict) != HEDDLE_LATE)
             continue;
+        if (beat->sighted == HEDDLE_GLIMPSED && beat != own)
+            continue; /* what another thread sees stays the same, and looking holds the loop up, too */
         heddle_doing doing = heddle_watch_gvl(atomic_load(&beat->gvl));
         if (beat == own || doing == HEDDLE_DOING_NATIVE_FREE)
-            sight(beat, (VALUE)whose);
+            sight(beat, (VALUE)whose, beat == own);
         else if (doing == HEDDLE_DOING_NOTHING)
-            sight(beat, thread); /* it is this one that it waits for */
+            sight(beat, thread, false); /* it is this one that it waits for */
     }
 }
 
