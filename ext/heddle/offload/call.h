@@ -11,7 +11,7 @@
 
 #include <ruby.h>
 
-/* Where the calling fiber's native calls may be offloaded from, in the main Ractor only; NULL: they run as they would without Heddle. */
+/* Where the calling fiber's native calls may be offloaded from, in the main Ractor only; NULL: they run as ever. */
 heddle_loop *heddle_offload_loop(void);
 
 /* Is the calling fiber in a block whose calls are not to be offloaded? */

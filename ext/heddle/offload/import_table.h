@@ -3,8 +3,8 @@
 
 /*
  * Leads the calls that loaded libraries make to a function of another library elsewhere, by the entries for it in their
- * import tables (ELF: Linux on x86-64 and ARM64, with glibc or musl; Mach-O: macOS). Nothing in any library's code is changed, and
- * libraries that take the function's address by dlsym are not reached.
+ * import tables (ELF: Linux on x86-64 and ARM64, with glibc or musl; Mach-O: macOS). Nothing in any library's code is
+ * changed, and libraries that take the function's address by dlsym are not reached.
  */
 
 #include <stdbool.h>

@@ -31,6 +31,24 @@ void heddle_objects_each(void (*visit)(const heddle_object *object, void *data),
     }
 }
 
+static _Atomic uint64_t unloaded;
+
+static void note_unloading(const struct mach_header *header, intptr_t slide)
+{
+    (void)header;
+    (void)slide;
+    atomic_fetch_add(&unloaded, 1);
+}
+
+/* From the first time on that somebody asks, before which nobody remembers what is loaded. */
+uint64_t heddle_objects_unloaded(void)
+{
+    static atomic_flag registered = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&registered))
+        _dyld_register_func_for_remove_image(note_unloading);
+    return atomic_load(&unloaded);
+}
+
 const char *heddle_object_path(const heddle_object *object)
 {
     return object->path;
