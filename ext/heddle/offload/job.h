@@ -37,7 +37,7 @@ struct heddle_job {
     void *result;
     int error;                   /* errno afterwards */
     int64_t queued, began, wall; /* CLOCK_MONOTONIC, ns */
-    int64_t cpu_before, cpu;     /* of its thread, ns; cpu < 0: unknown, the job was brief or the machine busy */
+    int64_t cpu;                 /* of its thread, ns; < 0: unknown, the job was brief or the machine busy */
 
     _Atomic int state;
     heddle_offload_thread *thread;

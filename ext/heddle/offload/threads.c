@@ -370,9 +370,10 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     pthread_mutex_unlock(&lock);
 
     heddle_thread_pauses before = {0};
+    int64_t cpu_before = 0;
     if (!job->brief) {
         before = heddle_thread_pauses_now();
-        job->cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+        cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     }
     current = job;
     errno = 0;
@@ -382,7 +383,7 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     int64_t wall = nanoseconds(CLOCK_MONOTONIC) - job->began;
     int64_t cpu = -1;
     if (!job->brief)
-        cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - job->cpu_before, wall, before);
+        cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
 
     pthread_mutex_lock(&lock);
     job->result = result;
