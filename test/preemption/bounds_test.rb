@@ -1,28 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/scheduled"
-require "heddle"
+require "support/preempted"
 require "timeout"
 
 # What makes a fiber that computes give way, and where it is not interrupted.
 class PreemptionBoundsTest < Minitest::Test
-  include Scheduled
-
-  SLICE = 0.002
-
-  def setup
-    Heddle::Preemption.enable(slice: SLICE)
-  end
-
-  def teardown
-    Heddle::Preemption.disable
-  end
-
-  def compute(seconds)
-    deadline = now + seconds
-    nil until now > deadline
-  end
+  include Preempted
 
   # -- what there is to do but to go on with the fiber that computes --------------------------------------------------
 

@@ -1,31 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/scheduled"
-require "heddle"
+require "support/preempted"
 require "monitor"
 require "timeout"
 
 # A fiber that computes lets the others run: what that may do to code, and what not. Without preemption most of these
 # would not end.
 class PreemptionTest < Minitest::Test
-  include Scheduled
-
-  SLICE = 0.002
-
-  def setup
-    Heddle::Preemption.enable(slice: SLICE)
-  end
-
-  def teardown
-    Heddle::Preemption.disable
-  end
-
-  # Seconds that the block computes for, whoever runs meanwhile.
-  def compute(seconds)
-    deadline = now + seconds
-    nil until now > deadline
-  end
+  include Preempted
 
   def preemptions = Fiber.scheduler.statistics[:preemptions]
 
@@ -455,6 +438,14 @@ class PreemptionTest < Minitest::Test
     assert_equal passed, received
   end
 
+  # Another fiber, whose turn is a matter of time.
+  def other_in(order)
+    Fiber.schedule do
+      sleep 0
+      order << :other
+    end
+  end
+
   # Code that looks as if it was read from a file of this folder.
   def made_up(folder, code)
     Module.new.tap { |made| made.module_eval(code, File.expand_path("made_up.rb", folder), 1) }
@@ -475,10 +466,7 @@ class PreemptionTest < Minitest::Test
     order = []
     scheduled do
       sleep 0.001
-      Fiber.schedule do
-        sleep 0
-        order << :other
-      end
+      other_in(order)
       own.compute(SLICE * 20, order) do
         order << :computed
         compute(SLICE * 20)
@@ -508,10 +496,7 @@ class PreemptionTest < Minitest::Test
     RUBY
     scheduled do
       sleep 0.001
-      Fiber.schedule do
-        sleep 0
-        order << :other
-      end
+      other_in(order)
       own.compute(rubygems, SLICE * 20, order)
     end
 
@@ -522,10 +507,7 @@ class PreemptionTest < Minitest::Test
   def test_a_block_without_preemption_is_not_interrupted
     order = []
     scheduled do
-      Fiber.schedule do
-        sleep 0
-        order << :other
-      end
+      other_in(order)
       Heddle.without_preemption do
         compute(SLICE * 20)
         order << :computed
