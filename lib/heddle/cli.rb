@@ -16,8 +16,6 @@ module Heddle
     autoload :Flags, "heddle/cli/flags"
     autoload :Help, "heddle/cli/help"
     autoload :InitCommand, "heddle/cli/init_command"
-    autoload :LearnedCommand, "heddle/cli/learned_command"
-    autoload :LearnedTable, "heddle/cli/learned_table"
     autoload :OrderCommand, "heddle/cli/order_command"
     autoload :Overview, "heddle/cli/overview"
     autoload :ReloadCommand, "heddle/cli/reload_command"
@@ -41,7 +39,6 @@ module Heddle
       "init" => Command.new(:InitCommand, "write a configuration file: heddle init, heddle init --from config/puma.rb"),
       "status" => Command.new(:StatusCommand, "what a running server does now"),
       "top" => Command.new(:TopCommand, "the same, again and again; q ends it"),
-      "learned" => Command.new(:LearnedCommand, "endpoints that have held up their workers; --reset forgets them"),
       "stop" => Command.new(:StopCommand, "end a running server when its requests are answered"),
       "reload" => Command.new(:ReloadCommand, "new workers, one by one"),
       "restart" => Command.new(:RestartCommand, "a new master with new workers, on the same sockets"),

@@ -26,7 +26,6 @@ module Heddle
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
     autoload :LastResort, "heddle/server/last_resort"
-    autoload :Learned, "heddle/server/learned"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
     autoload :Listeners, "heddle/server/listeners"
@@ -63,16 +62,14 @@ module Heddle
     # @param log [Log]
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
-    # @param learned [Learned, nil] what all workers know of their endpoints
     # @param unprotected [Boolean] whether it does without what `protect` says
     # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   place: nil, learned: nil, unprotected: false, siblings: nil)
+                   place: nil, unprotected: false, siblings: nil)
       @configuration = configuration
       @log = log
       @listeners = listeners
       @place = place
-      @learned = learned
       @unprotected = unprotected
       @siblings = siblings
       @stopping = false
@@ -111,7 +108,7 @@ module Heddle
       DescriptorLimit.raise
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
-      mode.servings.each { |serving| serving.take_place(*@place, siblings:, learned:) } if @place
+      mode.servings.each { |serving| serving.take_place(*@place, siblings:) } if @place
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)
       protected do
@@ -181,7 +178,7 @@ module Heddle
 
       advise = @configuration.environment == "development"
       Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) do
-        Stalls.observed_by(@learned) { Protection.during(protections, &) }
+        Protection.during(protections, &)
       end
     end
 
@@ -225,9 +222,6 @@ module Heddle
       Handoff.workers = @configuration.worker_count
       @siblings
     end
-
-    # Who does without learns nothing, and passes nothing on.
-    def learned = (@learned if @configuration.quarantine_worker && !@unprotected)
 
     def check_selector
       Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector

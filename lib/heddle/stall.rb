@@ -43,12 +43,10 @@ module Heddle
       "#{path.delete_prefix("#{Dir.pwd}/")}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
 
-    # @return [String] the request's method and the first two segments of its path: what stalls are counted by
+    # @return [String] the request's label, its method and path with `:id` in place of numbers and the like: stalls are
+    #   counted by it
     def endpoint
-      return "(no request)" unless request
-
-      method, path = request.split(" ", 2)
-      "#{method} #{path[%r{\A/?[^/]*(?:/[^/]*)?}]}"
+      request ? Native.request_label(request).scrub : "(no request)"
     end
 
     # @return [String] a line for a log

@@ -34,7 +34,6 @@ module Heddle
     @lines = {}
     @coming = false
     @tell = ->(stall) { $stderr.write("heddle: #{line(stall)}\n") }
-    @observer = nil
 
     class << self
       # @param threshold [Numeric] seconds that anything may keep the loop for
@@ -54,17 +53,6 @@ module Heddle
         @tell = before
       end
 
-      # While the block runs, every stall that is counted is told to this, whether or not it is worth a line.
-      # @param observer [#call, nil] called with each {Stall}; must not wait
-      # @return what the block returns
-      def observed_by(observer)
-        before = @observer
-        @observer = observer
-        yield
-      ensure
-        @observer = before
-      end
-
       # @return [void]
       def disable
         Watch.threshold = nil
@@ -82,7 +70,7 @@ module Heddle
       def line(stall, advise: false) = advise ? "#{stall}; #{stall.advice}" : stall.to_s
 
       # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
-      #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` (method and the first two segments of the path)
+      #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
       def statistics
         collect do
           by_cause = @by_cause.transform_values(&:to_h)
@@ -135,7 +123,6 @@ module Heddle
         (@by_endpoint[endpoint] ||= Count.new(0, 0.0, 0.0)).add(stall.seconds)
         @recent.shift if @recent.size >= RECENT
         @recent << stall
-        @observer&.call(stall)
         stall
       end
 

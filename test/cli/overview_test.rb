@@ -49,6 +49,19 @@ class OverviewTest < Minitest::Test
     assert_match(/protection: none/, draw(worker(protection: [], offload: nil, stalls: nil)))
   end
 
+  def test_the_endpoints_with_the_longest_stalls_are_those_of_all_workers_together
+    history = lambda do |**counts|
+      by_endpoint = counts.transform_values { |count, seconds| { count:, seconds: } }
+      { count: 1, seconds: 1, by_endpoint: }
+    end
+    text = draw(worker(stalls: history.call("GET /a": [2, 0.5], "GET /b/:id": [1, 0.7], "GET /c": [1, 0.1])),
+                worker(1, stalls: history.call("GET /a": [3, 0.5], "GET /d\e": [1, 0.2])))
+
+    assert_includes text, "since the workers began: stalls, time together\n     5      1.0 s  GET /a\n"
+    assert_includes text, "GET /a\n     1   700.0 ms  GET /b/:id\n     1   200.0 ms  GET /d?"
+    refute_includes text, "GET /c"
+  end
+
   def test_the_last_minute_of_a_loop_is_a_row_of_blocks
     draw(worker(loops: [part(*[0.4] * 4, 12.0, 0.0, 0.0, 0.0, *[300.0] * 4)]), columns: 260)
     row = @lines.find { |line| line.include?("█") && line.start_with?("  0") }

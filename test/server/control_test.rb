@@ -88,17 +88,6 @@ class ControlTest < Minitest::Test
     request&.join
   end
 
-  def test_a_server_of_one_process_says_that_it_learns_nothing
-    controlled
-    [[], ["--reset"]].each do |arguments|
-      _, errors = capture_io do
-        assert_equal 1, Heddle::CLI.run(["learned", *arguments, "--control", "unix:#{@path}"])
-      end
-
-      assert_match(/\Aheddle: this server is one process/, errors)
-    end
-  end
-
   def test_neither_limits_nor_admission_keep_anybody_from_looking
     app, entered, go = waiting_application
     controlled(app, max_requests: 1, queue_limit: 1)

@@ -79,26 +79,12 @@ static progress begin(heddle_connection *connection, const char *bytes)
     return MORE;
 }
 
-/*
- * Another worker's, by what was learned of it? Not when answers to what came before it are on their way: they would be
- * sent by two processes.
- */
-static bool leaves(heddle_connection *connection, const char *bytes, size_t size)
-{
-    const heddle_request_head *head = &heddle_h1_engine(connection)->head;
-    return heddle_quarantine_on(connection->sockets) && !connection->output.size &&
-           heddle_quarantine_takes(connection, bytes + head->method.start, head->method.size,
-                                   bytes + head->target.start, head->target.size, bytes, size);
-}
-
 static progress take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_refusal refusal;
     int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &refusal);
-    if (result > 0 && leaves(connection, bytes, size))
-        return LEFT;
     if (result > 0) {
         *used = (size_t)result;
         return begin(connection, bytes);

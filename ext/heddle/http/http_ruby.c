@@ -1,6 +1,24 @@
 #include "http/http.h"
 
 #include "http/exchange_ruby.h"
+#include "http/request_label.h"
+
+#include <string.h>
+
+/*
+ * call-seq: Heddle::Native.request_label("GET /users/7?page=2") -> "GET /users/:id"
+ */
+static VALUE request_label(VALUE self, VALUE request)
+{
+    char label[HEDDLE_REQUEST_LABEL];
+    StringValue(request);
+    const char *text = RSTRING_PTR(request);
+    size_t size = (size_t)RSTRING_LEN(request);
+    const char *space = memchr(text, ' ', size);
+    size_t method = space ? (size_t)(space - text) : size, target = space ? method + 1 : size;
+    heddle_request_label_write(label, text, method, text + target, size - target);
+    return rb_utf8_str_new_cstr(label);
+}
 
 void Init_heddle_http(VALUE heddle)
 {
@@ -11,4 +29,5 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_engine(h1);
     Init_heddle_exchange(h1);
     Init_heddle_access_line(http);
+    rb_define_singleton_method(rb_define_module_under(heddle, "Native"), "request_label", request_label, 1);
 }

@@ -75,20 +75,6 @@ int heddle_connection_send(heddle_connection *connection, int socket)
     return send_letter(connection, pieces, count, socket);
 }
 
-int heddle_connection_pass(heddle_connection *connection, const char *bytes, size_t size, int socket)
-{
-    struct iovec pieces[2] = {[1] = {.iov_base = (char *)bytes, .iov_len = size}};
-    if (connection->output.size || connection->error)
-        return -EOPNOTSUPP;
-    int result = send_letter(connection, pieces, 1, socket);
-    if (result < 0)
-        return result;
-    int fd = heddle_sockets_detach(connection);
-    if (fd >= 0)
-        close(fd);
-    return 0;
-}
-
 /* A drain gives only what waits for its next request; the rest it can still answer itself. */
 static bool can_go(heddle_sockets *sockets, heddle_connection *connection)
 {

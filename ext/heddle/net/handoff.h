@@ -68,10 +68,4 @@ static inline bool heddle_connection_hold(heddle_connection *connection)
  */
 int heddle_connection_send(heddle_connection *connection, int socket);
 
-/*
- * Gives one that is the loop's alone to whoever reads the socket, with these bytes, which were read and of which nothing
- * else is left. In the loop. 0: the record is gone; otherwise nothing has changed, and the errors are those above.
- */
-int heddle_connection_pass(heddle_connection *connection, const char *bytes, size_t size, int socket);
-
 #endif

@@ -1,7 +1,6 @@
 #include "net/net.h"
 
 #include "net/board_ruby.h"
-#include "net/learned_ruby.h"
 #include "net/networks.h"
 #include "net/runner.h"
 #include "net/sockets.h"
@@ -14,7 +13,6 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_runner(net);
     Init_heddle_connection(net);
     Init_heddle_board(net);
-    Init_heddle_learned(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
     Init_heddle_prelude(net);

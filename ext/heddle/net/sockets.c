@@ -301,7 +301,6 @@ static void in_child(heddle_fork_guard *guard)
     sockets->abandoned = sockets->closed = true;
     heddle_balance_abandon(sockets);
     heddle_handoff_abandon(sockets);
-    heddle_quarantine_leave(sockets);
     sockets->connections = sockets->running = 0;
     sockets->set.operations->abandon(&sockets->set);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
@@ -396,7 +395,6 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_loop_detach(sockets->loop, &sockets->attachment);
     heddle_listeners_remove_all(sockets);
     heddle_balance_leave(sockets);
-    heddle_quarantine_leave(sockets);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         if (sockets->places[i].connection)
             heddle_sockets_close_connection(sockets->places[i].connection);
@@ -443,7 +441,6 @@ void heddle_sockets_free(heddle_sockets *sockets)
     }
     if (sockets->opened && !sockets->closed)
         sockets->set.operations->abandon(&sockets->set);
-    heddle_quarantine_leave(sockets);
     free(sockets->letter);
     pthread_mutex_destroy(&sockets->ready.lock);
     pthread_mutex_destroy(&sockets->preludes.due.lock);

@@ -11,7 +11,6 @@
 #include "net/listener.h"
 #include "net/prelude.h"
 #include "net/protocol.h"
-#include "net/quarantine.h"
 #include "net/ready_list.h"
 #include "net/runners.h"
 #include "net/socket_set.h"
@@ -62,7 +61,6 @@ struct heddle_sockets {
     heddle_timer back_off;
     heddle_balance balance;
     heddle_handoff handoff;
-    heddle_quarantine quarantine;
 
     heddle_idle_wheel wheel;
     heddle_timer wheel_timer;
@@ -98,11 +96,6 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
 static inline bool heddle_sockets_untold_ends(const heddle_sockets *sockets)
 {
     return sockets->set.operations->untold_ends;
-}
-/* Is anything learned? What a request costs while nothing is. */
-static inline bool heddle_quarantine_on(const heddle_sockets *sockets)
-{
-    return sockets->quarantine.learned && heddle_learned_any(sockets->quarantine.learned);
 }
 /* The loop's next turn begins with `resume` of the set. From any thread. */
 void heddle_sockets_come_back(heddle_sockets *sockets);

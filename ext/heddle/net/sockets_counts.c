@@ -45,9 +45,6 @@ COUNTER(closed_idle, sockets->closed_idle)
 /* Those whose peer has left, or took nothing for too long, while they had output and nobody to tell. */
 COUNTER(left_early, sockets->left_early)
 
-/* Requests that were passed on to the quarantine. */
-COUNTER(quarantined, sockets->quarantine.passed)
-
 /* TLS handshakes that succeeded. */
 COUNTER(handshakes, sockets->handshakes)
 
@@ -71,7 +68,6 @@ void Init_heddle_sockets_counts(VALUE sockets_class)
     rb_define_method(sockets_class, "taken_over", sockets_taken_over, 0);
     rb_define_method(sockets_class, "closed_idle", sockets_closed_idle, 0);
     rb_define_method(sockets_class, "left_early", sockets_left_early, 0);
-    rb_define_method(sockets_class, "quarantined", sockets_quarantined, 0);
     rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
     rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
     rb_define_method(sockets_class, "accept_failures", sockets_accept_failures, 0);

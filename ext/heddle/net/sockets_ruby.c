@@ -22,7 +22,6 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->protocol_object);
     rb_gc_mark(sockets->runners.awaiting);
     rb_gc_mark(sockets->balance.object);
-    rb_gc_mark(sockets->quarantine.object);
     for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
         heddle_output_mark(&connection->output);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {

@@ -3,7 +3,6 @@
 #include "net/sockets_ruby.h"
 
 #include "net/board_ruby.h"
-#include "net/learned_ruby.h"
 
 #include <errno.h>
 #include <ruby/io.h>
@@ -80,27 +79,10 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
     return self;
 }
 
-/*
- * call-seq: quarantine(learned, socket) -> self
- *
- * Requests that a Learned knows to hold up their worker are passed on over this socket, of the kind SEQPACKET, to the
- * worker of its quarantine, which reads them with #take_over. After #join.
- */
-static VALUE sockets_quarantine(VALUE self, VALUE object, VALUE io)
-{
-    heddle_sockets *sockets = heddle_sockets_opened(self);
-    int socket = rb_io_descriptor(rb_io_get_io(io));
-    int result = heddle_quarantine_join(sockets, object, heddle_learned_of(object), socket);
-    if (result < 0)
-        rb_syserr_fail(-result, "joining the quarantine");
-    return self;
-}
-
 void Init_heddle_sockets_sharing(VALUE sockets_class)
 {
     rb_define_method(sockets_class, "hand_over", sockets_hand_over, 1);
     rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
     rb_define_method(sockets_class, "hand_off", sockets_hand_off, 1);
     rb_define_method(sockets_class, "join", sockets_join, 2);
-    rb_define_method(sockets_class, "quarantine", sockets_quarantine, 2);
 }

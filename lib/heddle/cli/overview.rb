@@ -18,9 +18,7 @@ module Heddle
       LINES = 20
       # With fewer lines than that none is left empty.
       TIGHT = 36
-      # Endpoints that are listed.
-      LEARNED = 3
-      private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT, :LEARNED
+      private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT
 
       # @param report [Hash{Symbol => Object}] see Server::Control::Alone#report
       # @param before [Hash{Symbol => Object}, nil] an earlier one
@@ -190,17 +188,9 @@ module Heddle
         [*gap, "without protection (unprotected_share): worker #{without.map { |one| one[:index] }.join(", ")}"]
       end
 
-      # Those that hold up their workers most.
-      def learned
-        found = Array(@report[:learned]).first(LEARNED)
-        return if found.empty?
-
-        Requests::List.new("endpoints that hold up their worker (heddle learned)", LearnedTable.new(found).lines)
-      end
-
       # Each gets what it needs while there is room, and else an equal part of it.
       def lists(room)
-        found = [*Requests.new(all, columns: @columns).lists, learned].compact
+        found = Requests.new(all, columns: @columns).lists
         found.zip(shares(found, room)).flat_map do |list, share|
           share < 1 ? [] : [*gap, [[list.heading, :title]], *cut(list.lines, share - above)]
         end

@@ -108,14 +108,6 @@ module Heddle
         [(worker_count * unprotected_share).round, 1].max
       end
 
-      # @return [Integer, nil] the number of the worker that serves endpoints which hold up their workers; nil: none
-      def quarantine_worker
-        last = worker_count - 1
-        return unless quarantine && workers_of_their_own? && mode == :fiber && protect.include?(:stall_report)
-
-        last if last >= [unprotected_workers, 1].max
-      end
-
       # @return [Configuration] the values alone, without hooks and where they came from; Ractors may share it
       def bare
         copy = clone(freeze: false)

@@ -15,14 +15,13 @@ module Heddle
       private_constant :BUCKETS, :CLASSES
 
       # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: what the
-      #   master says, if there is one; `learned`: {Learned#to_a}
+      #   master says, if there is one
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
         @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
           all.max_by { |one| one[:started] || 0 }
         end
         @master = report[:master]
-        @learned = report[:learned]
         @out = +""
       end
 
@@ -35,7 +34,6 @@ module Heddle
         process
         stalls
         protection
-        learned if @learned
         master if @master
         @out
       end
@@ -58,7 +56,6 @@ module Heddle
         histogram
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
-        one("quarantined_total", "counter", "Requests passed on to the worker that serves their kind.", :quarantined)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
         one("connections_handed_over_total", "counter", "Connections given to another worker as the loop was held up.",
             :handed_over)
@@ -131,7 +128,7 @@ module Heddle
       def stalls
         stall_series("stalls_total", "How often the loop was held up.", :count)
         stall_series("stall_seconds_total", "For how long together.", :seconds)
-        endpoint_series("endpoint_stalls_total", "The same by what was served: method and start of the path.", :count)
+        endpoint_series("endpoint_stalls_total", "The same by what was served: method and path.", :count)
         endpoint_series("endpoint_stall_seconds_total", "For how long together, by what was served.", :seconds)
       end
 
@@ -140,16 +137,6 @@ module Heddle
         each_with(:stalls) do |one, stalls|
           stalls[:by_endpoint].each { |endpoint, count| sample(name, count[key], worker: one[:index], endpoint:) }
         end
-      end
-
-      # Of all workers together; there is room for so many endpoints and no more.
-      def learned
-        family("learned_score_seconds", "gauge", "For how long an endpoint has lately held up its workers; it decays.")
-        @learned.each { |one| sample("learned_score_seconds", one[:score], endpoint: one[:endpoint]) }
-        family("learned_quarantined", "gauge", "Is the endpoint served by one worker only?")
-        @learned.each { |one| sample("learned_quarantined", one[:quarantined] ? 1 : 0, endpoint: one[:endpoint]) }
-        family("learned_stalls", "gauge", "Stalls of an endpoint since it was learned.")
-        @learned.each { |one| sample("learned_stalls", one[:stalls], endpoint: one[:endpoint]) }
       end
 
       # To be joined to any other series by its worker: `… * on (worker) group_left (protection) …`.

@@ -25,19 +25,17 @@ module Heddle
         @loops = loops
         @runners = runners
         @stopping = false
-        @main = @scheduler = @sockets = @engine = @admission = @place = @siblings = @learned = @giving = nil
+        @main = @scheduler = @sockets = @engine = @admission = @place = @siblings = @giving = nil
       end
 
       # It is one worker among others. Before {#serve}.
       # @param board [Net::Board]
       # @param slot [Integer]
       # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
-      # @param learned [Learned, nil] the endpoints that may be another worker's
       # @return [void]
-      def take_place(board, slot, siblings: nil, learned: nil)
+      def take_place(board, slot, siblings: nil)
         @place = [board, slot]
         @siblings = siblings
-        @learned = learned
       end
 
       # Serves until {#stop}, and until the requests that run then are answered. In a loop.
@@ -84,7 +82,7 @@ module Heddle
         loop = @scheduler.statistics
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
           accepting: sockets.accepting?, handed_over: sockets.handed_over, taken_over: sockets.taken_over,
-          left_early: sockets.left_early, quarantined: sockets.quarantined, fibers: @scheduler.fiber_count,
+          left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
           turns: loop[:turns], preemptions: loop[:preemptions], **@admission.statistics }
       end
@@ -133,7 +131,6 @@ module Heddle
         listeners.each { |listener| listener.attach(sockets) }
         sockets.join(*@place) if @place
         sockets.hand_off(@siblings) if @siblings
-        sockets.quarantine(@learned.table, @learned.giving) if @learned
         sockets
       end
 

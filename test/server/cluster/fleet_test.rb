@@ -8,11 +8,8 @@ class ClusterFleetTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
   def setup
-    @learned = Heddle::Server::Learned.new
-    @fleet = Cluster::Fleet.new(1, Heddle::Net::Board.new(4), @learned, self, -> { 0.0 })
+    @fleet = Cluster::Fleet.new(1, Heddle::Net::Board.new(4), self, -> { 0.0 })
   end
-
-  def teardown = @learned.close
 
   def test_nobody_is_started_while_there_is_no_mold
     assert_nil @fleet.start(0)

@@ -16,8 +16,12 @@ module Heddle
           @room = (columns - 50).clamp(20, 60)
         end
 
+        # Endpoints of the stall history that are listed.
+        ENDPOINTS = 3
+        private_constant :ENDPOINTS
+
         # @return [Array<List>]
-        def lists = [running, *[slowest, stalls].reject { |list| list.lines.empty? }]
+        def lists = [running, *[slowest, stalls, stall_history].reject { |list| list.lines.empty? }]
 
         private
 
@@ -47,6 +51,17 @@ module Heddle
               "#{Loops.letter(one[:cause])} #{Figures.place(one[:place])}, #{Figures.duration(one[:ago])} ago"
           end
           List.new("stalls of the last minute, the latest first", lines)
+        end
+
+        def stall_history
+          counts = @workers.flat_map { |one| one.dig(:stalls, :by_endpoint).to_a }
+          merged = counts.group_by(&:first).map do |endpoint, found|
+            [endpoint.to_s, %i[count seconds].map { |key| found.sum { |_, count| count[key] } }]
+          end
+          lines = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }.map do |endpoint, (count, seconds)|
+            "#{count.to_s.rjust(6)}  #{Figures.duration(seconds).rjust(9)}  #{Figures.visible(endpoint)}"
+          end
+          List.new("endpoints with the longest stalls since the workers began: stalls, time together", lines)
         end
 
         def each(key) = @workers.flat_map { |one| (one[key] || []).map { |found| [one[:index], found] } }

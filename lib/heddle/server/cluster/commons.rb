@@ -6,8 +6,7 @@ module Heddle
   class Server
     module Cluster
       # What all processes of a server have in common, made before any is forked or taken over from another master: the
-      # sockets, the load board, what was learned of endpoints, and the pair of sockets over which idle connections are
-      # handed over.
+      # sockets, the load board, and the pair of sockets over which connections are handed over.
       class Commons
         # How many workers may be on the board, those that have not ended yet included.
         SLOTS = 64
@@ -17,8 +16,6 @@ module Heddle
         attr_reader :by_key
         # @return [Net::Board]
         attr_reader :board
-        # @return [Learned]
-        attr_reader :learned
         # @return [BasicSocket] where a worker that ends leaves its idle connections
         attr_reader :giving
         # @return [BasicSocket] where the others take them
@@ -40,7 +37,6 @@ module Heddle
           end
           inheritance.close_rest
           @board = inheritance.board || Net::Board.new([SLOTS, configuration.worker_count * 4].max)
-          @learned = inheritance.learned || Learned.new
           @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)
         rescue BootError
           close_listeners
@@ -92,7 +88,7 @@ module Heddle
         # @return [void]
         def close
           close_listeners
-          [giving, taking, learned].each(&:close)
+          [giving, taking].each(&:close)
         end
 
         private

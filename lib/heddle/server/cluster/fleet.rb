@@ -23,13 +23,11 @@ module Heddle
 
         # @param size [Integer]
         # @param board [Net::Board]
-        # @param learned [Learned]
         # @param log [#notice]
         # @param clock [#call] seconds
-        def initialize(size, board, learned, log, clock)
+        def initialize(size, board, log, clock)
           @size = size
           @board = board
-          @learned = learned
           @log = log
           @clock = clock
           @workers = []
@@ -199,7 +197,6 @@ module Heddle
         def remove(worker)
           @workers.delete(worker)
           worker.close
-          @learned.leave(worker.slot)
           @board.free(worker.slot)
         end
       end

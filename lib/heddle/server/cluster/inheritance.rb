@@ -6,8 +6,8 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # What a master has from the one that it is to replace: the sockets, the load board, what was learned of
-      # endpoints, and where to say that it is ready. It comes as open descriptors, named in an environment variable.
+      # What a master has from the one that it is to replace: the sockets, the load board, and where
+      # to say that it is ready. It comes as open descriptors, named in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
 
@@ -73,13 +73,6 @@ module Heddle
           Net::Board.for_fd(memory, poke) if memory
         rescue SystemCallError
           nil # of another version: the two masters' workers do without a common one
-        end
-
-        # @return [Learned, nil]
-        def learned
-          Learned.for_fd(@values["learned"]) if @values["learned"]
-        rescue SystemCallError
-          nil # of another version: it is learned anew
         end
 
         # Clients of the other master's workers resume their sessions with ours.

@@ -114,8 +114,7 @@ module Heddle
           raise BootError, "more than one worker needs Linux for now: run with --workers 0" unless adopting
 
           @commons = Commons.new(configuration, @inheritance, @log)
-          commons.learned.follow(configuration)
-          @fleet = Fleet.new(configuration.worker_count, commons.board, commons.learned, @log, method(:now))
+          @fleet = Fleet.new(configuration.worker_count, commons.board, @log, method(:now))
           @watch = Watch.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new
           @signals = Signals.new(self, @log)

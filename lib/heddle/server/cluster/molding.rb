@@ -165,7 +165,6 @@ module Heddle
         def reloaded(former)
           newest = fleet.mold&.configuration
           @configuration = newest if newest
-          commons.learned.follow(configuration)
           former&.end!
           @reload = nil
           @systemd.reloaded

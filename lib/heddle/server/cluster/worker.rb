@@ -66,7 +66,6 @@ module Heddle
 
         def serve(app)
           @server = new_server
-          commons.learned.follow(@setting.configuration)
           on("served") { Served.list(@server.served) }
           listen
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
@@ -81,7 +80,7 @@ module Heddle
         def new_server
           Server.new(@setting.configuration,
                      log: @setting.log, listeners: Listeners.new(commons.listeners, shared: true),
-                     place: [commons.board, @slot], siblings: commons.giving, learned: commons.learned,
+                     place: [commons.board, @slot], siblings: commons.giving,
                      unprotected: index < @setting.configuration.unprotected_workers)
         end
 
@@ -90,7 +89,6 @@ module Heddle
           Heddle.async(name: "master", background: true) { follow }
           Heddle.async(name: "handed over", background: true) { take_over }
           Heddle.async(name: "board", background: true) { note }
-          open_quarantine if index == @setting.configuration.quarantine_worker
           @channel.say("ready", **Cluster.facts(@server))
         end
 
@@ -122,7 +120,6 @@ module Heddle
         end
 
         def heed(word)
-          close_quarantine unless word == "ping"
           case word
           when "ping" then @channel.say("pong")
           when "leave" then leave
@@ -148,38 +145,11 @@ module Heddle
           end
         end
 
-        # What holds up its worker is this one's from now on.
-        def open_quarantine
-          Heddle.async(name: "quarantine", background: true) do
-            loop do
-              commons.learned.taking.wait_readable
-              # One a turn: what waits behind a request that holds up this worker had better wait there.
-              sleep(take_learned ? 0 : PAUSE)
-            end
-          end
-          commons.learned.settle(@slot)
-        end
-
-        # Who sees that passes nothing on any more; what is on its way is served here.
-        def close_quarantine
-          return unless commons.learned.quarantine == @slot
-
-          commons.learned.leave(@slot)
-          nil while take_learned
-        end
-
-        def take_learned
-          @server.take_over(commons.learned.taking)
-        rescue SystemCallError
-          false # no descriptor is left: later
-        end
-
         def note
           loop do
             sleep(NOTES)
             statistics = @server.statistics or next
             commons.board.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
-            commons.learned.table.sweep
           end
         end
 

@@ -39,7 +39,7 @@ module Heddle
         # @param name [String] of a command
         # @return [String] what happens now
         # @raise [Refused]
-        def command(name, **)
+        def command(name)
           case name
           when "stop"
             @log.notice("stopping when running requests are answered (heddle stop)")
@@ -49,7 +49,6 @@ module Heddle
             @log.notice("stopping at once (heddle stop --now)")
             @server.stop(now: true)
             "stopping at once"
-          when "learned-reset" then raise Refused, "this server is one process without a master, which learns nothing"
           else
             raise Refused, "this server is one process without a master, which can't #{name}. " \
                            "Stop it and start it again, or start it with --workers 2"

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "uri"
 
 module Heddle
   class Server
@@ -14,7 +13,7 @@ module Heddle
         }.freeze
         # Over the unix socket.
         PRIVATE = { "/status" => :status, "/tasks" => :tasks }.freeze
-        COMMANDS = %w[stop stop-now reload restart learned-reset].freeze
+        COMMANDS = %w[stop stop-now reload restart].freeze
         private_constant :PUBLIC, :PRIVATE, :COMMANDS
 
         # @param source [Alone]
@@ -48,16 +47,9 @@ module Heddle
           return text(403, "commands are taken over the control socket only") unless @commands
           return text(405, "a command is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
-          text(202, @source.command(name, **options(env)))
+          text(202, @source.command(name))
         rescue Refused => e
           text(409, e.message)
-        end
-
-        # What a command is about: `learned-reset?endpoint=GET+%2Fusers`.
-        def options(env)
-          URI.decode_www_form(env["QUERY_STRING"].to_s).to_h.slice("endpoint").transform_keys(&:to_sym)
-        rescue ArgumentError
-          {}
         end
 
         def metrics = [200, { "content-type" => Metrics::TYPE }, [Metrics.new(@source.report).to_s]]

@@ -2,7 +2,6 @@
 
 require "json"
 require "socket"
-require "uri"
 
 module Heddle
   class Server
@@ -37,14 +36,10 @@ module Heddle
         def tasks = ask("GET", "/tasks")
 
         # @param name [String] of a command
-        # @param options [Hash{Symbol => String, nil}] what it is about
         # @return [String] what happens now
         # @raise [NoServer]
         # @raise [Declined]
-        def command(name, **options)
-          query = URI.encode_www_form(options.compact)
-          ask("POST", query.empty? ? "/#{name}" : "/#{name}?#{query}").chomp
-        end
+        def command(name) = ask("POST", "/#{name}").chomp
 
         # @return [Boolean] whether a server answers
         def there?

@@ -49,7 +49,7 @@ module Heddle
         # @return [Hash{Symbol => Object}]
         def report
           workers = handles
-          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size }, learned:,
+          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size },
             workers: ask_all(workers) { |one, client| told(one, client.status[:workers].first) } }
         end
 
@@ -76,12 +76,9 @@ module Heddle
         end
 
         # @param name [String] of a command
-        # @param endpoint [String, nil] what is to be forgotten, for `learned-reset`; nil: everything
         # @return [String] what happens now
         # @raise [Refused]
-        def command(name, endpoint: nil)
-          return forget_learned(endpoint) if name == "learned-reset"
-
+        def command(name)
           @orders << name
           @writer.write_nonblock(".", exception: false)
           SAYS.fetch(name)
@@ -122,23 +119,6 @@ module Heddle
         end
 
         def handles = @master.fleet&.workers || []
-
-        # With the number of the worker that serves it alone.
-        def learned
-          learned = @master.commons&.learned or return []
-          worker = learned.quarantine && @master.commons.board.read(learned.quarantine)&.fetch(:index)
-          learned.to_a.map { |one| { **one, worker: (worker if one[:quarantined]) } }
-        end
-
-        def forget_learned(endpoint)
-          known = @master.commons&.learned&.forget(endpoint).to_i
-          if known.zero? && endpoint
-            raise Refused, "nothing is known of #{endpoint.inspect}: heddle learned lists what is"
-          end
-
-          @log.notice("#{endpoint || "all that was learned of endpoints"} is forgotten (heddle learned --reset)")
-          "#{known} #{known == 1 ? "endpoint" : "endpoints"} forgotten"
-        end
 
         # All at once, as one that is stuck takes its time.
         def ask_all(workers)

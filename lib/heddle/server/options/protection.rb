@@ -24,17 +24,7 @@ module Heddle
                    example: "unprotected_share 0.1",
                    text: "share of the workers, one at least, that run with protect off, to compare; 0: none",
                    details: "They are the first ones. In one process it does not count. See " \
-                            "[Nothing stalls](stalls.md#a-part-without)."),
-        Option.new(name: :quarantine, unit: :switch, default: true, example: "quarantine false",
-                   text: "whether an endpoint that was seen to hold Ruby's lock in native code is served by the last " \
-                         "worker only, for as long as it is remembered",
-                   details: "It takes two workers at least, mode fiber, and the stall report. See " \
-                            "[Nothing stalls](stalls.md#the-quarantine)."),
-        Option.new(name: :quarantine_after, unit: :seconds, default: 0.25, range: 0.., advanced: true,
-                   text: "for how many seconds together an endpoint must lately have held up its workers"),
-        Option.new(name: :learned_half_life, unit: :seconds, default: 600, range: 1.., advanced: true,
-                   text: "seconds after which what was learned of an endpoint that holds up its worker counts half",
-                   details: "See [Nothing stalls](stalls.md#learned-endpoints).")
+                            "[Nothing stalls](stalls.md#a-part-without).")
       ].freeze
     end
   end

@@ -1,8 +1,8 @@
-#include "net/learned.h"
+#include "http/request_label.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-/* What stands for one of many in a path. */
 static const char ID[] = ":id";
 
 enum {
@@ -47,29 +47,29 @@ typedef struct {
     size_t used;
 } text;
 
-static void add(text *to, const char *bytes, size_t size)
+static void append(text *to, const char *bytes, size_t size)
 {
-    size_t room = HEDDLE_LEARNED_NAME - 1 - to->used;
+    size_t room = HEDDLE_REQUEST_LABEL - 1 - to->used;
     size = size < room ? size : room;
     memcpy(to->bytes + to->used, bytes, size);
     to->used += size;
 }
 
-/* A format such as `.json` is part of the endpoint. */
-static void add_segment(text *to, const char *segment, size_t size)
+/* A format such as `.json` is part of the label. */
+static void append_segment(text *to, const char *segment, size_t size)
 {
     const char *dot = memchr(segment, '.', size);
     size_t stem = dot ? (size_t)(dot - segment) : size;
     if (is_id(segment, stem)) {
-        add(to, ID, sizeof(ID) - 1);
-        add(to, segment + stem, size - stem);
+        append(to, ID, sizeof(ID) - 1);
+        append(to, segment + stem, size - stem);
     } else {
-        add(to, segment, size);
+        append(to, segment, size);
     }
 }
 
 /* Where the path begins: an absolute target has a scheme and an authority first. */
-static size_t start_of_path(const char *target, size_t size)
+static size_t find_path(const char *target, size_t size)
 {
     if (size == 0 || target[0] == '/')
         return 0;
@@ -81,24 +81,24 @@ static size_t start_of_path(const char *target, size_t size)
     return slash ? (size_t)(slash - target) : size;
 }
 
-size_t heddle_endpoint_write(char name[HEDDLE_LEARNED_NAME], const char *method, size_t method_size,
-                             const char *target, size_t target_size)
+size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *method, size_t method_size,
+                                  const char *target, size_t target_size)
 {
-    text to = {.bytes = name};
+    text to = {.bytes = label};
     const char *query = memchr(target, '?', target_size);
-    size_t end = query ? (size_t)(query - target) : target_size, at = start_of_path(target, end);
-    add(&to, method, method_size);
-    add(&to, " ", 1);
+    size_t end = query ? (size_t)(query - target) : target_size, at = find_path(target, end);
+    append(&to, method, method_size);
+    append(&to, " ", 1);
     if (at == end)
-        add(&to, "/", 1);
+        append(&to, "/", 1);
     while (at < end) {
         const char *slash = memchr(target + at, '/', end - at);
         size_t segment = slash ? (size_t)(slash - (target + at)) : end - at;
-        add_segment(&to, target + at, segment);
+        append_segment(&to, target + at, segment);
         if (slash)
-            add(&to, "/", 1);
+            append(&to, "/", 1);
         at += segment + (slash != NULL);
     }
-    name[to.used] = '\0';
+    label[to.used] = '\0';
     return to.used;
 }
