@@ -16,6 +16,7 @@ module Heddle
       bind: "`bind`", ssl_bind: "`bind`, with `tls://`", bind_to_activated_sockets: "`bind \"systemd\"`",
       quiet: "`access_log false`, which Puma does unless it is told otherwise",
       log_requests: "`access_log true`", preload_app!: "nothing: the application is always loaded before the fork",
+      early_hints: "`early_hints :on`; `:always` for clients behind a proxy, too",
       force_shutdown_after: "`stop_timeout`", set_default_host: "`bind`",
       stdout_redirect: "`log_file`; errors go to the standard error"
     }.freeze

@@ -127,6 +127,14 @@ class InitFromPumaTest < Minitest::Test
     assert_equal [2, 3], left(report).keys
   end
 
+  def test_early_hints_come_along
+    report = carry_over("early_hints\nearly_hints true\nearly_hints false\n")
+
+    assert_equal ["early_hints :on"], code.grep(/early/).uniq
+    assert_equal :on, configuration.early_hints
+    assert_match(/early_hints false\n +→ early hints are off/, report)
+  end
+
   def test_certificates_come_along
     report = carry_over(<<~RUBY)
       ssl_bind "::1", 3443, cert: "config/a&b.pem", key: "config/b.pem", verify_mode: "peer"

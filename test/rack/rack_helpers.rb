@@ -53,10 +53,10 @@ module RackHelpers
 
   # In a thread where this run is for that mode.
   def handler_under_test(app, env_builder)
-    return Heddle::Rack::Handler.new(app, env_builder, @log) unless mode_under_test[:mode] == :thread
+    return Heddle::Rack::Handler.new(app, env_builder, @log, early_hints: :on) unless mode_under_test[:mode] == :thread
 
     @runners = Heddle::Server::RunnerThreads.new(2).tap(&:start)
-    Heddle::Rack::ThreadHandler.new(app, env_builder, @log, @runners)
+    Heddle::Rack::ThreadHandler.new(app, env_builder, @log, @runners, early_hints: :on)
   end
 
   def teardown

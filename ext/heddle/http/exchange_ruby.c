@@ -193,6 +193,18 @@ static VALUE exchange_minor(VALUE self)
 }
 
 /*
+ * call-seq: proxied? -> true or false
+ *
+ * Does the request name a proxy in front of this server: in Via, Forwarded, X-Forwarded-* or X-Real-IP? The proxy need
+ * not be one whose word is taken.
+ */
+static VALUE exchange_proxied_p(VALUE self)
+{
+    const heddle_exchange *exchange = exchange_of(self);
+    return heddle_forwarded_any(&exchange->head, exchange->bytes) ? Qtrue : Qfalse;
+}
+
+/*
  * call-seq: content_length -> Integer or nil
  *
  * The length of the body; nil if there is none or it is not known.
@@ -453,6 +465,7 @@ void Init_heddle_exchange(VALUE h1)
     rb_define_method(exchange_class, "target", exchange_target, 0);
     rb_define_method(exchange_class, "head_bytes", exchange_head_bytes, 0);
     rb_define_method(exchange_class, "minor", exchange_minor, 0);
+    rb_define_method(exchange_class, "proxied?", exchange_proxied_p, 0);
     rb_define_method(exchange_class, "content_length", exchange_content_length, 0);
     rb_define_method(exchange_class, "chunked?", exchange_chunked_p, 0);
     rb_define_method(exchange_class, "body?", exchange_body_p, 0);

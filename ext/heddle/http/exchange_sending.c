@@ -104,6 +104,26 @@ static VALUE exchange_write(VALUE self, VALUE data)
 }
 
 /*
+ * call-seq: rewrite(old, new) -> true or false
+ *
+ * Puts new bytes in the place of the last ones that were written, if those are `old` and nothing of them has been
+ * offered to the kernel. false: it has, and nothing has changed.
+ */
+static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = alone_to_write(handle);
+    Check_Type(old, T_STRING);
+    Check_Type(new, T_STRING);
+    if (!connection->put_off || RSTRING_LEN(new) > HEDDLE_OUTPUT_COPIED ||
+        !heddle_output_take_back(&connection->output, RSTRING_PTR(old), (size_t)RSTRING_LEN(old)))
+        return Qfalse;
+    add(connection, new);
+    sent(handle, connection);
+    return Qtrue;
+}
+
+/*
  * call-seq: write_chunk(string) -> self
  *
  * The same for a chunk of a chunked body (RFC 9112, 7.1); the string must not be empty.
@@ -183,6 +203,7 @@ static VALUE exchange_drain(VALUE self)
 void Init_heddle_exchange_sending(VALUE exchange_class)
 {
     rb_define_method(exchange_class, "write", exchange_write, 1);
+    rb_define_method(exchange_class, "rewrite", exchange_rewrite, 2);
     rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);
     rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
     rb_define_method(exchange_class, "chunking=", exchange_set_chunking, 1);

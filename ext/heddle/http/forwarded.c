@@ -203,3 +203,19 @@ bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes,
         *client = found->client;
     return found->known;
 }
+
+bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
+{
+    static const char prefix[] = "x-forwarded-";
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const heddle_field *field = &head->fields[i];
+        if (field->id == HEDDLE_FIELD_OTHER) {
+            if (field->name.size >= sizeof(prefix) - 1 &&
+                heddle_is_word(bytes + field->name.start, sizeof(prefix) - 1, prefix))
+                return true;
+        } else if (field->id == HEDDLE_FIELD_VIA || HEDDLE_FORWARDED_FIELDS >> field->id & 1) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -37,4 +37,7 @@ typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
                              const void *trusted, heddle_address *client);
 
+/* Does a field name a proxy: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
+bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);
+
 #endif

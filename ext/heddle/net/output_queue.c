@@ -102,6 +102,20 @@ bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start)
     return true;
 }
 
+bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size)
+{
+    heddle_piece *last = output->count > output->first ? &output->pieces[output->count - 1] : NULL;
+    if (!last || last->string || last->end != output->used || last->end - last->start < size ||
+        memcmp(output->bytes + last->end - size, bytes, size) != 0)
+        return false;
+    last->end -= size;
+    output->used -= size;
+    output->size -= size;
+    if (last->end == last->start)
+        output->count--;
+    return true;
+}
+
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most)
 {
     int used = 0;

@@ -39,6 +39,9 @@ bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start)
 char *heddle_output_reserve(heddle_output *output, size_t size);
 void heddle_output_added(heddle_output *output, size_t size);
 
+/* Takes these bytes off the end. false: the queue ends with others, and stays as it is. */
+bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size);
+
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most);
 void heddle_output_advance(heddle_output *output, size_t sent);
 void heddle_output_mark(const heddle_output *output);

@@ -10,10 +10,12 @@ module Heddle
       # @param app [#call]
       # @param env_builder [EnvBuilder]
       # @param log [#failure, #complaint, #client_gone] told about what goes wrong
-      def initialize(app, env_builder, log)
+      # @param early_hints [Symbol] the option of that name
+      def initialize(app, env_builder, log, early_hints: :off)
         @app = app
         @env_builder = env_builder
         @log = log
+        @early_hints = early_hints
         @context = Concurrency::Context.of(Fiber.current_scheduler)
       end
 
@@ -22,7 +24,7 @@ module Heddle
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
         env["rack.input"] = input = exchange.body? ? Input.new(exchange.body) : NoInput::INSTANCE
-        env["rack.early_hints"] = EarlyHints.new(exchange) if exchange.minor == 1
+        env["rack.early_hints"] = EarlyHints.new(exchange) if hints?(exchange)
         finished = env["rack.response_finished"]
         failure = answer = nil
         begin
@@ -42,6 +44,8 @@ module Heddle
       end
 
       private
+
+      def hints?(exchange) = @early_hints != :off && EarlyHints.allowed?(exchange, @early_hints)
 
       def complain(exchange)
         complaint = exchange.response.complaint

@@ -27,7 +27,11 @@ module Heddle
 
       def abort = @lent.ask { @response.abort }
 
-      def early_hints(headers) = @lent.ask { @response.early_hints(headers) }
+      # Not asked for: the loop sends together what the thread says until the loop runs.
+      def early_hints(headers)
+        headers = headers.to_h { |name, value| [name, value.dup] }
+        @lent.tell { @response.early_hints(headers) }
+      end
 
       def unsent? = @lent.ask { @response.unsent? }
 

@@ -9,8 +9,8 @@ module Heddle
 
       # @param runners [Server::RunnerThreads]
       # @see Handler#initialize
-      def initialize(app, env_builder, log, runners)
-        super(app, env_builder, log)
+      def initialize(app, env_builder, log, runners, **)
+        super(app, env_builder, log, **)
         @runners = runners
       end
 
@@ -22,7 +22,7 @@ module Heddle
         lent = LentExchange.new(exchange) { |one| serve(one, env) }
         env["rack.hijack"] = lent
         env["rack.input"] = exchange.body? ? Input.new(lent.body) : NoInput::INSTANCE
-        env["rack.early_hints"] = EarlyHints.new(lent) if exchange.minor == 1
+        env["rack.early_hints"] = EarlyHints.new(lent) if hints?(exchange)
         @runners << lent
         lent.follow
       rescue Exception => e

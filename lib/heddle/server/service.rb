@@ -19,8 +19,9 @@ module Heddle
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
-        @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners)
-                   else Rack::Handler.new(app, env_builder, log)
+        hints = configuration.early_hints
+        @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners, early_hints: hints)
+                   else Rack::Handler.new(app, env_builder, log, early_hints: hints)
                    end
       end
 

@@ -291,7 +291,7 @@ class ThreadModeTest < Minitest::Test
       env["rack.response_finished"] << ->(_, status, _, error) { finished << [status, error, Fiber.scheduler] }
       [200, {}, ["done"]]
     end
-    serving(app) do
+    serving(app, early_hints: :on) do
       answers = exchange(LAST)
 
       assert_operator answers, :start_with?, "HTTP/1.1 103 "

@@ -171,6 +171,13 @@ module Heddle
           raise Left, "the application is always loaded before the workers are forked"
         end
 
+        def translate_early_hints(*answer)
+          raise Needless, "early hints are off unless the file says otherwise" unless answer.fetch(0, true)
+
+          @remarks << "Not to clients that come through a proxy, of which some can't pass them on: :always does."
+          ["early_hints :on"]
+        end
+
         def translate_force_shutdown_after(value = :forever)
           raise Left, "there is always a limit: stop_timeout" if value == :forever
 

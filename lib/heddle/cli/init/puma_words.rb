@@ -25,7 +25,7 @@ module Heddle
 
         # What takes more than a table: {PumaTranslation} has a method for each.
         SPECIAL = %i[threads workers port ssl_bind quiet log_requests preload_app! plugin force_shutdown_after
-                     set_default_host stdout_redirect bind_to_activated_sockets].freeze
+                     set_default_host stdout_redirect bind_to_activated_sockets early_hints].freeze
 
         # Plugins that need no equal, each with why.
         PLUGINS = { "tmp_restart" => "touching tmp/restart.txt makes a reload, where there are workers" }.freeze
@@ -43,7 +43,6 @@ module Heddle
           silence_single_worker_warning: "Heddle does not warn of that",
           silence_fork_callback_warning: "Heddle does not warn of that",
           drain_on_shutdown: "a server that stops answers what has been accepted",
-          early_hints: "early hints are always on",
           queue_requests: "slow clients never hold a thread",
           wait_for_less_busy_worker: "the least busy worker accepts",
           fork_worker: "workers are forked from a process that has the application loaded",

@@ -11,7 +11,8 @@ module Heddle
         # The application may chunk as it likes.
         UNLIMITED = Configuration.new(body_limit: 1 << 62, chunk_overhead_limit: 1 << 62)
         LAST_CHUNK = "0\r\n\r\n".b.freeze
-        private_constant :FILE_STEP, :UNLIMITED, :LAST_CHUNK
+        HINTS_LINE = "HTTP/1.1 103 Early Hints\r\n".b.freeze
+        private_constant :FILE_STEP, :HINTS_LINE, :UNLIMITED, :LAST_CHUNK
 
         # @return [Integer, nil] the status, once the head is made
         attr_reader :status
@@ -29,6 +30,7 @@ module Heddle
           @finished = false
           @broken_off = false
           @complaint = nil
+          @hints = nil
         end
 
         # @return [Integer] bytes of content that were sent
@@ -52,15 +54,19 @@ module Heddle
         # @return [Boolean] whether the connection belongs to the application's stream from here on
         def raw? = @framing == :raw
 
-        # Sends an interim answer 103. Clients of HTTP/1.0 don't know those (RFC 9110, 15.2).
+        # Sends an interim response 103. Calls before the connection's output is flushed, which is when the request
+        # waits or the loop's tick ends, are sent as one: clients and proxies treat each 103 as a whole response.
+        # Clients of HTTP/1.0 don't know those (RFC 9110, 15.2).
         # @param headers [Hash]
         # @raise [InvalidResponse]
         # @raise [ClientGone]
         def early_hints(headers)
           bytes = @exchange.engine.writer.early_hints(headers)
           return if @exchange.minor == 0 || started?
+          return if @hints && amend_hints(bytes)
 
           @exchange.write(bytes)
+          @hints = bytes
         end
 
         # Makes the head. It is sent with the first content, or by {#flush} or {#finish}.
@@ -161,6 +167,15 @@ module Heddle
         end
 
         private
+
+        # @return [Boolean] whether these hints joined the ones before
+        def amend_hints(bytes)
+          joined = @hints.byteslice(0, @hints.bytesize - 2) << bytes.byteslice(HINTS_LINE.bytesize..)
+          return false unless @exchange.rewrite(@hints, joined)
+
+          @hints = joined
+          true
+        end
 
         def each_chunk(chunks) = chunks.each { |chunk| write(chunk) }
 

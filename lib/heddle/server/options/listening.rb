@@ -43,6 +43,15 @@ module Heddle
                             "unix socket) and all. From elsewhere such fields are removed, as Rack and Rails would " \
                             "believe them; see sockets.md.",
                    text: "whose Forwarded, X-Forwarded-* and PROXY protocol are believed"),
+        Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
+                   example: "early_hints :on",
+                   details: "A request that carries Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a " \
+                            "proxy, which may take a 103 for the response: nginx before 1.29 does. With on such " \
+                            "requests get no rack.early_hints, with always they do: the proxy must pass 103 on " \
+                            "(HAProxy, Thruster). Hints are collected until the request waits or the loop's tick " \
+                            "ends, and sent as one 103; HTTP/1.0 gets none.",
+                   text: "whether rack.early_hints sends 103 Early Hints: off, on (to clients that come without a " \
+                         "proxy) or always"),
         Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true, example: "reuse_port true",
                    text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
