@@ -105,6 +105,7 @@ static void use_memory(void)
     owner = getpid();
 }
 
+/* -EIO: there are no random bytes; the keys are as they were. */
 static int make_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -121,13 +122,26 @@ static int create(void)
         return result;
     use_memory();
     ring->magic = MAGIC;
-    atomic_store(&ring->renewed, seconds_now());
-    return make_key();
+    return 0;
 }
 
+/* 0, or why there is no key: a ring is there before its first key, and stays without one where that can't be made. */
+static int ensure_key(void)
+{
+    int result = ring ? 0 : create();
+    if (result < 0 || atomic_load(&ring->count))
+        return result;
+    result = make_key();
+    if (result == 0)
+        atomic_store(&ring->renewed, seconds_now());
+    return result;
+}
+
+/* NULL: there is none. Memory that was never written must not be taken for a key: everybody knows it, it is zeros. */
 static const ticket_key *newest(void)
 {
-    return &ring->keys[(atomic_load(&ring->count) - 1) % SLOTS];
+    uint64_t count = atomic_load(&ring->count);
+    return count ? &ring->keys[(count - 1) % SLOTS] : NULL;
 }
 
 static const ticket_key *find(const unsigned char *name)
@@ -163,6 +177,8 @@ static int ticket(void *ssl, unsigned char *name, unsigned char *iv, void *ciphe
     const ticket_key *key;
     if (sealing) {
         key = newest();
+        if (!key)
+            return 0; /* the connection goes on without a ticket */
         memcpy(name, key->name, NAME);
         if (library.random(iv, IV) != 1 || library.encrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 ||
             !authenticate(mac, key))
@@ -189,7 +205,7 @@ static VALUE use(VALUE self, VALUE context)
 {
     if (!load())
         return Qfalse;
-    int result = ring ? 0 : create();
+    int result = ensure_key();
     if (result < 0)
         rb_syserr_fail(-result, "making the keys of session tickets");
     void *native = RTYPEDDATA_GET_DATA(context);
@@ -210,7 +226,10 @@ static VALUE renew(VALUE self, VALUE age)
     /* Two masters have them while one takes over from the other. */
     if (now - renewed < NUM2LL(age) || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
         return Qfalse;
-    return make_key() == 0 ? Qtrue : Qfalse;
+    if (make_key() == 0)
+        return Qtrue;
+    atomic_store(&ring->renewed, renewed); /* tried again at the next call */
+    return Qfalse;
 }
 
 /*
