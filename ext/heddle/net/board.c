@@ -27,6 +27,7 @@ int heddle_board_create(heddle_board *board, uint32_t slot_count)
     board->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 #endif
     use(board);
+    board->slot_count = slot_count;
     board->header->version = HEDDLE_BOARD_VERSION;
     board->header->slot_size = HEDDLE_BOARD_SLOT;
     board->header->slot_count = slot_count;
@@ -34,12 +35,19 @@ int heddle_board_create(heddle_board *board, uint32_t slot_count)
     return 0;
 }
 
-static bool is_ours(const heddle_board *board)
+static bool check_header(heddle_board *board)
 {
     const heddle_board_header *header = board->header;
+    board->slot_count = header->slot_count;
     return header->magic == MAGIC && header->version == HEDDLE_BOARD_VERSION &&
            header->slot_size == HEDDLE_BOARD_SLOT &&
-           board->memory.size >= sizeof(*header) + (size_t)header->slot_count * HEDDLE_BOARD_SLOT;
+           board->memory.size >= sizeof(*header) + (size_t)board->slot_count * HEDDLE_BOARD_SLOT;
+}
+
+static uint32_t count_used(const heddle_board *board)
+{
+    uint32_t used = atomic_load_explicit(&board->header->used, memory_order_relaxed);
+    return used < board->slot_count ? used : board->slot_count;
 }
 
 int heddle_board_open(heddle_board *board, int fd, int poke_fd)
@@ -48,7 +56,7 @@ int heddle_board_open(heddle_board *board, int fd, int poke_fd)
     int result = heddle_shared_memory_open(&board->memory, fd, sizeof(heddle_board_header));
     if (result == 0) {
         use(board);
-        result = is_ours(board) ? 0 : -EPROTO;
+        result = check_header(board) ? 0 : -EPROTO;
     }
     if (result < 0)
         heddle_board_close(board);
@@ -84,7 +92,7 @@ static void wipe(heddle_board_slot *slot)
 
 int64_t heddle_board_take(heddle_board *board, uint32_t generation, uint32_t index)
 {
-    for (uint32_t i = 0; i < board->header->slot_count; i++) {
+    for (uint32_t i = 0; i < board->slot_count; i++) {
         heddle_board_slot *slot = &board->slots[i];
         uint32_t nobody = 0;
         /* Two masters have the board while the one takes over from the other. */
@@ -129,7 +137,7 @@ static bool can_accept(const heddle_board_slot *slot, int64_t now)
 
 bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slot *mine, int64_t now)
 {
-    uint32_t used = atomic_load_explicit(&board->header->used, memory_order_relaxed);
+    uint32_t used = count_used(board);
     for (uint32_t i = 0; i < used; i++) {
         if (&board->slots[i] != mine && can_accept(&board->slots[i], now))
             return true;
@@ -139,7 +147,7 @@ bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slo
 
 bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now)
 {
-    uint32_t least = UINT32_MAX, used = atomic_load_explicit(&board->header->used, memory_order_relaxed);
+    uint32_t least = UINT32_MAX, used = count_used(board);
     for (uint32_t i = 0; i < used; i++) {
         const heddle_board_slot *slot = &board->slots[i];
         if (slot == mine || !can_accept(slot, now))

@@ -25,7 +25,7 @@ enum {
 typedef struct {
     _Alignas(HEDDLE_BOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
-    _Atomic uint32_t used; /* slots beyond that were never given out */
+    _Atomic uint32_t used; /* slots beyond that were never given out; any process may write it, so readers clamp it */
 } heddle_board_header;
 
 typedef struct {
@@ -51,6 +51,7 @@ _Static_assert(sizeof(heddle_board_slot) == HEDDLE_BOARD_SLOT, "one slot, one wr
 typedef struct {
     heddle_board_header *header; /* NULL: closed */
     heddle_board_slot *slots;
+    uint32_t slot_count; /* of the mapping; the header's is for those that open it */
     heddle_shared_memory memory;
     int poke_fd; /* an eventfd, or -1: whoever writes to it makes all others look at the board again */
 } heddle_board;

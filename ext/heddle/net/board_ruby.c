@@ -47,7 +47,7 @@ heddle_board *heddle_board_of(VALUE object)
 static heddle_board_slot *slot_of(heddle_board *board, VALUE number)
 {
     uint32_t slot = NUM2UINT(number);
-    if (slot >= board->header->slot_count)
+    if (slot >= board->slot_count)
         rb_raise(rb_eArgError, "the board has no slot %u", slot);
     return &board->slots[slot];
 }
@@ -131,7 +131,7 @@ static VALUE board_free_slot(VALUE self, VALUE number)
  */
 static VALUE board_slots(VALUE self)
 {
-    return UINT2NUM(heddle_board_of(self)->header->slot_count);
+    return UINT2NUM(heddle_board_of(self)->slot_count);
 }
 
 static double seconds(int64_t nanoseconds)

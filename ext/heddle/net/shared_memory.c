@@ -1,6 +1,7 @@
 #include "net/shared_memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,9 +22,12 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
     int result = 0;
     *memory = (heddle_shared_memory){.fd = -1};
 #ifdef HAVE_MEMFD_CREATE
-    memory->fd = memfd_create(name, MFD_CLOEXEC);
+    memory->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory->fd >= 0 && ftruncate(memory->fd, (off_t)size) != 0)
         result = -errno;
+    /* A process that has the descriptor can't shrink the memory, which would end the others by SIGBUS. */
+    if (memory->fd >= 0 && result == 0)
+        fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 #else
     (void)name;
 #endif

@@ -71,7 +71,7 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
     heddle_sockets *sockets = heddle_sockets_opened(self);
     heddle_board *board = heddle_board_of(object);
     uint32_t slot = NUM2UINT(number);
-    if (slot >= board->header->slot_count)
+    if (slot >= board->slot_count)
         rb_raise(rb_eArgError, "the board has no slot %u", slot);
     if (sockets->balance.slot)
         rb_raise(rb_eArgError, "these sockets have a slot already");

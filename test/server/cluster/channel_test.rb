@@ -44,6 +44,39 @@ class ClusterChannelTest < Minitest::Test
     assert_equal "b", @other.hear.what
   end
 
+  # What a stray write to the number of its descriptor would send.
+  MALFORMED = ["not json", "[", "null", "7", "{}", "[]", '["answer"]', '["answer", null]', '["a", {}, 1]', "[1, {}]",
+               "[\"a\", {\"b\": \"\xFF\"}]", "\0" * 100, "[" * 1_000].freeze
+
+  def test_what_is_no_message_is_refused_and_the_next_one_is_heard
+    MALFORMED.each do |text|
+      @one.io.send(text, 0)
+
+      assert_raises(Channel::Malformed, text) { @other.hear }
+    end
+    @one.say("b")
+
+    assert_equal "b", @other.hear.what
+  end
+
+  def test_what_is_no_message_is_passed_over_by_who_waits
+    MALFORMED.each { |text| @one.io.send(text, 0) }
+    @one.say("b")
+
+    assert_equal "b", @other.wait.what
+  end
+
+  def test_a_value_of_another_class_is_refused_by_name
+    @one.say("spawned", slot: "1", pid: nil)
+    message = @other.hear
+    error = assert_raises(Channel::Malformed) { message.fetch("slot", Integer) }
+
+    assert_equal "\"spawned\" with String as \"slot\"", error.message
+    assert_raises(Channel::Malformed) { message.fetch("pid", Integer) }
+    assert_raises(Channel::Malformed) { message.fetch("none", String) }
+    assert_equal "1", message.fetch("slot", String)
+  end
+
   def test_nobody_is_there_any_more
     @one.close
 

@@ -5,15 +5,21 @@ module Heddle
     module Cluster
       # What workers have told of themselves when they began to serve: for the line at boot, which is one for all.
       class BootFacts
+        # What {Cluster.facts} tells.
+        FACTS = %i[selector protection].freeze
+        private_constant :FACTS
+
         def initialize
           @told = nil
         end
 
         # @param worker [WorkerHandle]
-        # @param values [Hash{String => String}] {Cluster.facts}
+        # @param message [Channel::Message] whose values are {Cluster.facts}
         # @return [void]
-        def hear(worker, values)
-          @told = values.transform_keys(&:to_sym) unless @told && unprotected?(worker)
+        # @raise [Channel::Malformed]
+        def hear(worker, message)
+          told = FACTS.to_h { |name| [name, message.fetch(name.to_s, String)] }
+          @told = told unless @told && unprotected?(worker)
         end
 
         # @param configuration [Configuration]

@@ -11,11 +11,27 @@ module Heddle
         # @!attribute what [String] what it is about
         # @!attribute values [Hash{String => Object}]
         # @!attribute io [IO, nil] what came with it
-        Message = Data.define(:what, :values, :io)
+        Message = Data.define(:what, :values, :io) do
+          # @param name [String] of a value
+          # @param type [Class]
+          # @return [Object] the value
+          # @raise [Malformed] when it is absent, or of another class
+          def fetch(name, type)
+            value = values[name]
+            value.is_a?(type) ? value : raise(Malformed, "#{what.inspect} with #{value.class} as #{name.inspect}")
+          end
+        end
+
+        # Received bytes that no Heddle process sends. A process may serve code that writes to a descriptor which is not
+        # its own any more, so the receiver must survive them.
+        class Malformed < StandardError
+        end
 
         # Bytes of a message. The kernel takes somewhat more, and gives the other end what there is room for.
         LIMIT = 131_072
-        private_constant :LIMIT
+        # Bytes of a malformed message that its error quotes.
+        SHOWN = 60
+        private_constant :LIMIT, :SHOWN
 
         # @return [IO] for those who wait until something is to be heard
         attr_reader :io
@@ -43,6 +59,7 @@ module Heddle
         end
 
         # @return [Message, :wait, nil] what was said; :wait: nothing for now; nil: nothing any more
+        # @raise [Malformed] the next message can be read all the same
         def hear
           received = @io.recvmsg_nonblock(LIMIT, 0, nil, scm_rights: true, exception: false)
           return :wait if received == :wait_readable
@@ -50,23 +67,46 @@ module Heddle
           text, _, _, *controls = received
           return if text.nil? || text.empty?
 
-          what, values = JSON.parse(text)
-          Message.new(what:, values:, io: controls.filter_map { |control| control.unix_rights&.first }.first)
+          ios = controls.flat_map { |control| control.unix_rights || [] }
+          parse(text, ios)
         rescue SystemCallError, IOError
           nil
         end
 
-        # Hears until there is a message, or nobody is left to say something.
+        # Hears until there is a message, or nobody is left to say something. Malformed messages are dropped.
         # @return [Message, nil]
         def wait
           while (message = hear) == :wait
             @io.wait_readable
           end
           message
+        rescue Malformed
+          retry
         end
 
         # @return [void]
         def close = @io.close
+
+        private
+
+        def parse(text, ios)
+          what, values = decode(text)
+          unless what.is_a?(String) && values.is_a?(Hash)
+            ios.each(&:close)
+            raise Malformed, "#{text.bytesize} bytes that are no message: #{text.byteslice(0, SHOWN).inspect}"
+          end
+
+          Message.new(what:, values:, io: ios.first)
+        end
+
+        # @return [Array, nil] nil where it is no JSON in UTF-8
+        def decode(text)
+          utf8 = text.dup.force_encoding(Encoding::UTF_8)
+          array = JSON.parse(utf8) if utf8.valid_encoding?
+          array if array.is_a?(Array) && array.size == 2
+        rescue JSON::ParserError
+          nil
+        end
       end
     end
   end

@@ -167,14 +167,17 @@ module Heddle
             heed_worker(worker, message)
           end
           fleet.silent(worker) if message.nil?
+        rescue Channel::Malformed => e
+          worker.malformed { @log.notice("#{worker.name} sends #{e.message}; it is ignored") }
+          retry
         end
 
         def heed_worker(worker, message)
           case message.what
           when "ready"
-            @facts.hear(worker, message.values)
+            @facts.hear(worker, message)
             fleet.ready(worker)
-          when "answer" then worker.answered(message.values["id"], message.values["value"])
+          when "answer" then worker.answered(message.fetch("id", Integer), message.values["value"])
           when "accepts_no_more" then worker.accepting = false
           when "asks_to_end"
             # Somebody has ended that very process; unless we were told to stop too, the others go on.

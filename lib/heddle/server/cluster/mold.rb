@@ -85,6 +85,9 @@ module Heddle
           pid = reader.read.to_i
           reader.close
           Process.wait(middle)
+          # The master would signal process 0, which is its own process group.
+          raise "no process could be forked" unless pid > 0
+
           @channel.say("spawned", slot:, pid:)
         rescue StandardError => e
           @channel.say("unspawned", slot:, message: "#{e.class}: #{e.message}")

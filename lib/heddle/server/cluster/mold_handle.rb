@@ -27,6 +27,7 @@ module Heddle
           @configuration = configuration
           @born = now
           @state = :loading
+          @malformed = false
         end
 
         # @return [Boolean]
@@ -34,6 +35,14 @@ module Heddle
 
         # @return [Boolean] whether it will say nothing any more
         def silent? = channel.io.closed?
+
+        # It has sent what is no message.
+        # @yield for the first one only: a log that repeats it would fill a disk
+        # @return [void]
+        def malformed
+          yield unless @malformed
+          @malformed = true
+        end
 
         # It keeps nothing that anybody misses.
         # @return [void]

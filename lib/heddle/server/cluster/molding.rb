@@ -99,15 +99,27 @@ module Heddle
 
         def hear_one(mold)
           while (message = mold.channel.hear).is_a?(Channel::Message)
-            values = message.values
-            case message.what
-            when "ready" then ready(mold)
-            when "failed" then mold.failure = values["message"]
-            when "spawned" then fleet.spawned(values["slot"], values["pid"])
-            when "unspawned" then fleet.unspawned(values["slot"], values["message"])
-            end
+            heed(mold, message)
           end
           mold.channel.close if message.nil?
+        rescue Channel::Malformed => e
+          mold.malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
+          retry
+        end
+
+        def heed(mold, message)
+          case message.what
+          when "ready" then ready(mold)
+          when "failed" then mold.failure = message.fetch("message", String)
+          when "spawned" then fleet.spawned(message.fetch("slot", Integer), pid_of(message))
+          when "unspawned" then fleet.unspawned(message.fetch("slot", Integer), message.fetch("message", String))
+          end
+        end
+
+        # 0 and negative numbers would make signals go to process groups.
+        def pid_of(message)
+          pid = message.fetch("pid", Integer)
+          pid > 1 ? pid : raise(Channel::Malformed, "the process id #{pid}")
         end
 
         def ready(mold)

@@ -43,6 +43,7 @@ module Heddle
           @accepting = true
           @questions = {}
           @asked = 0
+          @malformed = false
         end
 
         # @return [Boolean]
@@ -68,6 +69,14 @@ module Heddle
         # @param answer [Object]
         # @return [void]
         def answered(id, answer) = @questions.delete(id)&.call(answer)
+
+        # It has sent what is no message.
+        # @yield for the first one only: a log that repeats it would fill a disk
+        # @return [void]
+        def malformed
+          yield unless @malformed
+          @malformed = true
+        end
 
         # It is gone.
         # @return [void]

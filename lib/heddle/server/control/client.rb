@@ -29,7 +29,11 @@ module Heddle
 
         # @return [Hash{Symbol => Object}] see {Alone#report}
         # @raise [NoServer]
-        def status = JSON.parse(ask("GET", "/status"), symbolize_names: true)
+        def status
+          JSON.parse(ask("GET", "/status"), symbolize_names: true)
+        rescue JSON::ParserError
+          raise NoServer, "what answers at #{@address} is no Heddle server: its status is no JSON"
+        end
 
         # @return [String]
         # @raise [NoServer]

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# What a process of the server sends that is no message, as a stray write to a reused descriptor would.
+class ClusterMalformedTest < Minitest::Test
+  include ClusterCase
+
+  # Writes what the query says to the master.
+  STRAY = <<~RUBY
+    require "uri"
+    run do |env|
+      if env["PATH_INFO"] == "/stray"
+        channel = ObjectSpace.each_object(Heddle::Server::Cluster::Channel).find { |one| !one.io.closed? }
+        channel.io.send(URI.decode_www_form_component(env["QUERY_STRING"]), 0)
+      end
+      [200, { "x-worker" => $$.to_s }, ["code 1"]]
+    end
+  RUBY
+
+  MESSAGES = ["no json", '["answer", null]', '["answer", {"id": [1]}]', '["ready", {"selector": 7}]', '["unknown", {}]',
+              "\xFF\0", '["ready", []]'].freeze
+
+  def test_the_master_survives_whatever_a_worker_sends
+    write("config.ru", STRAY)
+    serve("--control", "unix:control.sock", workers: 1)
+    pid = worker
+    MESSAGES.each { |text| served.get("/stray?#{URI.encode_www_form_component(text)}") }
+    wait_for(/worker 0 \(pid #{pid}\) sends 7 bytes that are no message: "no json"; it is ignored$/)
+    signal("KILL", pid)
+    wait_for(/a new one starts now$/)
+
+    assert_equal served.pid, master
+    assert_equal 1, said("it is ignored")
+    refute_equal pid, worker
+  end
+end
