@@ -36,6 +36,7 @@ module Heddle
   autoload :Task, "heddle/concurrency/task"
   autoload :TaskTree, "heddle/concurrency/task_tree"
   autoload :TimeoutError, "heddle/concurrency/timeout_error"
+  autoload :Visible, "heddle/visible"
   autoload :Watch, "heddle/watch"
 
   # What the words below need; loaded with the first of them.

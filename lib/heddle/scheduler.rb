@@ -5,6 +5,7 @@ require "heddle/selector"
 require "heddle/scheduler/offload_threads"
 require "heddle/scheduler/offload_job"
 require "heddle/scheduler/signal_guard"
+require "heddle/visible"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 
 module Heddle
@@ -199,7 +200,8 @@ module Heddle
       return if error.is_a?(Cancelled)
 
       # Not warn: -W0 must not hide it, as it does not for threads.
-      $stderr.write("#{fiber.inspect} terminated with exception:\n#{error.full_message(highlight: $stderr.tty?)}")
+      message = Visible.lines(error.full_message(highlight: false))
+      $stderr.write("#{Visible.line(fiber.inspect)} terminated with exception:\n    #{message}\n")
     end
 
     # Called from C when there was no stack for a fiber that had been queued.

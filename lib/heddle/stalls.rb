@@ -33,7 +33,7 @@ module Heddle
     @lock = Thread::Mutex.new
     @lines = {}
     @coming = false
-    @tell = ->(stall) { $stderr.write("heddle: #{line(stall)}\n") }
+    @tell = ->(stall) { $stderr.write("heddle: #{Visible.line(line(stall))}\n") }
 
     class << self
       # @param threshold [Numeric] seconds that anything may keep the loop for

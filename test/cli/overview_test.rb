@@ -98,6 +98,13 @@ class OverviewTest < Minitest::Test
   end
 
   # However much there is to be told, it is no more than fits, and each list has something of its own.
+  def test_whatever_a_server_tells_does_not_command_the_terminal
+    screen = Heddle::CLI::Screen.new(columns: 9, colour: true)
+
+    assert_equal "a\\x1B[2Jb", screen.render("a\e[2Jb")
+    assert_equal "\e[31m\\x9Bin 'x\e[0m", screen.render([["\u009Bin 'x' of a place", :bad]])
+  end
+
   def test_a_small_terminal_has_something_of_everything
     stalls = Array.new(9) { |i| stall("ruby", ago: i + 1.0, seconds: 0.2) }
     workers = Array.new(2) do |i|

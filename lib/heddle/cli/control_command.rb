@@ -33,7 +33,7 @@ module Heddle
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
       rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
-        warn "heddle: #{e.message}"
+        warn "heddle: #{Visible.lines(e.message)}"
         FAILED
       end
 

@@ -17,8 +17,8 @@ module Heddle
       end
 
       def act
-        if @tasks then @output.puts(@client.tasks)
-        elsif @json then @output.puts(JSON.pretty_generate(@client.status))
+        if @tasks then @output.puts(Visible.lines(@client.tasks, indent: ""))
+        elsif @json then @output.puts(Visible.json(JSON.pretty_generate(@client.status)))
         else @output.puts(overview(@client.status))
         end
         DONE

@@ -42,7 +42,7 @@ module Heddle
         began = now
         sleep(@interval)
         @output.puts(overview(@client.status, before, now - began))
-        @output.puts("", "tasks:", @client.tasks) if @tasks
+        @output.puts("", "tasks:", Visible.lines(@client.tasks, indent: "")) if @tasks
       end
 
       def watch

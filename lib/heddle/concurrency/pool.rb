@@ -262,7 +262,7 @@ module Heddle
       elsif resource.respond_to?(:close) then resource.close
       end
     rescue StandardError => e
-      warn("Heddle::Pool could not close #{resource.inspect}: #{e.message} (#{e.class})")
+      warn("Heddle::Pool could not close #{resource.inspect}: #{Visible.lines(e.message)} (#{e.class})")
     end
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -27,7 +27,8 @@ module Heddle
       end
 
       def report(child, error)
-        warn("#{child} failed, and nobody waits for it:\n#{error.full_message(highlight: false)}")
+        warn("#{Visible.line(child)} failed, and nobody waits for it:\n" \
+             "#{Visible.lines(error.full_message(highlight: false))}")
       end
     end
   end

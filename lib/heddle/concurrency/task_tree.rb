@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/concurrency"
+require "heddle/visible" # not when it is first used: that may be in a signal handler, where nothing can be loaded
 
 module Heddle
   # The tasks of one loop as text: names, states, and where each of them waits. See {Heddle.task_tree}.
@@ -43,10 +44,10 @@ module Heddle
 
     def add(out, depth, name, notes, backtrace)
       indent = "  " * depth
-      out << indent << name << " (" << notes.join(", ") << ")\n"
+      out << indent << Visible.line(name) << " (" << notes.join(", ") << ")\n"
       own = backtrace.reject { |line| Concurrency.own_line?(line) }
       own = own.first(@lines) if @lines
-      own.each { |line| out << indent << "    " << line << "\n" }
+      own.each { |line| out << indent << "    " << Visible.line(line) << "\n" }
     end
   end
 end

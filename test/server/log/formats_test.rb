@@ -91,6 +91,45 @@ class LogFormatsTest < Minitest::Test
     assert_equal "stopping\n", JSON.parse(out.string)["message"]
   end
 
+  FORGED = "x\n17:00:00 200 GET /admin 12 bytes in 0.3 ms for 10.0.0.1\r\n\e]0;owned\a\u009B31m\xFF"
+
+  # An exception that quotes a parameter lets a client choose its message.
+  def test_what_an_exception_says_can_neither_forge_a_line_nor_give_orders_to_a_terminal
+    app = lambda do |_env|
+      raise ArgumentError, FORGED
+    rescue ArgumentError => e
+      raise KeyError, FORGED, ["#{__FILE__}:1:in '\e[2Jfoo\nbar'"], cause: e
+    end
+    lines_of(:text, request("/broken"), app:)
+    lines = errors.string.lines(chomp: true)
+
+    assert_match(%r{\A\d\d:\d\d:\d\d error in GET /broken: KeyError: x\z}, lines.shift)
+    assert_equal "    17:00:00 200 GET /admin 12 bytes in 0.3 ms for 10.0.0.1", lines.shift
+    assert_equal '    \x1B]0;owned\x07\x9B31m\xFF', lines.shift
+    assert_equal "    from #{__FILE__}:1:in '\\x1B[2Jfoo\\x0Abar'", lines.shift
+    assert_equal "    caused by ArgumentError: x", lines.shift
+    lines.each { |line| assert_operator line, :start_with?, "        " }
+    refute_match(/[^[:print:]\n]/, errors.string)
+  end
+
+  def test_notices_and_complaints_are_one_entry_each
+    log = Heddle::Server::Log.new(output: out = StringIO.new)
+    log.notice("worker 0 was serving #{FORGED}")
+    log.refused("10.0.0.1", 400, FORGED)
+
+    out.string.lines.each { |line| assert_match(/\A(?:\d\d:\d\d:\d\d (?:worker|400)|    )/, line) }
+    assert_equal 4, out.string.lines.size
+    refute_match(/[^[:print:]\n]/, out.string)
+  end
+
+  def test_json_has_no_byte_that_a_terminal_obeys
+    lines_of(:json, request("/broken"), app: ->(_env) { raise ArgumentError, FORGED })
+
+    assert_equal 1, errors.string.lines.size
+    refute_match(/[^[:print:]\n]/, errors.string.dup.force_encoding(Encoding::UTF_8))
+    assert_includes JSON.parse(errors.string)["message"], "\u009B31m"
+  end
+
   def test_json_of_an_answer_that_is_not_complete_says_so
     app = lambda do |_env|
       [200, {}, lambda { |stream|

@@ -51,7 +51,7 @@ module Heddle
         def line(level, event, **values)
           time = Time.now.utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ")
           values = values.compact.transform_values { |value| clean(value) }
-          "#{JSON.generate({ time:, level:, event:, **values })}\n"
+          "#{Visible.json(JSON.generate({ time:, level:, event:, **values }))}\n"
         end
 
         # What an application puts into a message may be in any encoding, and JSON is UTF-8.

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Log
-      # Lines for a person to read:
+      # Lines for a person to read. What clients and applications put into them can't look like another line:
       #
       #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
       class Text
@@ -15,7 +15,9 @@ module Heddle
         end.freeze
         # Bytes of a request's target beside an error.
         TARGET = 200
-        private_constant :LINES, :BOTTOM, :TARGET
+        # Before further lines of a cause's message.
+        NESTED = "        "
+        private_constant :LINES, :BOTTOM, :TARGET, :NESTED
 
         class << self
           # @param error [Exception]
@@ -52,21 +54,26 @@ module Heddle
         end
 
         # @return [String]
-        def refused(address, status, reason) = "#{time} #{status} refused: #{reason}, for #{address}\n"
-
-        # @return [String]
-        def failure(exchange, error)
-          lines = Text.backtrace(error).map { |line| "    from #{line}\n" }
-          cause = error.cause
-          lines << "    caused by #{cause.class}: #{cause.message} (#{cause.backtrace&.first})\n" if cause
-          "#{heading(exchange)}: #{error.class}: #{error.message}\n#{lines.join}"
+        def refused(address, status, reason)
+          "#{time} #{status} refused: #{Visible.line(reason)}, for #{Visible.line(address)}\n"
         end
 
         # @return [String]
-        def complaint(exchange, text) = "#{heading(exchange)}: #{text}\n"
+        def failure(exchange, error)
+          lines = Text.backtrace(error).map { |line| "    from #{Visible.line(line)}\n" }
+          cause = error.cause
+          if cause
+            lines << "    caused by #{cause.class}: #{Visible.lines(cause.message, indent: NESTED)} " \
+                     "(#{Visible.line(cause.backtrace&.first)})\n"
+          end
+          "#{heading(exchange)}: #{error.class}: #{Visible.lines(error.message)}\n#{lines.join}"
+        end
 
         # @return [String]
-        def notice(text) = "#{time} #{text}\n"
+        def complaint(exchange, text) = "#{heading(exchange)}: #{Visible.lines(text)}\n"
+
+        # @return [String]
+        def notice(text) = "#{time} #{Visible.lines(text)}\n"
 
         # @return [String]
         def banner(text) = "#{text}\n"
@@ -75,7 +82,7 @@ module Heddle
 
         def heading(exchange)
           id = exchange.request_id
-          "#{time} error in #{Text.request_line(exchange)}#{" [#{id}]" if id}"
+          "#{time} error in #{Visible.line(Text.request_line(exchange))}#{" [#{Visible.line(id)}]" if id}"
         end
 
         def remark(exchange)

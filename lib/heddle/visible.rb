@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Makes text of clients and applications safe to be printed: it can't begin a line of its own in a log, and a terminal
+  # finds nothing in it to obey. Control characters but the tab (C0, DEL and C1: Unicode category Cc) and bytes that are
+  # no UTF-8 are shown as `\xNN`.
+  module Visible
+    CONTROL = /[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/
+    # What a line after the first begins with.
+    INDENT = "    "
+    private_constant :CONTROL
+
+    class << self
+      # @param text [Object]
+      # @return [String] one line, UTF-8
+      def line(text) = utf8(text).gsub(CONTROL) { |character| escape(character.ord) }
+
+      # @param text [Object]
+      # @param indent [String] what each line after the first begins with
+      # @return [String] as many lines as the text has, without a newline at the end
+      def lines(text, indent: INDENT) = utf8(text).split(/\r?\n/).map { |one| line(one) }.join("\n#{indent}")
+
+      # @param json [String] as JSON.generate makes it, which escapes only C0
+      # @return [String] the same value, with DEL and C1 escaped, too
+      def json(json) = json.gsub(/[\u007F-\u009F]/) { |character| format("\\u%04x", character.ord) }
+
+      private
+
+      def utf8(text)
+        text = text.to_s
+        text = case text.encoding
+               when Encoding::UTF_8 then text
+               when Encoding::BINARY, Encoding::US_ASCII then text.dup.force_encoding(Encoding::UTF_8)
+               else text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
+               end
+        text.scrub { |bytes| bytes.bytes.map { |byte| escape(byte) }.join }
+      end
+
+      def escape(byte) = format("\\x%02X", byte)
+    end
+  end
+end

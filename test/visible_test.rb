@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+require "json"
+
+# What a client or an application wrote, in a log or on a terminal.
+class VisibleTest < Minitest::Test
+  Visible = Heddle::Visible
+
+  def test_ordinary_text_is_as_it_was
+    ["", "GET /a?b=ü", "tab\there", "日本", "it's 100 % “fine”", "\\x1B"].each { |text| assert_equal text, Visible.line(text) }
+  end
+
+  def test_control_characters_are_shown
+    assert_equal 'a\x1B[31mb\x07\x00\x7F', Visible.line("a\e[31mb\a\0\x7F")
+    assert_equal 'one\x0D\x0Atwo', Visible.line("one\r\ntwo")
+    assert_equal '\x9B31m\x85', Visible.line("\u009B31m\u0085"), "C1: a terminal takes U+009B for ESC ["
+  end
+
+  def test_text_of_any_encoding_becomes_utf8
+    assert_equal 'a\xFF\x9Bü', Visible.line("a\xFF\x9Bü"), "bytes that are no UTF-8"
+    assert_equal 'ü\xFF', Visible.line("\xC3\xBC\xFF".b)
+    assert_equal "ü", Visible.line("\xFC".dup.force_encoding(Encoding::ISO_8859_1))
+    assert_equal 'ü\x1B', Visible.line("ü\e".encode(Encoding::UTF_16LE))
+    assert_equal Encoding::UTF_8, Visible.line("a".b).encoding
+    assert_equal ["", "7"], [Visible.line(nil), Visible.line(7)]
+  end
+
+  def test_every_line_after_the_first_is_indented
+    assert_equal "one\n    two\n    \n    12:00:00 200 GET /", Visible.lines("one\r\ntwo\n\n12:00:00 200 GET /\n")
+    assert_equal "one\ntwo\\x1B", Visible.lines("one\ntwo\e", indent: "")
+    assert_equal 'one\x0Dtwo', Visible.lines("one\rtwo"), "a terminal would write over the line"
+  end
+
+  def test_json_stays_the_same_value
+    value = ["\u007F\u009B\e", "ü"]
+    text = Visible.json(JSON.generate(value))
+
+    assert_equal value, JSON.parse(text)
+    refute_match(/[\u007F-\u009F]/, text)
+  end
+end
