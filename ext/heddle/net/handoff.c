@@ -193,7 +193,8 @@ static void listen_in(heddle_sockets *sockets, int left)
     int count = left ? epoll_wait(sockets->set.connections_fd, events, left, 0) : 0;
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
-        if (connection)
+        /* The loop gives up the record first and its slot later: a record on the list in between is freed there. */
+        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_CLOSED)
             tell(sockets, connection, heddle_epoll_news(events[i].events));
     }
 }
