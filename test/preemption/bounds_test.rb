@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "test_helper"
 require "support/preempted"
 require "timeout"
@@ -193,6 +195,9 @@ class PreemptionBoundsTest < Minitest::Test
 
   # That is where many a library for tests runs them.
   def test_handlers_of_the_programs_end_have_it_too_whenever_they_were_set
+    # Its program forks with several threads: ASan's allocator may be locked by another one, and stays so in the child.
+    skip "AddressSanitizer can hang in a child that is forked beside other threads" if ENV["HEDDLE_SANITIZED"]
+
     output, status = ruby(<<~RUBY)
       def preempted
         flag = false

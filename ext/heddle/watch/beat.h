@@ -68,7 +68,7 @@ struct heddle_beat {
 
     /* Written by the watch before the verdict, read by the loop after it. */
     int64_t late_since, late_at;
-    uint32_t found[HEDDLE_DOINGS];
+    _Atomic uint32_t found[HEDDLE_DOINGS]; /* looks; the watch goes on counting meanwhile */
 
     /* The watch's own. */
     uint64_t seen;
@@ -76,7 +76,7 @@ struct heddle_beat {
     bool held_up;
     uint32_t gvl_seen, answers_seen;
     bool asked;
-    uint32_t unanswered; /* looks since it was asked; the loop reads it, too */
+    _Atomic uint32_t unanswered; /* looks since it was asked; the loop reads it, too */
 };
 
 /* The first of all records; they are linked by `next` and none leaves. */

@@ -137,9 +137,10 @@ void heddle_stalls_sight(VALUE thread, heddle_beat *own)
 
 static heddle_doing most(const heddle_beat *beat)
 {
-    uint32_t found[HEDDLE_DOINGS];
-    memcpy(found, beat->found, sizeof(found));
-    found[beat->unanswered > HEDDLE_BEAT_PATIENCE ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += beat->unanswered;
+    uint32_t found[HEDDLE_DOINGS], unanswered = atomic_load_explicit(&beat->unanswered, memory_order_relaxed);
+    for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
+        found[doing] = atomic_load_explicit(&beat->found[doing], memory_order_relaxed);
+    found[unanswered > HEDDLE_BEAT_PATIENCE ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += unanswered;
     heddle_doing most = HEDDLE_DOING_NATIVE_FREE;
     for (int doing = 1; doing < HEDDLE_DOINGS; doing++) {
         if (found[doing] > found[most])

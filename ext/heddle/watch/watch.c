@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static const int64_t CALM = 5000000;     /* how often it looks while all goes well */
@@ -86,6 +85,18 @@ void heddle_beat_give_back(heddle_beat *beat)
 
 /* -- looking ----------------------------------------------------------------------------------------------------- */
 
+/* The loop may be reading the record of its late beat: it gets these counts or those of the new beat, never torn ones. */
+static void forget_looks(heddle_beat *beat)
+{
+    for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
+        atomic_store_explicit(&beat->found[doing], 0, memory_order_relaxed);
+}
+
+static void count_looks(heddle_beat *beat, heddle_doing doing, uint32_t looks)
+{
+    atomic_fetch_add_explicit(&beat->found[doing], looks, memory_order_relaxed);
+}
+
 static void begin(heddle_beat *beat, uint64_t word, int64_t now)
 {
     beat->seen = word;
@@ -93,7 +104,7 @@ static void begin(heddle_beat *beat, uint64_t word, int64_t now)
     beat->asked = false;
     beat->held_up = false;
     beat->unanswered = 0;
-    memset(beat->found, 0, sizeof(beat->found));
+    forget_looks(beat);
 }
 
 /*
@@ -104,11 +115,11 @@ static void note_doing(heddle_beat *beat, uint32_t gvl)
 {
     heddle_doing found = heddle_watch_gvl(gvl);
     if (found != HEDDLE_DOING_NATIVE_HELD) {
-        beat->found[found]++;
+        count_looks(beat, found, 1);
         return;
     }
     if (watch.settings.collects()) {
-        beat->found[HEDDLE_DOING_COLLECTING]++;
+        count_looks(beat, HEDDLE_DOING_COLLECTING, 1);
         return;
     }
     if (!beat->asked)
@@ -117,7 +128,7 @@ static void note_doing(heddle_beat *beat, uint32_t gvl)
     if (atomic_load_explicit(&beat->answers, memory_order_relaxed) == beat->answers_seen)
         return;
     bool native = beat->unanswered > HEDDLE_BEAT_PATIENCE;
-    beat->found[native ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += beat->unanswered;
+    count_looks(beat, native ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY, beat->unanswered);
     beat->unanswered = 0;
     beat->asked = false;
 }
@@ -174,11 +185,11 @@ static int64_t idle(heddle_beat *beat, int64_t now, uint32_t gvl)
         beat->gvl_seen = gvl;
         beat->since = now;
         beat->held_up = false;
-        memset(beat->found, 0, sizeof(beat->found));
+        forget_looks(beat);
         return CALM;
     }
     beat->moved = now;
-    beat->found[HEDDLE_DOING_NOTHING]++;
+    count_looks(beat, HEDDLE_DOING_NOTHING, 1);
     beat->held_up = is_held_up(now - beat->since);
     if (!(watch.wants & HEDDLE_WATCH_STALLS) || now - beat->since < watch.settings.threshold)
         return ALERT;
@@ -307,6 +318,7 @@ void heddle_watch_rouse(void)
 
 static void *run(void *unused)
 {
+    (void)unused;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
         int64_t now = clock_now(), pause = CALM;
