@@ -371,18 +371,6 @@ static void who_has_no_descriptor_left_leaves_it_to_others(void)
     finish();
 }
 
-static void one_is_passed_with_what_was_read_of_it(void)
-{
-    start();
-    heddle_connection *connection = add(0);
-    CHECK(heddle_connection_hold(connection));
-    connection->remote.port = 2;
-    CHECK_EQUAL(0, heddle_connection_pass(connection, "\2\2", 2, wire[0]));
-    CHECK(!sockets.places[0].connection);
-    sockets.handoff.given++; /* it is no business of the watch */
-    finish();
-}
-
 static void who_has_left_is_not_given(void)
 {
     start();
@@ -419,7 +407,6 @@ int main(int argc, char **argv)
     check_run("handoff", "where nobody reads it stays", where_nobody_reads_it_stays);
     check_run("handoff", "who has no descriptor left leaves it to others",
               who_has_no_descriptor_left_leaves_it_to_others);
-    check_run("handoff", "one is passed with what was read of it", one_is_passed_with_what_was_read_of_it);
     check_run("handoff", "who has left is not given", who_has_left_is_not_given);
     check_run("handoff", "what is too long stays", what_is_too_long_stays);
     check_run("handoff", "each has one owner", each_has_one_owner);
