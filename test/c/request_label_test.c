@@ -41,14 +41,49 @@ static void ids_in_paths_are_all_the_same(void)
     is_label("CONNECT example.org:443", "CONNECT", "example.org:443");
 }
 
+/* Tokens of password resets, invitations, sessions and unsubscriptions are in paths, too. */
+static void secrets_in_paths_are_no_part_of_a_label(void)
+{
+    is_label("GET /reset/:id", "GET", "/reset/k3jx9q2mz7w4v8tn");        /* base36 */
+    is_label("GET /reset/:id", "GET", "/reset/WFhSMzVtY2dTQnhuTEtxYQ");  /* base64url */
+    is_label("GET /reset/:id", "GET", "/reset/XyHqRmcgSBxnLKqaWf");      /* without a digit */
+    is_label("GET /reset/:id", "GET", "/reset/aGVsbG9Xb3JsZA==");
+    is_label("GET /reset/:id", "GET", "/reset/ab%2Fcd");
+    is_label("GET /reset/:id", "GET", "/reset/kxjhqwmzvbtnplrsdfgca"); /* longer than any word */
+    is_label("GET /reset/:id", "GET", "/reset/KXJHQWMZVBTNPLRSDFGCA");
+    is_label("GET /reset/:id/new", "GET", "/reset/top-10-things-to-do/new");
+    is_label("GET /jwt/:id", "GET", "/jwt/eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.c2VjcmV0c2lnbmF0dXJl");
+    is_label("GET /a/:id", "GET", "/a/12.WFhSMzVtY2dTQnhuTEtxYQ");
+    is_label("GET /a/:id", "GET", "/a/users.WFhSMzVtY2dTQnhuTEtxYQ");
+    is_label("GET /a/:id.pdf", "GET", "/a/WFhSMzVtY2dTQnhuTEtxYQ.pdf");
+    is_label("GET /unsubscribe/:id.org", "GET", "/unsubscribe/anna@example.org");
+    is_label("GET /:id", "GET", "/@anna");
+    is_label("GET /:id/b", "GET", "/a;secret=1/b");
+    is_label("OTHER /", "X-SECRET-1234", "/");
+    is_label("OTHER /", "get", "/");
+    is_label("OTHER /", "ABCDEFGHIJKLMNOPQ", "/");
+}
+
+static void words_stay(void)
+{
+    is_label("GET /how-to-write-tests-in-ruby", "GET", "/how-to-write-tests-in-ruby");
+    is_label("GET /password_resets/edit", "GET", "/password_resets/edit");
+    is_label("POST /helloworld.Greeter/SayHello", "POST", "/helloworld.Greeter/SayHello");
+    is_label("GET /getUserInformation.json", "GET", "/getUserInformation.json");
+    is_label("GET /api/v2/oauth2/ipv6", "GET", "/api/v2/oauth2/ipv6");
+    is_label("GET /TERMS-AND-CONDITIONS", "GET", "/TERMS-AND-CONDITIONS");
+    is_label("GET /internationalization", "GET", "/internationalization");
+    is_label("BASELINE-CONTROL /", "BASELINE-CONTROL", "/");
+}
+
 static void a_long_label_is_cut(void)
 {
     char target[1000], label[HEDDLE_REQUEST_LABEL];
-    memset(target, 'a', sizeof(target));
-    target[0] = '/';
+    for (size_t i = 0; i < sizeof(target); i++)
+        target[i] = i % 2 ? 'a' : '/';
     CHECK_EQUAL(HEDDLE_REQUEST_LABEL - 1, heddle_request_label_write(label, "GET", 3, target, sizeof(target)));
     CHECK_EQUAL(HEDDLE_REQUEST_LABEL - 1, strlen(label));
-    CHECK_EQUAL(HEDDLE_REQUEST_LABEL - 1, heddle_request_label_write(label, target, sizeof(target), "/", 1));
+    CHECK_EQUAL(HEDDLE_REQUEST_LABEL - 1, heddle_request_label_write(label, "A", 1, target, sizeof(target)));
 }
 
 #define RUN(test) check_run("request label", #test, test)
@@ -57,6 +92,8 @@ int main(int count, char **arguments)
 {
     check_filter = count > 1 ? arguments[1] : NULL;
     RUN(ids_in_paths_are_all_the_same);
+    RUN(secrets_in_paths_are_no_part_of_a_label);
+    RUN(words_stay);
     RUN(a_long_label_is_cut);
     return check_end();
 }

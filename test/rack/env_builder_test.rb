@@ -69,6 +69,19 @@ class EnvBuilderTest < Minitest::Test
     assert_equal "1, 2", env["HTTP_X_A"]
   end
 
+  # "httpoxy": libraries and programs take HTTP_PROXY for the proxy to send their own requests through.
+  def test_a_client_can_not_choose_the_proxy_of_the_applications_own_requests
+    %w[Proxy proxy PROXY].each do |name|
+      env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{name}: http://evil/\r\nA: 1\r\n\r\n", underscore_headers: true)
+
+      refute env.key?("HTTP_PROXY"), name
+      assert_equal "1", env["HTTP_A"]
+    end
+    env = env_of("GET / HTTP/1.1\r\nHost: a\r\nProxy-Authorization: 1\r\nProxz: 2\r\nX-Proxy: 3\r\n\r\n")
+
+    assert_equal %w[1 2 3], env.values_at("HTTP_PROXY_AUTHORIZATION", "HTTP_PROXZ", "HTTP_X_PROXY")
+  end
+
   def test_a_header_can_not_reach_keys_without_the_prefix
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nRemote-Addr: 1\r\nServer-Name: x\r\nRack.Errors: y\r\n\r\n")
 

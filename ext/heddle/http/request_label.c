@@ -6,8 +6,10 @@
 static const char ID[] = ":id";
 
 enum {
-    LONG_HEX = 16, /* digits: shorter ones may be words */
-    UUID = 36,
+    LONG = 15,     /* bytes of a segment that may have digits: longer ones may be tokens */
+    WORD = 20,     /* letters of the longest word */
+    METHOD = 16,   /* bytes of the longest registered methods */
+    EXTENSION = 6, /* letters and digits of a format such as `.json` */
 };
 
 static bool is_digit(char character)
@@ -15,31 +17,66 @@ static bool is_digit(char character)
     return character >= '0' && character <= '9';
 }
 
-static bool is_hex(char character)
+static bool is_lower(char character)
 {
-    return is_digit(character) || (character >= 'a' && character <= 'f') || (character >= 'A' && character <= 'F');
+    return character >= 'a' && character <= 'z';
 }
 
-static bool is_uuid(const char *word, size_t size)
+static bool is_upper(char character)
 {
-    if (size != UUID)
-        return false;
-    for (size_t i = 0; i < UUID; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? word[i] != '-' : !is_hex(word[i]))
+    return character >= 'A' && character <= 'Z';
+}
+
+/*
+ * Letters that people wrote: of one case, or as in camelCase, with two small letters at least after each capital.
+ * Random letters of both cases hardly ever are.
+ */
+static bool is_word(const char *letters, size_t size)
+{
+    size_t lower = 0, upper = 0, after = 2; /* small letters since the last capital */
+    bool humps = true;
+    for (size_t i = 0; i < size; i++) {
+        if (is_lower(letters[i])) {
+            lower++;
+            after++;
+        } else {
+            humps = humps && after >= 2;
+            upper++;
+            after = 0;
+        }
+    }
+    if (!lower || !upper)
+        return size <= WORD;
+    return humps && after >= 2;
+}
+
+/* Is it made of words, with punctuation between them? */
+static bool is_words(const char *segment, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        size_t end = at;
+        while (end < size && (is_lower(segment[end]) || is_upper(segment[end])))
+            end++;
+        if (end > at && !is_word(segment + at, end - at))
             return false;
+        at = end > at ? end : at + 1;
     }
     return true;
 }
 
-static bool is_id(const char *word, size_t size)
+/* May the segment name one of many: a record, a person, a secret? Nothing of such a segment is part of a label. */
+static bool is_id(const char *segment, size_t size)
 {
-    size_t digits = 0, hex = 0;
+    size_t digits = 0;
     for (size_t i = 0; i < size; i++) {
-        digits += is_digit(word[i]);
-        hex += is_hex(word[i]);
+        char character = segment[i];
+        digits += is_digit(character);
+        if (!is_digit(character) && !is_lower(character) && !is_upper(character) && !memchr("-_.:*", character, 5))
+            return true; /* encoded text, an address, base64 */
     }
-    return size && (digits == size || (hex == size && size >= LONG_HEX && digits) || is_uuid(word, size));
+    if (size && digits == size)
+        return true;
+    return size > LONG && (digits || !is_words(segment, size));
 }
 
 typedef struct {
@@ -55,17 +92,41 @@ static void append(text *to, const char *bytes, size_t size)
     to->used += size;
 }
 
-/* A format such as `.json` is part of the label. */
+/* The bytes before a format such as `.json`, which is part of the label. */
+static size_t find_stem(const char *segment, size_t size)
+{
+    for (size_t extension = 0; extension < size && extension <= EXTENSION; extension++) {
+        char character = segment[size - 1 - extension];
+        if (character == '.')
+            return extension ? size - 1 - extension : size;
+        if (!is_digit(character) && !is_lower(character) && !is_upper(character))
+            break;
+    }
+    return size;
+}
+
 static void append_segment(text *to, const char *segment, size_t size)
 {
-    const char *dot = memchr(segment, '.', size);
-    size_t stem = dot ? (size_t)(dot - segment) : size;
+    size_t stem = find_stem(segment, size);
     if (is_id(segment, stem)) {
         append(to, ID, sizeof(ID) - 1);
         append(to, segment + stem, size - stem);
     } else {
         append(to, segment, size);
     }
+}
+
+/* A client may send any token as a method. */
+static void append_method(text *to, const char *method, size_t size)
+{
+    static const char OTHER[] = "OTHER";
+    for (size_t i = 0; i < size; i++) {
+        if (size > METHOD || (!is_upper(method[i]) && method[i] != '-')) {
+            append(to, OTHER, sizeof(OTHER) - 1);
+            return;
+        }
+    }
+    append(to, method, size);
 }
 
 /* Where the path begins: an absolute target has a scheme and an authority first. */
@@ -87,7 +148,7 @@ size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *
     text to = {.bytes = label};
     const char *query = memchr(target, '?', target_size);
     size_t end = query ? (size_t)(query - target) : target_size, at = find_path(target, end);
-    append(&to, method, method_size);
+    append_method(&to, method, method_size);
     append(&to, " ", 1);
     if (at == end)
         append(&to, "/", 1);

@@ -2,9 +2,10 @@
 #define HEDDLE_REQUEST_LABEL_H
 
 /*
- * The label of a request: its method and path, with `:id` in place of what names one of many (numbers, UUIDs, long
- * hexadecimal words). The stall history and the metrics count requests by it. This is the only place that decides what
- * is part of a label. No Ruby here.
+ * The label of a request: its method and path, with `:id` in place of what may name one of many, or be a secret: numbers,
+ * segments of more than 15 characters that have a digit or are no words, and what has other characters than
+ * letters, digits, `-`, `_`, `.`, `:` and `*`. A method that is no registered one may be is `OTHER`. The stall history
+ * and the metrics count requests by it. This is the only place that decides what is part of a label. No Ruby here.
  */
 
 #include <stddef.h>

@@ -9,6 +9,7 @@
 
 #include <ruby/encoding.h>
 #include <string.h>
+#include <strings.h>
 
 /* -- the builder ------------------------------------------------------------------------------------------------- */
 
@@ -209,6 +210,15 @@ static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earli
 _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
 
 /*
+ * No standard has a field `Proxy`, and in an env it would be HTTP_PROXY, which HTTP clients and programs that are started
+ * with the env take for the proxy to send their own requests through (CVE-2016-5385 and others, "httpoxy").
+ */
+static bool is_proxy(const char *name, size_t size)
+{
+    return size == 5 && strncasecmp(name, "proxy", size) == 0;
+}
+
+/*
  * Known names are there already only if they came before, which a bit tells. A name with an underscore, where such are
  * kept, may be another spelling of any of them.
  */
@@ -226,6 +236,8 @@ static void add_fields(env *env)
         if (id == HEDDLE_FIELD_HOST) {
             continue;
         } else if (id == HEDDLE_FIELD_OTHER) {
+            if (is_proxy(name, field->name.size))
+                continue;
             if (memchr(name, '_', field->name.size))
                 look = underscores = true;
             look |= others;

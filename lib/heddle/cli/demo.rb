@@ -28,16 +28,18 @@ module Heddle
 
       # @param server [Server, nil] what serves it: where it is reached, what it counts; nil: another one, which tells
       #   nothing of this
+      # @param urls [#call] gives the addresses of the server where `server` is nil
       # @return [#call] a Rack 3 application
-      def self.app(server: nil)
-        new(server:)
+      def self.app(server: nil, urls: -> { [] })
+        new(server:, urls:)
       end
 
       # @param panels [Array<Class>] subclasses of Panel, in the page's order
       # @param server [Server, nil]
-      def initialize(panels: Panels::ALL, server: nil)
+      # @param urls [#call]
+      def initialize(panels: Panels::ALL, server: nil, urls: -> { [] })
         facts = Facts.new
-        @panels = panels.map { |panel| panel.new(facts:, server:) }.freeze
+        @panels = panels.map { |panel| panel.new(facts:, server:, urls:) }.freeze
         @assets = Assets.new
         @page = Page.new(@panels, @assets)
         @routes = @panels.map(&:routes).reduce({}, :merge).freeze

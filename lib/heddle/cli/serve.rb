@@ -71,7 +71,8 @@ module Heddle
 
       def serve_by_workers(configuration, log, pidfile)
         inheritance = Server::Cluster::Inheritance.take
-        master = Server::Cluster::Master.new(configuration, log:, load: method(:load), inheritance:) do |urls, facts|
+        load = method(:load)
+        @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, facts|
           # Before that the file is another master's, which may go on.
           pidfile&.write if inheritance.any?
           source = master.control

@@ -12,10 +12,12 @@ module Heddle
       # assets is loaded for it when it names one.
       class Panel
         # @param facts [Facts]
-        # @param server [Server, nil] what serves the page, if it is one of Heddle's
-        def initialize(facts: Facts.new, server: nil)
+        # @param server [Server, nil] what serves the page, if it is this process's
+        # @param urls [#call] gives the addresses of the server where there is no `server`
+        def initialize(facts: Facts.new, server: nil, urls: -> { [] })
           @facts = facts
           @server = server
+          @urls = urls
         end
 
         # @return [String] the anchor in the page, and the name of the panel's element
@@ -72,13 +74,13 @@ module Heddle
         # Does the server stop? Then answers that would go on for long end here.
         def stopping? = server ? server.stopping? : false
 
-        # Where the page's own requests go. The Host header says where the browser found the page: behind a proxy or a
-        # forwarded port that is not here.
+        # Where the page's own requests go: the server's first TCP address. The Host header does not choose it, or a
+        # client could have requests sent to any port of this machine.
         # @return [Array(String, Integer)]
-        def own_address(env)
-          url = server&.urls&.find { |one| one.start_with?("http://") }
-          return ["127.0.0.1", Integer(env["SERVER_PORT"])] unless url
-
+        # @raise [BadParameter]
+        def own_address
+          url = (server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
+            raise BadParameter, "This panel works where `heddle demo` listens on a TCP address."
           url = URI(url)
           [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
         end

@@ -41,7 +41,7 @@ module Heddle
             return Answer.text(503, "another block is at it, try again in a moment\n") if busy?
 
             path = "/block?way=#{way}"
-            sent = Burst.new(*own_address(env), path, of: Bystanders, stopping: method(:stopping?))
+            sent = Burst.new(*own_address, path, of: Bystanders, stopping: method(:stopping?))
             @blocked = false
             Answer.stream("application/x-ndjson", alone(Trial.new(sent, protect:)))
           end

@@ -27,8 +27,8 @@ module Heddle
           end
 
           # Makes the fifty requests, to this same server, and streams what becomes of them.
-          def fan_out(env)
-            host, port = own_address(env)
+          def fan_out(_env)
+            host, port = own_address
             Answer.stream("application/x-ndjson",
                           FanOut.new(host:, port:, paths: ["/sleep?seconds=#{SECONDS}"] * REQUESTS))
           end

@@ -40,7 +40,7 @@ module Heddle
             return Answer.text(403, "Only this page may ask for that.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
             return Answer.text(503, "another crowd is at it, try again in a moment\n") if busy?
 
-            crowd = Burst.new(*own_address(env), "/hello", clients, SECONDS, stopping: method(:stopping?))
+            crowd = Burst.new(*own_address, "/hello", clients, SECONDS, stopping: method(:stopping?))
             Answer.stream("application/x-ndjson", alone(crowd))
           end
 
