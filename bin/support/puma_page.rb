@@ -25,12 +25,21 @@ module Heddle
       # Coming from Puma
 
       1. In the Gemfile, `gem "heddle"` takes the place of `gem "puma"`.
-      2. `heddle init --from config/puma.rb` writes `config/heddle.rb`. Puma's file is run, without Puma, and every line of
-         it is answered for: carried over, needless, or left out, with the line's number and the reason. What depends on
-         `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` or `PIDFILE` goes on doing so, for Heddle
-         reads them, too.
-      3. `heddle check` prints what counts, and where it was said.
-      4. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts it.
+      2. `heddle init --from config/puma.rb` writes `config/heddle.rb` and answers for every line of Puma's file: carried
+         over, needless, or left out, with its number and the reason.
+      3. `heddle check --changed` prints what differs from the defaults, and where it was said.
+      4. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts it. [Rails](rails.md#where-the-server-is-started)
+         lists the files that start a server.
+
+      Puma's file is run in the environment that is there, so set what production sets (`RAILS_ENV=production heddle init
+      --from config/puma.rb`). Neither Puma nor the application is loaded: a line that loads the application is named and
+      passed over. When a line can't be run, `init` says so, writes nothing and ends with a status that is not 0; with
+      `--force` it writes what there is, under a comment that lists what is missing. What depends on `PORT`,
+      `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` or `PIDFILE` goes on doing so, for Heddle reads them, too.
+
+      Two servers in one folder, to compare them: give the second one a control socket of its own
+      (`heddle serve --control unix:tmp/heddle-2.sock`), and leave `plugin :tmp_restart` out of Puma's: when Puma is
+      restarted by `tmp/restart.txt`, Heddle sees that file too and reloads.
 
       What was carried over does what Puma did: `mode :thread`, one request a thread. When that works, remove `mode` and
       `threads`: each process then runs many requests at once, in fibers, and a request that waits costs no thread.

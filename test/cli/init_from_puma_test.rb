@@ -21,14 +21,28 @@ class InitFromPumaTest < Minitest::Test
     FileUtils.remove_entry(@folder)
   end
 
-  def carry_over(text)
+  def carry_over(text, status: 0)
+    result, output, errors = init(text, "--force")
+
+    assert_equal [status, ""], [result, errors], output
+    output
+  end
+
+  # @return [Array(Integer, String, String)] the exit status and what was printed
+  def init(text, *flags)
     File.write("config/puma.rb", text)
     output = StringIO.new
     errors = StringIO.new
-    status = Heddle::CLI.run(["init", "--from", "config/puma.rb", "--force"], output:, errors:)
+    status = Heddle::CLI.run(["init", "--from", "config/puma.rb", *flags], output:, errors:)
+    [status, output.string, errors.string]
+  end
 
-    assert_equal [0, ""], [status, errors.string]
-    output.string
+  def with_environment(variables)
+    before = ENV.to_h
+    ENV.update(variables)
+    yield
+  ensure
+    ENV.replace(before)
   end
 
   # What of the new file is no comment.
@@ -185,17 +199,105 @@ class InitFromPumaTest < Minitest::Test
   end
 
   def test_constants_of_the_file_are_not_heddles
-    report = carry_over("workers 3\nport Server::PORT\n")
+    report = carry_over("workers 3\nport Server::PORT\n", status: 1)
 
-    assert_match(/uninitialized constant Server\./, report)
+    assert_match(/uninitialized constant Server$/, report)
   end
 
-  def test_unknown_words_and_a_file_that_fails_are_told
-    report = carry_over("port 3000\nsome_plugin_word 5\nraise 'no vault'\npersistent_timeout 5\n")
+  def test_unknown_words_are_told
+    report = carry_over("port 3000\nsome_plugin_word 5\npersistent_timeout 5\n")
 
-    assert_match(%r{config/puma\.rb:3: RuntimeError: no vault}, report)
     assert_equal({ 2 => "Heddle knows no such word" }, left(report))
     assert_includes code, "idle_timeout 5"
+  end
+
+  def test_nothing_is_written_when_a_line_cannot_be_run
+    status, output, errors = init("port 3000\nworkers ENV.fetch('HEDDLE_TEST_NONE')\npersistent_timeout 5\n")
+
+    refute_equal 0, status
+    assert_empty output
+    assert_match(%r{^heddle: config/puma\.rb:2: KeyError: key not found: "HEDDLE_TEST_NONE"$}, errors)
+    assert_match(%r{^heddle: config/heddle\.rb was not written}, errors)
+    refute_path_exists "config/heddle.rb"
+  end
+
+  def test_what_is_written_all_the_same_says_so_at_its_top_and_has_the_lines_after_it
+    report = carry_over("port 3000\nsize = Vault.size\nworkers size\nraise 'no vault'\npersistent_timeout 5\n",
+                        status: 1)
+    top = File.read("config/heddle.rb")[/\A.*?\n\n.*?\n\n/m]
+
+    assert_match(/INCOMPLETE.*puma\.rb:2: NameError: uninitialized constant Vault\n.*puma\.rb:4: Runtime/m, top)
+    assert_match(/is incomplete: /, report)
+    assert_equal "its value could not be computed when the file was run", left(report)[3]
+    assert_includes code, "idle_timeout 5"
+  end
+
+  def test_the_file_is_run_in_the_environment_that_is_there
+    before = ENV.to_h
+    with_environment("RAILS_ENV" => "production", "PORT" => "4000") do
+      carry_over(<<~RUBY)
+        workers(ENV.fetch("RAILS_ENV") == "production" ? 4 : 0)
+        environment ENV.fetch("RAILS_ENV")
+        port ENV.fetch("PORT")
+        stop = ENV.fetch("PORT").to_i / 100
+        worker_shutdown_timeout stop
+        persistent_timeout 7 if Rails.env.production?
+        ENV["HEDDLE_TEST_SET"] = "here"
+      RUBY
+    end
+
+    assert_equal ["workers 4", "stop_timeout 40", 'idle_timeout 7 if (environment == "production")'],
+                 code.grep(/workers|port|environment|timeout/)
+    assert_equal before, ENV.to_h
+    assert_equal 7, configuration({ "RAILS_ENV" => "production" }).http.idle_timeout
+  end
+
+  # As Campfire's does.
+  APPLICATION_FIRST = <<~RUBY
+    require File.expand_path("../config/environment", __dir__)
+
+    workers ENV.fetch("WEB_CONCURRENCY") { count = (Concurrent.processor_count * 0.5).ceil }
+    ENV["JOB_CONCURRENCY"] ||= "3"
+    threads 4
+    if ENV["RAILS_ENV"]
+      threads 5
+      Membership.purge
+    end
+    Membership.disconnect_all
+
+    Signal.trap :PROF do
+      puts "profile"
+    end
+    def helper = 5
+    require_relative "helpers"
+  RUBY
+
+  def test_the_application_is_not_loaded_and_every_line_is_named
+    File.write("config/environment.rb", "$heddle_test_booted = true")
+    File.write("config/helpers.rb", "begin; require_relative 'environment'; rescue StandardError, LoadError; end")
+    report = carry_over(APPLICATION_FIRST)
+
+    assert_nil $heddle_test_booted
+    assert_equal [1, 4, 8, 10, 12, 15, 16], left(report).keys
+    assert_equal ["application"], left(report).values_at(1, 16).map { |why| why[/application/] }.uniq
+    assert_match(/uninitialized constant Membership/, left(report)[10])
+    assert_match(/Computed from the processors of the machine/, report)
+    assert_includes %w[DEFAULT SYSTEM_DEFAULT], trap(:PROF, "DEFAULT")
+    assert_equal [1, 4, 8, 10, 12, 15, 16],
+                 File.read("config/heddle.rb")[/Not carried over:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)
+  end
+
+  def test_a_library_comes_along_where_code_that_was_carried_over_may_need_it
+    carry_over("require 'etc'\nbefore_fork { Etc.nprocessors }\n")
+
+    assert_includes code, "require 'etc'"
+    assert_match(/require 'etc'\n +→ nothing that was carried over needs it/, carry_over("require 'etc'\nthreads 1\n"))
+  end
+
+  def test_a_block_that_calls_a_method_of_the_file_stays_behind
+    report = carry_over("def nap = sleep(1)\non_worker_boot { nap }\n")
+
+    assert_match(/uses nap of Puma's file/, left(report)[2])
   end
 
   # What applications that have been deployed for years say.
@@ -221,7 +323,7 @@ class InitFromPumaTest < Minitest::Test
     force_shutdown_after 25 if ENV["RAILS_ENV"] == "production"
     http_content_length_limit 20_000_000
     quiet
-    plugin "yabeda" if Rails.env.production?
+    plugin "yabeda" if Shop.metrics?
     tag "shop"
 
     on_restart { puts "restarting" }
@@ -231,17 +333,18 @@ class InitFromPumaTest < Minitest::Test
   RUBY
 
   def test_a_file_that_has_grown_over_years
-    report = carry_over(RICH)
+    report = carry_over(RICH, status: 1)
 
-    assert_equal ["mode :thread", "threads 5", "workers 3", 'bind "unix:tmp/sockets/puma.sock?mode=660"',
+    assert_equal ['require "etc"', "mode :thread", "threads 5", "workers 3",
+                  'bind "unix:tmp/sockets/puma.sock?mode=660"',
                   'bind "127.0.0.1"', "port 3000", 'pidfile "tmp/pids/server.pid"', "idle_timeout 65",
                   "head_timeout 15", 'stop_timeout 25 if ENV["RAILS_ENV"] == "production"', "body_limit 20_000_000",
                   "access_log false"], code
     assert_equal [7, 16, 22, 23, 25, 26], left(report).keys
-    assert_match(%r{^config/puma\.rb:22: \w+Error: .*Rails}, report)
+    assert_match(%r{incomplete: config/puma\.rb:22: NameError: uninitialized constant Shop$}, report)
     words = Heddle::CLI::InitCommand::PumaWords::NAMES
     lines = RICH.lines.each_index.select { |index| words.include?(RICH.lines[index][/\A\w+!?/]&.to_sym) }
 
-    assert_equal lines.map(&:succ), report.scan(/^ {2,}(\d+)  /).flatten.map(&:to_i).sort
+    assert_equal [1, *lines.map(&:succ)], report.scan(/^ {2,}(\d+)  /).flatten.map(&:to_i).sort
   end
 end

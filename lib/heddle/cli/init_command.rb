@@ -7,10 +7,13 @@ module Heddle
   module CLI
     # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
     class InitCommand
+      autoload :ApplicationGuard, "heddle/cli/init/application_guard"
       autoload :PumaAddress, "heddle/cli/init/puma_address"
       autoload :PumaFile, "heddle/cli/init/puma_file"
       autoload :PumaRecorder, "heddle/cli/init/puma_recorder"
       autoload :PumaRewriting, "heddle/cli/init/puma_rewriting"
+      autoload :PumaRun, "heddle/cli/init/puma_run"
+      autoload :PumaStatements, "heddle/cli/init/puma_statements"
       autoload :PumaTranslation, "heddle/cli/init/puma_translation"
       autoload :PumaWords, "heddle/cli/init/puma_words"
       autoload :Template, "heddle/cli/init/template"
@@ -23,7 +26,9 @@ module Heddle
           heddle init [config/heddle.rb] [--from config/puma.rb] [--force]
 
           --from FILE    carry over what Puma's configuration says, and list what could not be
-          --force        overwrite a file that is there
+          --force        overwrite a file that is there; write one though lines of Puma's file can't be run
+
+        Puma's file is run in the environment that is there, without Puma and without the application.
       TEXT
       private_constant :DEFAULT, :FLAGS
 
@@ -54,13 +59,25 @@ module Heddle
         end
         path = @rest.first || DEFAULT
         translation = PumaTranslation.of(PumaFile.new(@from)) if @from
+        refuse_incomplete(path, translation.failures) if translation && !@force
         write(path, translation ? translation.text : Template.text)
         @output.puts("#{path} written.", *translation&.report,
                      "`heddle check` prints what counts, and where it was said.")
-        DONE
+        return DONE unless translation&.failures&.any?
+
+        @output.puts("#{path} is incomplete: #{translation.failures.join("; ")}")
+        FAILED
       end
 
       private
+
+      def refuse_incomplete(path, failures)
+        return if failures.empty?
+
+        raise UsageError, "#{failures.join("\n")}\n#{path} was not written: it would miss what these lines of Puma's " \
+                          "file say. Give the file what it needs (RAILS_ENV=production heddle init …), change the " \
+                          "lines, or write what there is with --force."
+      end
 
       def take(word, words)
         case word

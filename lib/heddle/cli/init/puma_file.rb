@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class InitCommand
       # A configuration file of Puma's: its calls, in the order of the file, with the values that they had when it was
-      # run. Puma is not loaded. What was not reached, because a condition did not hold, is read from the text.
+      # run ({PumaRun}). What was not reached, because a condition did not hold, is read from the text.
       class PumaFile
         # One call.
         #
@@ -15,15 +15,20 @@ module Heddle
         # @!attribute arguments [String] its arguments' text
         # @!attribute computed [Boolean] whether its first argument is neither written nor the default of a variable
         # @!attribute conditions [Array<String>, nil] under which it runs; nil: they can't be said in a line
+        # @!attribute machine [Boolean] whether its first argument depends on the number of processors
         # @!attribute reached [Boolean] whether it ran
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block or conditions use and that Heddle's file does not have
-        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :conditions, :reached, :block, :needs)
+        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :conditions, :reached,
+                           :block, :needs)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
-        private_constant :FROM_ENVIRONMENT
+        # Those that say where the application runs stay: conditions depend on them.
+        OWN_VARIABLES = (Server::Options.variables - Server::Options::BY_NAME.fetch(:environment).variables).freeze
+        PROCESSORS = /nproc|processor|cpu/i
+        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS
 
         # @return [String] as it was named
         attr_reader :name
@@ -40,14 +45,14 @@ module Heddle
           error = @tree.errors.first
           raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error
 
-          @path = File.expand_path(path)
-          @recorder = PumaRecorder.new(@path)
-          @failure = nil
-          evaluate
+          run
         end
 
-        # @return [String, nil] where and why running it ended before its end
-        attr_reader :failure
+        # @return [Array<PumaRun::Failure>] statements that could not be run, and whose settings are missing therefore
+        attr_reader :failures
+
+        # @return [Array<PumaStatements::Statement>] what the file says beside settings
+        def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| word?(node) }.to_a
 
         # @return [Array<Call>]
         def calls
@@ -56,18 +61,16 @@ module Heddle
 
         private
 
-        # Without the variables that Heddle reads itself: the file's own defaults are what it has to say.
-        def evaluate
-          kept = Server::Options.variables.uniq.to_h { |name| [name, ENV.delete(name)] }
-          eval(@source, @recorder.__binding__, @path, 1) # rubocop:disable Security/Eval
-        rescue SystemExit, SignalException, NoMemoryError
-          raise
-        rescue Exception => e
-          line = e.backtrace_locations&.find { |location| location.path == @path }&.lineno
-          message = e.message.lines.first.to_s.chomp.gsub("#{PumaRecorder}::", "")
-          @failure = "#{@name}#{":#{line}" if line}: #{e.class}: #{message}"
-        ensure
-          kept.each { |name, value| ENV[name] = value if value }
+        # Once with the environment as it is, which the file may need. If that sets variables whose values Heddle reads
+        # itself, once more without those: then the file's own defaults are what it has to say.
+        def run
+          path = File.expand_path(@name)
+          @run = @defaults = PumaRun.new(path, @tree)
+          set = OWN_VARIABLES.select { |name| ENV.key?(name) }
+          @defaults = PumaRun.new(path, @tree, without: set) if set.any?
+          @failures = @run.failures.reject do |failure|
+            PumaStatements.beside_settings?(failure) { |node| word?(node) }
+          end
         end
 
         def walk(node, conditions, found)
@@ -100,17 +103,46 @@ module Heddle
         def word?(node)
           return false unless node.receiver.nil? || node.receiver.is_a?(Prism::SelfNode)
 
-          PumaWords::NAMES.include?(node.name) || @recorder.records.any? { |record| record.name == node.name }
+          PumaWords::NAMES.include?(node.name) || @run.records.any? { |record| record.name == node.name }
         end
 
         def call(node, conditions)
           lines = node.location.start_line..node.location.end_line
-          ran = @recorder.records.select { |record| record.name == node.name && lines.cover?(record.line) }
+          ran = @run.records.select { |record| record.name == node.name && lines.cover?(record.line) }
           block = node.block if node.block.is_a?(Prism::BlockNode)
           Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
-                   values: ran.any? ? ran.last.values : literals(node), arguments: node.arguments&.slice.to_s,
-                   computed: computed(node), conditions:, reached: ran.any?, block: block&.slice,
+                   values: values(node, lines), arguments: node.arguments&.slice.to_s,
+                   computed: computed(node), machine: PROCESSORS.match?(text_with_variables(node.arguments)),
+                   conditions:, reached: ran.any?, block: block&.slice,
                    needs: [*(needs(block, block.locals) if block), *conditions_need(conditions)].uniq)
+        end
+
+        def values(node, lines)
+          names = node.arguments ? reads(node.arguments) : []
+          runs = [@defaults, @run].reject { |run| run.unset.intersect?(names) }
+          ran = runs.filter_map do |run|
+            run.records.reverse.find { |record| record.name == node.name && lines.cover?(record.line) }
+          end.first
+          return ran.values if ran
+
+          literals(node) unless runs.empty?
+        end
+
+        # @return [Array<Symbol>] the file's variables that this reads
+        def reads(node)
+          own = node.is_a?(Prism::LocalVariableReadNode) ? [node.name] : []
+          own + node.compact_child_nodes.flat_map { |child| reads(child) }
+        end
+
+        # @return [String] of an expression, and of those that its variables were set to
+        def text_with_variables(node, seen = [])
+          return "" unless node
+
+          names = reads(node) - seen
+          set = @tree.value.statements.body.select do |one|
+            one.is_a?(Prism::LocalVariableWriteNode) && names.include?(one.name)
+          end
+          [node.slice, *set.map { |one| text_with_variables(one.value, seen + names) }].join(" ")
         end
 
         def computed(node)
@@ -150,10 +182,16 @@ module Heddle
           queue = [node]
           while (one = queue.shift)
             found << one.name.to_s if one.is_a?(Prism::LocalVariableReadNode) && (outer - own).include?(one.name)
+            found << one.name.to_s if one.is_a?(Prism::CallNode) && one.receiver.nil? && methods.include?(one.name)
             found << "Puma" if one.is_a?(Prism::ConstantReadNode) && one.name == :Puma
             queue.concat(one.compact_child_nodes)
           end
           found.uniq
+        end
+
+        # @return [Array<Symbol>] the file's own
+        def methods
+          @methods ||= @tree.value.statements.body.grep(Prism::DefNode).map(&:name)
         end
 
         def conditions_need(conditions)

@@ -1,10 +1,40 @@
 # frozen_string_literal: true
 
+require "etc"
+require "pathname"
+
 # What `self` is when a configuration file of Puma's is run: it writes down what is called. It is named in one piece so
 # that constants of the file are looked up from the top, not in Heddle.
 class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndModuleChildren
   # A call that ran.
   Record = Data.define(:name, :line, :values)
+
+  # What `Rails` answers where the application is not loaded, which files ask for its environment and its folder.
+  module Rails
+    # @return [String] that answers `production?` and the like
+    def self.env
+      name = ENV["RAILS_ENV"] || ENV["RACK_ENV"] || "development"
+      name.dup.tap do |text|
+        text.define_singleton_method(:respond_to_missing?) { |word, *| word.end_with?("?") }
+        text.define_singleton_method(:method_missing) do |word, *rest|
+          word.end_with?("?") ? word == :"#{name}?" : super(word, *rest)
+        end
+      end
+    end
+
+    # @return [Pathname]
+    def self.root = ::Pathname.new(::Dir.pwd)
+
+    def self.const_missing(name) = ::Rails.const_get(name)
+  end
+
+  # The number of processors, which applications ask the gem concurrent-ruby for.
+  module Concurrent
+    def self.processor_count = ::Etc.nprocessors
+    def self.physical_processor_count = ::Etc.nprocessors
+    def self.available_processor_count = ::Etc.nprocessors
+    def self.const_missing(name) = ::Concurrent.const_get(name)
+  end
 
   ::Heddle::CLI::InitCommand::PumaWords::NAMES.each do |name|
     define_method(name) { |*values, **keywords| __record__(name, values, keywords) }

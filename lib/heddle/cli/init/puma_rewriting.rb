@@ -6,28 +6,36 @@ module Heddle
       # What became of Puma's file: as Heddle's file, and as lines for whoever has asked for it.
       class PumaRewriting
         # @param file [PumaFile]
+        # @param failures [Array<String>] what could not be run
         # @param outcomes [Array<PumaTranslation::Outcome>] in the order of the file
         # @param said [Array<Symbol>] options that the new file says something of
-        def initialize(file, outcomes, said)
+        def initialize(file, failures, outcomes, said)
           @file = file
+          @failures = failures
           @outcomes = outcomes
           @said = said
         end
 
         # @return [String] the new file
         def text
-          ["# frozen_string_literal: true\n\n# Made of #{@file.name} by `heddle init`. `heddle check` prints what " \
-           "counts.\n", *of(:carried).map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
+          ["# frozen_string_literal: true\n\n#{incomplete}# Made of #{@file.name} by `heddle init`. `heddle check` " \
+           "prints what counts.\n", *of(:carried).map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
         end
 
         # @return [Array<String>] lines for a terminal
         def report
-          [*("#{@file.failure}. What follows there was only read, not run." if @file.failure),
-           *section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
+          [*section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
            *section("Not carried over:", :left), ""]
         end
 
         private
+
+        def incomplete
+          return if @failures.empty?
+
+          "# INCOMPLETE: these lines of #{@file.name} could not be run, and their settings are missing here:\n" \
+            "#{@failures.map { |text| Template.comment(text) }.join}\n"
+        end
 
         def of(kind) = @outcomes.select { |one| one.kind == kind }
 

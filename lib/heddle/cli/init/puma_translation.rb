@@ -7,7 +7,7 @@ module Heddle
       class PumaTranslation
         # What became of a call.
         #
-        # @!attribute call [PumaFile::Call]
+        # @!attribute call [PumaFile::Call, PumaStatements::Statement]
         # @!attribute lines [Array<String>] of the new file
         # @!attribute remarks [Array<String>] what is not quite the same
         # @!attribute kind [Symbol] :carried, :needless or :left
@@ -31,7 +31,8 @@ module Heddle
           @host = PumaWords::HOST
           @said = []
           @remarks = []
-          @outcomes = file.calls.map { |call| outcome(call) }
+          settings = file.calls.map { |call| outcome(call) }
+          @outcomes = [*settings, *others(file.statements, settings)].sort_by { |one| one.call.line }
         end
 
         # @return [String] the new file
@@ -40,7 +41,21 @@ module Heddle
         # @return [Array<String>] lines for a terminal
         def report = rewriting.report
 
+        # @return [Array<String>] what of the file could not be run, with its place
+        def failures = @file.failures.map { |failure| "#{@file.name}:#{failure.line}: #{failure.message}" }
+
         private
+
+        # A library is needed only where code was carried over.
+        def others(statements, settings)
+          code = settings.any? { |one| one.kind == :carried && (one.call.block || one.call.conditions&.any?) }
+          statements.map do |one|
+            next Outcome.new(one, :left, [], [one.reason]) unless one.library
+            next Outcome.new(one, :carried, [one.library], []) if code && !one.library.include?("_relative")
+
+            Outcome.new(one, :needless, [], ["nothing that was carried over needs it"])
+          end
+        end
 
         def outcome(call)
           @remarks = []
@@ -62,7 +77,7 @@ module Heddle
 
           own = own_variable(call)
           raise Needless, "Heddle reads #{own} itself" if own
-          raise Left, "it was not reached when the file was run, and its value is computed" unless call.values
+          raise Left, "its value could not be computed when the file was run" unless call.values
 
           remark_on_value(call)
           return same(call, PumaWords::OPTIONS.fetch(name)) if PumaWords::OPTIONS.key?(name)
@@ -75,7 +90,12 @@ module Heddle
         end
 
         def remark_on_value(call)
-          @remarks << "Computed: this is what it came to when the file was read." if call.computed
+          if call.machine
+            @remarks << "Computed from the processors of the machine where `heddle init` ran; `workers :auto` " \
+                        "follows the one that serves."
+          elsif call.computed
+            @remarks << "Computed: this is what it came to when the file was read."
+          end
         end
 
         # `environment ENV.fetch("RAILS_ENV", "development")` says nothing that Heddle would not do.
@@ -83,7 +103,8 @@ module Heddle
           option = Server::Options::BY_NAME[name] or raise Left, "there is no option for it yet"
           variable = option.variables.find { |one| call.arguments.include?(one) }
           value = call.values.first
-          raise Needless, "Heddle reads #{variable} itself" if variable && [nil, option.default].include?(value)
+          known = [nil, option.default, *ENV.values_at(*variable)]
+          raise Needless, "Heddle reads #{variable} itself" if variable && known.include?(value)
 
           option(name, option.unit == :path && value.is_a?(String) ? InitCommand.relative(value) : value)
         end
@@ -209,14 +230,20 @@ module Heddle
           lines
         end
 
+        # Heddle's file is read before Rails is there.
+        def without_rails(condition)
+          condition.gsub(/\bRails\.env\.(\w+)\?/, '(environment == "\1")').gsub(/\bRails\.env\b/, "environment")
+        end
+
         def guarded(lines, conditions)
+          conditions = conditions.map { |text| without_rails(text) }
           test = conditions.one? ? conditions.first : conditions.map { |text| "(#{text})" }.join(" && ")
           return ["#{lines.first} if #{test}"] if lines.one? && !lines.first.include?("\n")
 
           ["if #{test}", *lines.flat_map { |line| line.lines(chomp: true) }.map { |line| "  #{line}" }, "end"]
         end
 
-        def rewriting = PumaRewriting.new(@file, @outcomes, @said)
+        def rewriting = PumaRewriting.new(@file, failures, @outcomes, @said)
       end
     end
   end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # Keeps a file of Puma's from loading the application while it is run, directly or by what it requires: an
+      # application connects to databases, and its initializers may do anything.
+      module ApplicationGuard
+        # Raised in place of running the application's code. No StandardError or LoadError, which files rescue.
+        class Refused < Exception
+        end
+
+        FILES = %r{/config/(?:environment|application)\.rb\z}
+        private_constant :FILES
+
+        # @raise [Refused] where the block loads the application
+        def self.during(&)
+          thread = Thread.current
+          TracePoint.new(:script_compiled) do |point|
+            path = point.instruction_sequence.absolute_path
+            if path && FILES.match?(path) && Thread.current == thread
+              raise Refused, "#{InitCommand.relative(path)} is the application"
+            end
+          end.enable(&)
+        end
+      end
+    end
+  end
+end

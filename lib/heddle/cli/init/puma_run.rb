@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # One run of a configuration file of Puma's, statement by statement, so that one that fails does not hide those
+      # after it. Neither Puma nor the application is loaded; the environment is put back afterwards.
+      class PumaRun
+        # A statement that failed.
+        #
+        # @!attribute node [Prism::Node]
+        # @!attribute line [Integer]
+        # @!attribute error [Exception]
+        Failure = Data.define(:node, :line, :error) do
+          # @return [String]
+          def message
+            text = error.message.lines.first.to_s.chomp.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
+            "#{error.class}: #{text}"
+          end
+
+          # @return [Boolean] whether it would have loaded the application
+          def application? = error.is_a?(ApplicationGuard::Refused)
+
+          # @return [Boolean] whether a constant is missing: one of the application's, most likely
+          def constant? = error.instance_of?(NameError) && error.message.start_with?("uninitialized constant")
+        end
+
+        # What changes this process or starts something, and can't be a setting.
+        NEVER_RUN = /\A(?:::)?(?:Signal\.trap|trap|at_exit|fork|exec|system|spawn|(?:Thread|Process|Kernel)\.\w+)\b/
+        private_constant :NEVER_RUN
+
+        # @return [Array<PumaRecorder::Record>] calls, in the order in which they ran
+        attr_reader :records
+
+        # @return [Array<Failure>]
+        attr_reader :failures
+
+        # @return [Array<Symbol>] variables that statements that failed would have set
+        def unset = @unset ||= failures.flat_map { |failure| PumaStatements.assigned(failure.node) }
+
+        # @param path [String] the file's, absolute
+        # @param tree [Prism::ParseResult]
+        # @param without [Array<String>] environment variables that this run does not see
+        def initialize(path, tree, without: [])
+          @path = path
+          @failures = []
+          recorder = PumaRecorder.new(path)
+          @records = recorder.records
+          place = recorder.__binding__
+          environment = ENV.to_h
+          without.each { |name| ENV.delete(name) }
+          tree.value.statements.body.each { |node| run(node, place) }
+        ensure
+          ENV.replace(environment) if environment
+        end
+
+        private
+
+        def run(node, place)
+          return if node.is_a?(Prism::CallNode) && NEVER_RUN.match?(node.slice)
+
+          ApplicationGuard.during { place.eval(node.slice, @path, node.location.start_line) }
+        rescue SystemExit, SignalException, NoMemoryError
+          raise
+        rescue Exception => e
+          line = e.backtrace_locations&.find { |location| location.path == @path }&.lineno
+          @failures << Failure.new(node:, line: line || node.location.start_line, error: e)
+        end
+      end
+    end
+  end
+end

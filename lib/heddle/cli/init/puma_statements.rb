@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # What a configuration file of Puma's says beside settings: Ruby that Puma runs once when it starts. None of it is
+      # carried over, so that each line is named with what to do about it.
+      class PumaStatements
+        # @!attribute line [Integer]
+        # @!attribute source [String] its first line
+        # @!attribute reason [String] why it is not carried over, and where it belongs
+        # @!attribute library [String, nil] the statement, if it loads a library
+        Statement = Data.define(:line, :source, :reason, :library)
+
+        WRITES = [Prism::LocalVariableWriteNode, Prism::LocalVariableOrWriteNode, Prism::LocalVariableAndWriteNode,
+                  Prism::LocalVariableOperatorWriteNode, Prism::MultiWriteNode, Prism::ConstantWriteNode].freeze
+        GROUPS = [Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode,
+                  Prism::ElseNode].freeze
+        LOADS = %i[require require_relative].freeze
+        private_constant :WRITES, :GROUPS, :LOADS
+
+        class << self
+          # @param failure [PumaRun::Failure]
+          # @yieldparam node [Prism::CallNode]
+          # @yieldreturn [Boolean] whether it is one of Puma's words
+          # @return [Boolean] whether it failed because the application is not loaded, and no setting is lost by it
+          def beside_settings?(failure, &)
+            (failure.application? || failure.constant?) && assigned(failure.node).empty? && !words?(failure.node, &)
+          end
+
+          # @param node [Prism::Node]
+          # @return [Array<Symbol>] variables that it sets
+          def assigned(node)
+            own = WRITES.include?(node.class) && node.respond_to?(:name) ? [node.name] : []
+            own + node.compact_child_nodes.flat_map { |child| assigned(child) }
+          end
+
+          # @param node [Prism::Node]
+          # @return [Boolean] whether one of Puma's words is in it
+          def words?(node, &word)
+            (node.is_a?(Prism::CallNode) && word.call(node)) ||
+              node.compact_child_nodes.any? { |child| words?(child, &word) }
+          end
+        end
+
+        # @param tree [Prism::ParseResult]
+        # @param source [String] the file
+        # @param failures [Array<PumaRun::Failure>]
+        # @yieldparam node [Prism::CallNode]
+        # @yieldreturn [Boolean] whether it is one of Puma's words
+        def initialize(tree, source, failures, &word)
+          @lines = source.lines
+          @failures = failures.to_h { |failure| [failure.node, failure] }
+          @word = word
+          @found = []
+          visit(tree.value)
+        end
+
+        # @return [Array<Statement>] in the order of the file
+        def to_a = @found
+
+        private
+
+        def visit(node)
+          return if WRITES.include?(node.class)
+          return node.compact_child_nodes.each { |child| visit(child) } if GROUPS.include?(node.class)
+          return add(node) unless PumaStatements.words?(node, &@word)
+
+          branches(node) if node.is_a?(Prism::IfNode) || node.is_a?(Prism::UnlessNode)
+        end
+
+        def branches(node)
+          rest = %i[subsequent else_clause consequent].find { |name| node.respond_to?(name) }
+          [node.statements, node.public_send(rest)].compact.each { |child| visit(child) }
+        end
+
+        def add(node)
+          line = node.location.start_line
+          library = node.slice if node.is_a?(Prism::CallNode) && node.receiver.nil? && LOADS.include?(node.name)
+          library = nil if @failures[node]
+          @found << Statement.new(line:, source: @lines[line - 1].strip, reason: reason(node), library:)
+        end
+
+        def reason(node)
+          failure = @failures[node]
+          if failure
+            return "not run: it loads the application, which Heddle does itself" if failure.application?
+
+            return "not run: #{failure.message}. It belongs into an initializer or worker_boot { }"
+          end
+
+          case node.slice
+          when /\AENV\b/ then "say it in the environment of the server, or copy the line into the new file"
+          when /\A(?:::)?(?:Signal\.)?trap\b/
+            "not run: Heddle has handlers of its own (docs/processes.md); others belong into worker_boot { }"
+          else other_reason(node)
+          end
+        end
+
+        def other_reason(node)
+          case node
+          when Prism::DefNode, Prism::ClassNode, Prism::ModuleNode then "only Puma's file uses it"
+          else "it is no setting: it belongs into an initializer, or into a hook such as worker_boot { }"
+          end
+        end
+      end
+    end
+  end
+end
