@@ -47,8 +47,25 @@ class CheckTest < Minitest::Test
     columns = output.lines.grep(/ default$/).map { |line| line.rindex("default") }
 
     assert_equal 1, columns.uniq.size
-    assert_match(/^configuration file: config.heddle\.rb$/, output)
+    assert_match(/^configuration file: config.heddle\.rb, which sets 1 option$/, output)
     assert_match(/^All is well\.$/, output)
+  end
+
+  def test_it_prints_only_what_differs_from_the_defaults
+    write("config/heddle.rb", "stop_timeout 20\nbacklog 64\nworker_boot { }\n")
+    status, output = check("--changed", "--queue-limit", "7", PORT: "3000")
+
+    assert_equal 0, status, output
+    assert_equal %w[option stop_timeout port backlog queue_limit], output.scan(/^  (\w+)/).flatten
+    assert_match(/, which sets 2 options and 1 hook$/, output)
+  end
+
+  def test_it_tells_of_a_file_that_sets_nothing
+    write("config/heddle.rb", "# nothing yet\n")
+    _, output = check("--changed")
+
+    assert_match(/\AEvery option has its default\.$/, output)
+    assert_match(/^configuration file: config.heddle\.rb, which sets nothing$/, output)
   end
 
   def test_it_prints_json

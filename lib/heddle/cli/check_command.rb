@@ -14,6 +14,7 @@ module Heddle
 
           heddle check [config.ru] [flags of serve]
 
+          --changed only what differs from the defaults
           --load    load the application, too
           --json    print it as JSON
 
@@ -26,7 +27,7 @@ module Heddle
       # @param arguments [Array<String>] what follows the command's name
       # @param output [IO]
       def initialize(arguments, output)
-        @load, @json = %w[--load --json].map { |name| !arguments.delete(name).nil? }
+        @load, @json, @changed = %w[--load --json --changed].map { |name| !arguments.delete(name).nil? }
         @flags = Flags.new(arguments)
         @output = output
         @problems = []
@@ -43,7 +44,7 @@ module Heddle
 
         configuration = configure
         check(configuration) if configuration
-        report = Report.new(configuration, application: @application, problems: @problems)
+        report = Report.new(configuration, application: @application, problems: @problems, changed: @changed)
         @output.puts(@json ? report.json : report.text)
         @problems.empty? ? DONE : FAILED
       end

@@ -11,10 +11,12 @@ module Heddle
         # @param configuration [Server::Configuration, nil] nil when there is none, for what is wrong
         # @param application [String, nil]
         # @param problems [Array<String>]
-        def initialize(configuration, application:, problems:)
+        # @param changed [Boolean] whether defaults are left out
+        def initialize(configuration, application:, problems:, changed: false)
           @configuration = configuration
           @application = application
           @problems = problems
+          @changed = changed
         end
 
         # @return [String] for a person
@@ -56,12 +58,16 @@ module Heddle
         end
 
         def table
-          rows = Server::Options::ALL.map { |option| [option.name.to_s, shown(option), source(option)] }
+          listed = Server::Options::ALL
+          listed = listed.reject { |option| @configuration.source(option.name).kind == :default } if @changed
+          return "Every option has its default." if listed.empty?
+
+          rows = listed.map { |option| [option.name.to_s, shown(option), source(option)] }
           widths = [0, 1].map { |column| [HEADINGS, *rows].map { |row| row[column].size }.max }
           line = ->(row) { "#{row[0].ljust(widths[0])}  #{row[1].ljust(widths[1])}  #{row[2]}".rstrip }
-          subjects = Server::Options::SUBJECTS.map do |subject, options|
+          subjects = Server::Options::SUBJECTS.filter_map do |subject, options|
             found = rows.select { |name,| options.any? { |option| option.name.to_s == name } }
-            "#{subject}\n#{found.map { |row| "  #{line.call(row)}" }.join("\n")}"
+            "#{subject}\n#{found.map { |row| "  #{line.call(row)}" }.join("\n")}" if found.any?
           end
           ["  #{line.call(HEADINGS)}", *subjects].join("\n")
         end
@@ -78,9 +84,21 @@ module Heddle
         def source(option) = @configuration.source(option.name).to_s
 
         def facts
-          { "configuration file" => @configuration.file || "none", "application" => @application || "none",
+          { "configuration file" => file, "application" => @application || "none",
             "listens on" => addresses.join(", "), "hooks" => @configuration.hooks.names.join(", ") }
             .reject { |_, text| text.empty? }.map { |name, text| "#{name}: #{text}" }.join("\n")
+        end
+
+        # How much a file says: one that was left half empty looks as well as any other.
+        def file
+          name = @configuration.file or return "none"
+          count = Server::Options::ALL.count { |option| @configuration.source(option.name).kind == :file }
+          hooks = @configuration.hooks.names.size
+          return "#{name}, which sets nothing" if count + hooks == 0
+
+          said = "#{count} #{count == 1 ? "option" : "options"}"
+          said << " and #{hooks} #{hooks == 1 ? "hook" : "hooks"}" if hooks > 0
+          "#{name}, which sets #{said}"
         end
 
         def addresses
