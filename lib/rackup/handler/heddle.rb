@@ -61,7 +61,9 @@ module Rackup
 
         def configuration(options)
           # What rackup calls config is its config.ru.
-          flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name))
+          flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name)).compact
+          # `rails server --early-hints` is a switch.
+          flags[:early_hints] = flags[:early_hints] ? :on : :off if [true, false].include?(flags[:early_hints])
           flags[:access_log] = false unless flags.key?(:access_log) || ENV.key?("HEDDLE_ACCESS_LOG")
           said = flags.key?(:bind) || said?(options)
           flags[:bind] = address(options[:Host], options[:Port]) if said && !flags.key?(:bind)
