@@ -6,26 +6,30 @@
 #     ruby docs/tutorial/05_chat.rb 7000                and several times:  nc localhost 7000
 
 require "heddle"
+require "monitor"
 require "socket"
 
-# Who is in the room. No lock is needed: another task runs only when this one waits.
+# Who is in the room. The lock makes it right with preemption, too: then another task may run between any two lines.
 class Room
   def initialize
     @members = {}
+    @lock = Monitor.new
   end
 
   def join(name, mailbox)
-    @members[name] = mailbox
-    tell("* #{name} has come, #{@members.size} here")
+    @lock.synchronize do
+      @members[name] = mailbox
+      tell("* #{name} has come, #{@members.size} here")
+    end
   end
 
   def leave(name)
-    @members.delete(name)
+    @lock.synchronize { @members.delete(name) }
     tell("* #{name} has gone")
   end
 
   def tell(message)
-    @members.each_value { |mailbox| mailbox << message }
+    @lock.synchronize { @members.each_value { |mailbox| mailbox << message } }
   end
 end
 

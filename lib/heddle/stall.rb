@@ -67,7 +67,8 @@ module Heddle
       when :ruby
         return "Heddle.enable :preempt lets the others run meanwhile" unless on?(:preempt)
 
-        "it was not to be interrupted: is it in without_preemption or Fiber.blocking?"
+        "it was not to be interrupted: an extension in C waited for it (docs/stalls.md#native-callbacks), or it is " \
+          "in without_preemption or Fiber.blocking"
       when :garbage_collection
         "it looks at every object that lives: keep fewer, or see Ruby's RUBY_GC_* variables"
       else

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/native_libraries"
 require "heddle/own_code"
 
 module Heddle

@@ -1,5 +1,6 @@
 #include "preempt/preempt.h"
 
+#include "scheduler/callbacks.h"
 #include "scheduler/drop_error.h"
 #include "watch/stalls.h"
 #include "watch/watch.h"
@@ -249,6 +250,8 @@ static int consider(heddle_loop *loop)
         return HEDDLE_LOOK_SOON;
     if (!anybody_else(loop))
         return HEDDLE_LOOK_AFRESH;
+    if (heddle_callbacks_look(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
+        return HEDDLE_LOOK_LATER;
     /* What a mask keeps back is its own: with the thread it would strike whoever first lets it in. */
     preempt(loop, delivery_pending(loop->current) ? take_back(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;

@@ -94,9 +94,15 @@ module Heddle
           rows.map do |row|
             next note("protection", "off: #{row}") unless row.on
 
-            ok("protection", "on: #{told_alone?(row) ? row.name : row}")
+            ok("protection", "on: #{told_alone?(row) ? row.name : row}", ADVICE[row.name])
           end
         end
+
+        # What a protection that is on asks of the application.
+        ADVICE = {
+          "preempt" => "another request may run between any two lines: code must be as thread-safe as under Puma"
+        }.freeze
+        private_constant :ADVICE
 
         # What handoff says of this process, which serves nobody, when there will be several workers.
         def told_alone?(row) = row.name == "handoff" && @configuration.worker_count > 1
@@ -108,7 +114,7 @@ module Heddle
           false
         end
 
-        def ok(subject, text) = Finding.new(level: :ok, subject:, text:)
+        def ok(subject, text, advice = nil) = Finding.new(level: :ok, subject:, text:, advice:)
 
         def note(subject, text, advice = nil) = Finding.new(level: :note, subject:, text:, advice:)
 

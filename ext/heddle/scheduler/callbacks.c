@@ -1,0 +1,92 @@
+#include "scheduler/callbacks.h"
+
+#include <ruby/thread.h>
+
+static uintptr_t stack_base(void)
+{
+    VALUE *end = NULL;
+    size_t length = ruby_stack_length(&end);
+    return (uintptr_t)(end + length);
+}
+
+heddle_frames_verdict heddle_callbacks_look(heddle_loop *loop, unsigned kinds, heddle_native_frame *found)
+{
+    heddle_native_frame inner;
+    heddle_frames_verdict verdict = HEDDLE_FRAMES_UNKNOWN;
+    if (loop->in_main_ractor)
+        verdict = heddle_native_frames_look(kinds, stack_base(), &inner);
+    else
+        inner = (heddle_native_frame){0};
+    if (found)
+        *found = inner;
+    /* The stacks of those that have resumed it, an Enumerator's user for example, can't be read. */
+    if (verdict == HEDDLE_FRAMES_CLEAR && loop->current && loop->current->fiber != rb_fiber_current())
+        return HEDDLE_FRAMES_UNKNOWN;
+    return verdict;
+}
+
+/* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
+
+static void list(heddle_code_kind kind, VALUE names)
+{
+    Check_Type(names, T_ARRAY);
+    long count = RARRAY_LEN(names);
+    VALUE buffer;
+    const char **copies = ALLOCV_N(const char *, buffer, count + 1);
+    for (long i = 0; i < count; i++) {
+        VALUE name = RARRAY_AREF(names, i);
+        copies[i] = StringValueCStr(name);
+    }
+    bool listed = heddle_code_map_list(kind, copies, (size_t)count);
+    ALLOCV_END(buffer);
+    if (!listed)
+        rb_memerror();
+}
+
+/*
+ * call-seq: Heddle::Native.list_libraries(reentrant, not_reentrant) -> nil
+ *
+ * Which extensions may be interrupted in what they call back, and which may not even be waited in: Arrays of String,
+ * each the end of a path without the extension, such as "io/console".
+ */
+static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentrant)
+{
+    list(HEDDLE_CODE_REENTRANT, reentrant);
+    list(HEDDLE_CODE_NOT_REENTRANT, not_reentrant);
+    return Qnil;
+}
+
+static VALUE verdict_symbol(heddle_frames_verdict verdict)
+{
+    static const char *const names[] = {"clear", "native", "unknown"};
+    return ID2SYM(rb_intern(names[verdict]));
+}
+
+/*
+ * call-seq: Heddle::Native.callback_of -> [Symbol, String or nil]
+ *
+ * Does a function of an extension, other than the re-entrant ones, wait for the caller? :clear, :native or :unknown, and
+ * the library's path. Of the calling fiber alone.
+ */
+static VALUE native_callback_of(VALUE self)
+{
+    heddle_native_frame frame;
+    heddle_frames_verdict verdict = heddle_native_frames_look(HEDDLE_KEPT_WHOLE, stack_base(), &frame);
+    return rb_assoc_new(verdict_symbol(verdict), frame.library ? rb_utf8_str_new_cstr(frame.library->path) : Qnil);
+}
+
+/* Heddle::Native.callback_looks: how often stacks were looked at, how often walked, and how many frames. */
+static VALUE native_callback_looks(VALUE self)
+{
+    heddle_native_frames_counts counts = heddle_native_frames_count();
+    return rb_ary_new_from_args(3, ULL2NUM(counts.looks), ULL2NUM(counts.walks), ULL2NUM(counts.frames));
+}
+
+void Init_heddle_callbacks(VALUE heddle)
+{
+    heddle_code_map_set_ruby((void *)rb_nogvl);
+    VALUE native = rb_define_module_under(heddle, "Native");
+    rb_define_singleton_method(native, "list_libraries", native_list_libraries, 2);
+    rb_define_singleton_method(native, "callback_of", native_callback_of, 0);
+    rb_define_singleton_method(native, "callback_looks", native_callback_looks, 0);
+}

@@ -1,0 +1,17 @@
+#ifndef HEDDLE_CALLBACKS_H
+#define HEDDLE_CALLBACKS_H
+
+/* Ruby code that a C function of an extension has called, and waits for: what a switch of fibers may do to it. */
+
+#include "scheduler/loop.h"
+#include "scheduler/native_frames.h"
+
+/* What no fiber is preempted above. */
+enum { HEDDLE_KEPT_WHOLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
+
+/* As heddle_native_frames_look, for the calling fiber of this loop and for what has resumed it. */
+heddle_frames_verdict heddle_callbacks_look(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);
+
+void Init_heddle_callbacks(VALUE heddle);
+
+#endif

@@ -1,0 +1,288 @@
+#include "scheduler/code_map.h"
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uintptr_t start, end;
+    uint32_t library;
+} code_range;
+
+/* By the beginning of the file's name. They call nothing but what somebody else has handed them. */
+static const char *const system_libraries[] = {
+    "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
+    "librt",    "libgmp.",   "libcrypt.", "libgcc_s", "libasan", "libubsan",   "libtsan",  "linux-vdso",
+};
+
+typedef struct {
+    heddle_code_kind kind;
+    char *name;
+} listed_name;
+
+static uintptr_t ruby_address;
+static listed_name *listed;
+static size_t listed_count;
+
+static heddle_library *libraries;
+static size_t library_count, library_capacity;
+static code_range *ranges;
+static size_t range_count, range_capacity;
+
+/* The linker's counts of what it has loaded and unloaded, as of the last refresh. */
+static unsigned long long loaded, unloaded;
+static bool current;
+static uint64_t version;
+
+const char *heddle_code_map_unsupported(void)
+{
+    return NULL;
+}
+
+void heddle_code_map_set_ruby(const void *ruby)
+{
+    ruby_address = (uintptr_t)ruby;
+}
+
+bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < listed_count; i++) {
+        if (listed[i].kind == kind)
+            free(listed[i].name);
+        else
+            listed[kept++] = listed[i];
+    }
+    listed_count = kept;
+    current = false;
+    listed_name *more = realloc(listed, (kept + count + 1) * sizeof(*more));
+    if (!more)
+        return false;
+    listed = more;
+    for (size_t i = 0; i < count; i++) {
+        char *name = strdup(names[i]);
+        if (!name)
+            return false;
+        listed[listed_count++] = (listed_name){.kind = kind, .name = name};
+    }
+    return true;
+}
+
+/* -- what a library is ------------------------------------------------------------------------------------------- */
+
+static bool is_system(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof(system_libraries) / sizeof(system_libraries[0]); i++) {
+        if (strncmp(file, system_libraries[i], strlen(system_libraries[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool ends_with(const char *path, const char *name)
+{
+    const char *dot = strrchr(path, '.');
+    size_t length = strlen(name);
+    if (!dot || (size_t)(dot - path) < length + 1)
+        return false;
+    return dot[-(ptrdiff_t)length - 1] == '/' && strncmp(dot - length, name, length) == 0;
+}
+
+static heddle_code_kind kind_by_path(const char *path)
+{
+    for (size_t i = 0; i < listed_count; i++) {
+        if (ends_with(path, listed[i].name))
+            return listed[i].kind;
+    }
+    return is_system(path) ? HEDDLE_CODE_SYSTEM : HEDDLE_CODE_FOREIGN;
+}
+
+/* -- reading the linker's list ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    bool failed;
+} reading;
+
+static bool reserve(void **list, size_t *capacity, size_t count, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? *capacity * 2 : 128;
+    void *more = realloc(*list, wanted * size);
+    if (!more)
+        return false;
+    *list = more;
+    *capacity = wanted;
+    return true;
+}
+
+static bool contains(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && address >= start && address < start + part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static bool add_ranges(const struct dl_phdr_info *info, uint32_t library)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_GNU_EH_FRAME)
+            libraries[library].unwind_table = (const uint8_t *)start;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
+            continue;
+        if (!reserve((void **)&ranges, &range_capacity, range_count, sizeof(*ranges)))
+            return false;
+        ranges[range_count++] = (code_range){.start = start, .end = start + part->p_memsz, .library = library};
+    }
+    return true;
+}
+
+static int add_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    reading *to = data;
+    char *path = strdup(info->dlpi_name ? info->dlpi_name : "");
+    if (!path || !reserve((void **)&libraries, &library_capacity, library_count, sizeof(*libraries))) {
+        free(path);
+        to->failed = true;
+        return 1;
+    }
+    heddle_code_kind kind = kind_by_path(path);
+    if (contains(info, ruby_address))
+        kind = HEDDLE_CODE_RUBY;
+    else if (contains(info, (uintptr_t)&heddle_code_map_refresh))
+        kind = HEDDLE_CODE_HEDDLE;
+    libraries[library_count++] = (heddle_library){.path = path, .kind = kind};
+    to->failed = !add_ranges(info, (uint32_t)(library_count - 1));
+    return to->failed;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+    uintptr_t a = ((const code_range *)left)->start, b = ((const code_range *)right)->start;
+    return a < b ? -1 : a > b;
+}
+
+static void clear(void)
+{
+    while (library_count)
+        free((char *)libraries[--library_count].path);
+    range_count = 0;
+    current = false;
+}
+
+/* Only the first object is visited: the counts stand in each. */
+static int compare_counts(struct dl_phdr_info *info, size_t size, void *data)
+{
+    bool *same = data;
+    *same = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs) &&
+            info->dlpi_adds == loaded && info->dlpi_subs == unloaded;
+    loaded = info->dlpi_adds;
+    unloaded = info->dlpi_subs;
+    return 1;
+}
+
+bool heddle_code_map_refresh(void)
+{
+    bool same = false;
+    reading one = {0};
+    dl_iterate_phdr(compare_counts, &same);
+    if (same && current)
+        return true;
+    clear();
+    dl_iterate_phdr(add_library, &one);
+    if (one.failed) {
+        clear();
+        return false;
+    }
+    qsort(ranges, range_count, sizeof(*ranges), compare_ranges);
+    current = true;
+    version++;
+    return true;
+}
+
+uint64_t heddle_code_map_version(void)
+{
+    return version;
+}
+
+/* -- looking it up ----------------------------------------------------------------------------------------------- */
+
+const heddle_library *heddle_code_map_find(uintptr_t address)
+{
+    size_t low = 0, high = range_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (address < ranges[middle].start)
+            high = middle;
+        else if (address >= ranges[middle].end)
+            low = middle + 1;
+        else
+            return &libraries[ranges[middle].library];
+    }
+    return NULL;
+}
+
+void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
+{
+    *lowest = *highest = 0;
+    for (size_t i = 0; i < range_count; i++) {
+        if (!(libraries[ranges[i].library].kind & kinds))
+            continue;
+        if (!*highest)
+            *lowest = ranges[i].start;
+        *highest = ranges[i].end;
+    }
+}
+
+#else
+
+const char *heddle_code_map_unsupported(void)
+{
+    return "the native frames of a fiber can be told apart on Linux with x86-64 or ARM64 only";
+}
+
+void heddle_code_map_set_ruby(const void *ruby)
+{
+    (void)ruby;
+}
+
+bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count)
+{
+    (void)kind, (void)names, (void)count;
+    return true;
+}
+
+bool heddle_code_map_refresh(void)
+{
+    return false;
+}
+
+uint64_t heddle_code_map_version(void)
+{
+    return 0;
+}
+
+const heddle_library *heddle_code_map_find(uintptr_t address)
+{
+    (void)address;
+    return NULL;
+}
+
+void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
+{
+    (void)kinds;
+    *lowest = *highest = 0;
+}
+
+#endif

@@ -1,0 +1,49 @@
+#ifndef HEDDLE_CODE_MAP_H
+#define HEDDLE_CODE_MAP_H
+
+/*
+ * Which library holds the machine code at an address: the executable ranges of everything that is loaded, sorted, with
+ * what Heddle thinks of each library. Linux on x86-64 and ARM64, with glibc or musl.
+ *
+ * With the GVL, in the main Ractor. What it returns is valid until the next heddle_code_map_refresh.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */
+    HEDDLE_CODE_HEDDLE = 2,          /* this extension */
+    HEDDLE_CODE_SYSTEM = 4,          /* libc and the like: between two frames of somebody else's */
+    HEDDLE_CODE_REENTRANT = 8,       /* an extension that is listed as re-entrant */
+    HEDDLE_CODE_FOREIGN = 16,        /* any other library, the program itself too */
+    HEDDLE_CODE_NOT_REENTRANT = 32,  /* listed as a library that no other fiber may enter during its callbacks */
+} heddle_code_kind;
+
+typedef struct {
+    const char *path; /* "" for the program itself */
+    heddle_code_kind kind;
+    const uint8_t *unwind_table; /* its .eh_frame_hdr, or NULL */
+} heddle_library;
+
+/* NULL where this system's libraries can be listed and their frames be unwound, else the reason why not. */
+const char *heddle_code_map_unsupported(void);
+
+/*
+ * `ruby` is an address in Ruby's code, needed once. A library is listed by the end of its path without the extension:
+ * "monitor", "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. False: no memory.
+ */
+void heddle_code_map_set_ruby(const void *ruby);
+bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
+
+/* Notices what was loaded and unloaded since; false when there is no memory for it. */
+bool heddle_code_map_refresh(void);
+/* Another number each time that something was loaded or unloaded. */
+uint64_t heddle_code_map_version(void);
+/* Whose code is at this address; NULL for memory of no library (a just-in-time compiler's, a trampoline's). */
+const heddle_library *heddle_code_map_find(uintptr_t address);
+/* The lowest and the highest address of any library of these kinds, a mask; equal when there is none. */
+void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);
+
+#endif
