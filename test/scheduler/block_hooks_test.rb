@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/scheduled"
 require "monitor"
+require "weakref"
 
 # R4: thread primitives are safe and don't block the loop.
 class BlockHooksTest < Minitest::Test
@@ -193,5 +194,99 @@ class BlockHooksTest < Minitest::Test
 
       assert_equal %i[inner outer other], order
     end
+  end
+
+  # Between Ruby's listing of a fiber and the hook's own code another thread may run and wake the fiber up.
+  def test_a_wake_up_that_comes_before_the_fiber_has_parked_is_kept
+    queue = Queue.new
+    entered = false
+    popped = scheduled(slow_hooks(before: :block) { entered = true }) do
+      Thread.new do
+        Thread.pass until entered
+        queue << :item
+      end
+      queue.pop
+    end
+    assert_equal :item, popped
+  end
+
+  def test_a_signal_that_comes_before_the_fiber_has_parked_is_kept
+    mutex = Mutex.new
+    condition = ConditionVariable.new
+    sleeping = woken = 0
+    in_thread do
+      Fiber.set_scheduler(slow_hooks(before: :kernel_sleep) { sleeping += 1 })
+      Fiber.schedule do
+        20.times do
+          mutex.synchronize { condition.wait(mutex) }
+          woken += 1
+        end
+      end
+      Thread.new do
+        20.times do |i|
+          Thread.pass until sleeping == i + 1
+          mutex.synchronize { condition.signal }
+        end
+      end
+    end
+    assert_equal 20, woken
+  end
+
+  def test_a_wake_up_during_a_wait_of_the_hook_itself_is_kept
+    queue = Queue.new
+    reader, writer = IO.pipe
+    entered = false
+    hooks = slow_hooks(before: :block) { (entered = true) && reader.read(1) }
+    popped = scheduled(hooks) do |scheduler|
+      Fiber.schedule do
+        scheduler.yield until entered
+        queue << :item
+        writer << "x"
+      end
+      queue.pop
+    end
+    assert_equal :item, popped
+  end
+
+  def test_a_wake_up_that_is_left_over_shortens_no_sleep
+    scheduled do |scheduler|
+      scheduler.unblock(Mutex.new, Fiber.current)
+      started = now
+      sleep 0.02
+
+      assert_operator now - started, :>=, 0.02
+      scheduler.unblock(:earlier, Fiber.current)
+      refute scheduler.block(:later, 0.001)
+      assert scheduler.block(:earlier), "an unblock is kept for what it was meant for"
+      refute scheduler.block(:earlier, 0.001), "and once only"
+    end
+  end
+
+  def test_wake_ups_of_fibers_that_have_ended_are_not_kept_for_ever
+    scheduled do |scheduler|
+      ended = Array.new(200) { Fiber.schedule { nil } }
+      waiting = Fiber.schedule { scheduler.yield while ended }
+      scheduler.unblock(:alive, waiting)
+      ended.each { |fiber| scheduler.unblock(:gone, fiber) }
+      kept = ended.map { |fiber| WeakRef.new(fiber) }
+      ended = nil
+      GC.start
+
+      assert_operator kept.count(&:weakref_alive?), :<, 100
+    end
+  end
+
+  private
+
+  # A scheduler whose hook lets other threads run before it does anything.
+  def slow_hooks(before:, &block)
+    block ||= -> {}
+    Class.new(Heddle::Scheduler) do
+      define_method(before) do |*arguments|
+        block.call
+        Fiber.blocking { sleep 0.001 }
+        super(*arguments)
+      end
+    end.new
   end
 end

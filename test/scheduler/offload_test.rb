@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "support/scheduled"
+require "socket"
+require "tempfile"
 require "tmpdir"
 
 # What would block the thread runs on another one while only its own fiber waits.
@@ -38,6 +40,37 @@ class OffloadTest < Minitest::Test
       end
       scheduler.offload_threads.run { gates.first << true }
       until_true { ended == 19 }
+    end
+  end
+
+  # Ruby 3.4 hands it over as a whole, and asks the scheduler from there where it has to wait.
+  def test_copy_stream_waits_for_either_side
+    scheduled do
+      reader, writer = IO.pipe
+      socket, peer = UNIXSocket.pair
+      slow = Fiber.schedule { 3.times { sleep(0.002) && writer.write("y" * 1000) } && writer.close }
+      copied = Fiber.schedule { IO.copy_stream(reader, socket) && socket.close }
+
+      assert_equal "y" * 3000, peer.read
+      until_true { [slow, copied].none?(&:alive?) }
+    end
+  end
+
+  def test_copy_stream_waits_for_room
+    scheduled do
+      Tempfile.create("much") do |file|
+        file.write("z" * 3_000_000)
+        file.flush
+        socket, peer = UNIXSocket.pair
+        Fiber.schedule { IO.copy_stream(file.path, socket) && socket.close }
+        read = 0
+        while (piece = peer.read(100_000))
+          read += piece.bytesize
+          sleep 0
+        end
+
+        assert_equal 3_000_000, read
+      end
     end
   end
 

@@ -1,13 +1,15 @@
 /* block, unblock, kernel_sleep, yield; park and unpark for the layers above. */
 
+#include "scheduler/early_unblock.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 
 /* True when woken, false when the time was up. */
-static bool park_for(heddle_loop *loop, int64_t timeout)
+static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);
+    park.blocked = blocked;
     if (timeout == 0)
         heddle_park_wake(&park);
     else if (timeout > 0)
@@ -40,15 +42,23 @@ static int64_t block_duration(VALUE timeout)
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
+    heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = block_duration(argc == 2 ? argv[1] : Qnil);
+    if (heddle_early_unblock_take(loop, argv[0]))
+        return Qtrue;
     if (timeout == 0) {
-        park_for(heddle_loop_get(self), 0);
+        park_for(loop, 0, true);
         return Qfalse;
     }
-    return park_for(heddle_loop_get(self), timeout) ? Qtrue : Qfalse;
+    return park_for(loop, timeout, true) ? Qtrue : Qfalse;
 }
 
-static VALUE unpark(VALUE self, VALUE fiber)
+/*
+ * call-seq: unpark(fiber) -> nil
+ *
+ * Makes a fiber that waits in #park ready. From any thread. Lost if the fiber does not wait.
+ */
+static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 {
     heddle_loop *loop = heddle_loop_of(self);
     heddle_park *park = loop->closed ? NULL : heddle_park_find(loop, fiber);
@@ -60,11 +70,20 @@ static VALUE unpark(VALUE self, VALUE fiber)
 /*
  * call-seq: unblock(blocker, fiber) -> nil
  *
- * Makes a fiber that waits in #block or in sleep ready. From any thread; never raises, never switches.
+ * Makes a fiber that waits in #block or in sleep ready; one that has yet to call #block for this blocker will not wait.
+ * From any thread; never raises, never switches.
  */
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
-    return unpark(self, fiber);
+    heddle_loop *loop = heddle_loop_of(self);
+    if (loop->closed)
+        return Qnil;
+    heddle_park *park = heddle_park_find(loop, fiber);
+    if (park && park->blocked)
+        heddle_park_wake(park);
+    else
+        heddle_early_unblock_keep(loop, fiber, blocker);
+    return Qnil;
 }
 
 /*
@@ -75,8 +94,10 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
 static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);
+    heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
-    park_for(heddle_loop_get(self), timeout);
+    if (!heddle_early_unblock_take_asleep(loop))
+        park_for(loop, timeout, true);
     return Qtrue;
 }
 
@@ -90,10 +111,10 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
     if (timeout == 0) {
-        park_for(heddle_loop_get(self), 0);
+        park_for(heddle_loop_get(self), 0, false);
         return Qfalse;
     }
-    return park_for(heddle_loop_get(self), timeout) ? Qtrue : Qfalse;
+    return park_for(heddle_loop_get(self), timeout, false) ? Qtrue : Qfalse;
 }
 
 /*
@@ -103,7 +124,7 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
  */
 static VALUE scheduler_yield(VALUE self)
 {
-    park_for(heddle_loop_get(self), 0);
+    park_for(heddle_loop_get(self), 0, false);
     return Qnil;
 }
 
@@ -129,5 +150,5 @@ void heddle_define_block_hooks(VALUE scheduler_class)
     rb_define_method(scheduler_class, "yield", scheduler_yield, 0);
     rb_define_method(scheduler_class, "yield_spent", scheduler_yield_spent, 0);
     rb_define_method(scheduler_class, "park", scheduler_park, -1);
-    rb_define_method(scheduler_class, "unpark", unpark, 1);
+    rb_define_method(scheduler_class, "unpark", scheduler_unpark, 1);
 }

@@ -9,6 +9,21 @@
 #include <unistd.h>
 
 /*
+ * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of OffloadThreads. Where it has to wait there, Ruby asks the
+ * scheduler of the thread that it was called on. This thread has none: Ruby's own waiting blocks it alone, and ends with
+ * an IOError when the IO is closed.
+ */
+static bool on_offload_thread(VALUE scheduler)
+{
+    static ID mark;
+    if (heddle_loop_of(scheduler)->thread == rb_thread_current())
+        return false;
+    if (!mark)
+        mark = rb_intern("heddle_offload");
+    return RTEST(rb_thread_local_aref(rb_thread_current(), mark));
+}
+
+/*
  * call-seq: io_wait(io, events, timeout = nil) -> Integer or false
  *
  * Waits until +io+ is ready for one of +events+ (IO::READABLE | IO::PRIORITY | IO::WRITABLE): the mask that is, or
@@ -22,6 +37,12 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
     bool own = timeout < 0;
     if (own)
         timeout = heddle_io_timeout(argv[0]);
+    if (on_offload_thread(self)) {
+        VALUE events = rb_io_wait(argv[0], argv[1], own ? rb_io_timeout(argv[0]) : argv[2]);
+        if (!RTEST(events) && own && timeout >= 0)
+            heddle_io_timed_out();
+        return events;
+    }
 
     int ready = heddle_io_wait_ready(heddle_loop_get(self), argv[0], NUM2INT(argv[1]), timeout);
     if (ready)

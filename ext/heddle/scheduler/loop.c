@@ -115,6 +115,7 @@ static void forget_parent(heddle_loop *loop)
         heddle_fiber_table_put(&loop->by_fiber, loop->current->fiber, loop->current);
     }
     empty_slots(loop);
+    loop->early_unblocks = 0;
     loop->starter = 0;
     loop->parks = NULL;
     loop->park_count = 0;
@@ -266,6 +267,8 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
     rb_gc_mark(loop->body);
+    rb_gc_mark(loop->early_unblocks);
+    rb_gc_mark(loop->waiting_method);
     if (loop->hooked)
         rb_gc_mark(loop->switched_to);
     if (loop->starter) {

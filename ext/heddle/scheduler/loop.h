@@ -40,6 +40,7 @@ struct heddle_park {
     bool timed_out; /* … and it was the deadline */
     bool away;      /* switched away, not yet back */
     bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
+    bool blocked;   /* in the hooks block or kernel_sleep: what Ruby's unblock is for */
     VALUE left_for; /* see heddle_park_leave_for */
     bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
     bool preempted; /* its fiber does not wait: it computes, and gave way to the others */
@@ -133,6 +134,8 @@ struct heddle_loop {
     size_t park_count;
     size_t resting; /* parks, and so fibers, that don't keep the loop running */
     heddle_attachment *attachments;
+    VALUE early_unblocks; /* 0 until needed; see early_unblock.h */
+    VALUE waiting_method; /* the last one that io_read has waited for: a frame, as rb_profile_frames gives it; or 0 */
 
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
     heddle_park *handed_over; /* to be switched to before anybody else */

@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <ruby/debug.h>
+#include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
-#include <ruby/fiber/scheduler.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -29,6 +32,7 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
+    bool once;    /* -EAGAIN is an answer: the caller waits itself, or does not want to */
     bool socket;  /* known to be one: the kernel took a socket's call */
     uint8_t note; /* what is known of the descriptor (scheduler/io_wait.h) */
 } io_transfer;
@@ -48,6 +52,14 @@ static bool is_ready(const io_transfer *transfer)
 {
     struct pollfd one = {.fd = transfer->fd, .events = transfer->write ? POLLOUT : POLLIN};
     return poll(&one, 1, 0) != 0;
+}
+
+/* A terminal in raw mode with VMIN and VTIME of 0 (IO#getch(min: 0)): read(2) returns 0 there when no key is. */
+static bool reads_at_once(const io_transfer *transfer)
+{
+    struct termios mode;
+    return !transfer->write && tcgetattr(transfer->fd, &mode) == 0 && !(mode.c_lflag & ICANON) &&
+           mode.c_cc[VMIN] == 0 && mode.c_cc[VTIME] == 0;
 }
 
 #ifdef __linux__
@@ -82,7 +94,7 @@ static ssize_t attempt(io_transfer *transfer)
     if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result < 0 ? -errno : result;
 #endif
-    if (!is_ready(transfer))
+    if (!is_ready(transfer) && !reads_at_once(transfer))
         return -EAGAIN;
     result = plain_attempt(transfer);
     return result < 0 ? -errno : result;
@@ -199,6 +211,46 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
         heddle_io_set_note(transfer->loop, transfer->fd, note);
 }
 
+static bool begins_with(VALUE string, const char *beginning)
+{
+    return RB_TYPE_P(string, T_STRING) && (size_t)RSTRING_LEN(string) >= strlen(beginning) &&
+           memcmp(RSTRING_PTR(string), beginning, strlen(beginning)) == 0;
+}
+
+static bool is_called(VALUE name, const char *expected)
+{
+    return begins_with(name, expected) && (size_t)RSTRING_LEN(name) == strlen(expected);
+}
+
+/*
+ * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
+ * unless it was IO#read_nonblock. Whether it waits can be told only by the method that called the hook. Those of IO in
+ * C all do: for them the wait is here, which saves two calls of hooks, and IO#sysread waits only here.
+ * IO#read_nonblock is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
+ */
+static bool caller_waits(heddle_loop *loop)
+{
+    enum { FRAMES = 6 };
+    VALUE frames[FRAMES];
+    int lines[FRAMES];
+    /* The first is the hook; Ruby 3.3 can't skip it. The second is the same method as the last time, mostly. */
+    if (rb_profile_frames(0, 2, frames, lines) == 2 && frames[1] == loop->waiting_method)
+        return true;
+    int count = rb_profile_frames(0, FRAMES, frames, lines);
+    for (int i = 1; i < count; i++) {
+        VALUE path = rb_profile_frame_path(frames[i]);
+        if (NIL_P(path)) {
+            bool waits = is_called(rb_profile_frame_classpath(frames[i]), "IO");
+            if (waits && i == 1)
+                loop->waiting_method = frames[i];
+            return waits;
+        }
+        if (begins_with(path, "<internal:"))
+            return false;
+    }
+    return false;
+}
+
 /* Transfers something, or meets the end or an error: bytes or -errno; waits as long as io.timeout allows. */
 static ssize_t transfer_some(io_transfer *transfer)
 {
@@ -208,6 +260,10 @@ static ssize_t transfer_some(io_transfer *transfer)
     int64_t timeout = -1;
     for (;;) {
         bool skips = first && waits_first(transfer);
+        if (skips && transfer->once && !caller_waits(transfer->loop))
+            skips = false;
+        else if (skips)
+            transfer->once = false;
         ssize_t result = skips ? -EAGAIN : patient_attempt(transfer);
         if (result == -EAGAIN && !skips && !transfer->socket) {
             if (is_file(transfer->fd)) {
@@ -216,6 +272,9 @@ static ssize_t transfer_some(io_transfer *transfer)
             }
             transfer->note |= HEDDLE_IO_STREAM;
         }
+        if (result == -EAGAIN && transfer->once && !caller_waits(transfer->loop))
+            return result;
+        transfer->once = false;
         if (result == -EAGAIN && first)
             result = attempt_after_a_turn(transfer);
         if (result != -EAGAIN) {
@@ -259,6 +318,7 @@ static void memory_of(io_transfer *transfer, VALUE buffer, size_t offset, size_t
 static VALUE transfer_at_least(io_transfer *transfer, VALUE buffer, size_t length, size_t offset)
 {
     size_t total = 0;
+    transfer->once = length == 0 && !transfer->write && transfer->offset < 0;
     memory_of(transfer, buffer, offset, 0);
     if (transfer->size == 0)
         return INT2FIX(0);
@@ -320,7 +380,8 @@ static VALUE transfer(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE firs
 /*
  * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
  *
- * Reads at least +length+ bytes (0: whatever comes first) into +buffer+ from +offset+ on; bytes or -errno.
+ * Reads at least +length+ bytes into +buffer+ from +offset+ on; bytes or -errno. 0: one attempt, -EAGAIN if there is
+ * nothing; but what comes first where the caller is a method of IO that waits.
  * From Ruby 4.1 on the arguments are (io, buffer, offset, length), for one read of at most +length+.
  */
 static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)

@@ -65,6 +65,7 @@ module Heddle
       end
 
       def serve
+        Thread.current[:heddle_offload] = true # read by the hook io_wait
         while (job = take)
           job.run
         end

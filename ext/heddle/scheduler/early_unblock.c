@@ -1,0 +1,67 @@
+#include "scheduler/early_unblock.h"
+
+#include <ruby/debug.h>
+#include <string.h>
+
+/* From this many on, those of fibers that have ended are dropped before another one is kept. */
+enum { DROP_ENDED_FROM = 64 };
+
+/* How many frames up the method that asked to sleep is looked for: instrumented hooks lie between. */
+enum { FRAMES = 16 };
+
+static int drop_ended(VALUE fiber, VALUE blocker, VALUE data)
+{
+    return RTEST(rb_fiber_alive_p(fiber)) ? ST_CONTINUE : ST_DELETE;
+}
+
+void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker)
+{
+    if (!rb_obj_is_fiber(fiber))
+        return;
+    if (!loop->early_unblocks)
+        loop->early_unblocks = rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0);
+    if (RHASH_SIZE(loop->early_unblocks) >= DROP_ENDED_FROM)
+        rb_hash_foreach(loop->early_unblocks, drop_ended, Qnil);
+    rb_hash_aset(loop->early_unblocks, fiber, blocker);
+}
+
+static bool kept(const heddle_loop *loop)
+{
+    return loop->early_unblocks && RHASH_SIZE(loop->early_unblocks);
+}
+
+bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker)
+{
+    if (!kept(loop))
+        return false;
+    VALUE fiber = rb_fiber_current();
+    if (rb_hash_lookup2(loop->early_unblocks, fiber, Qundef) != blocker)
+        return false;
+    rb_hash_delete(loop->early_unblocks, fiber);
+    return true;
+}
+
+static bool is_called(VALUE name, const char *expected)
+{
+    return RB_TYPE_P(name, T_STRING) && (size_t)RSTRING_LEN(name) == strlen(expected) &&
+           memcmp(RSTRING_PTR(name), expected, strlen(expected)) == 0;
+}
+
+static bool called_by_kernel_sleep(void)
+{
+    VALUE frames[FRAMES];
+    int lines[FRAMES];
+    int count = rb_profile_frames(0, FRAMES, frames, lines);
+    for (int i = 0; i < count; i++) {
+        if (is_called(rb_profile_frame_method_name(frames[i]), "sleep"))
+            return is_called(rb_profile_frame_classpath(frames[i]), "Kernel");
+    }
+    return false;
+}
+
+bool heddle_early_unblock_take_asleep(heddle_loop *loop)
+{
+    if (!kept(loop) || rb_hash_delete(loop->early_unblocks, rb_fiber_current()) == Qnil)
+        return false;
+    return !called_by_kernel_sleep();
+}
