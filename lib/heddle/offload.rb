@@ -3,18 +3,21 @@
 require "heddle/enable"
 require "heddle/scheduler"
 require "heddle/scheduler/blocking_operations"
+require "heddle/offload/known_good"
 
 module Heddle
   # Native calls that release Ruby's lock hold up their own fiber only: the protection `:offload`.
   #
   # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
-  # goes on, whatever library makes it: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import
-  # tables of the libraries that are loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned.
+  # goes on: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import tables of the libraries that are
+  # loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned, and only libraries that are known
+  # good, that the extension judges to be safe, or that the user allows.
   module Offload
-    # Libraries (the beginnings of their files' names) whose functions must stay on the thread that called them first,
-    # or that run loops of their own.
+    # Libraries (the beginnings of their files' names) that nobody can allow: their functions must stay on the thread
+    # that called them first, or run loops of their own; ffi keeps a list of its calls by thread.
     DENIED = %w[
-      cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml
+      cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml ffi_c.
+      lmdb_ext
     ].freeze
 
     # Libraries that only compute and wait for no other fiber: inline while their functions are quick.
@@ -33,16 +36,23 @@ module Heddle
     # What {status} says of Ruby's own calls before it was switched on for the first time.
     NOT_TRIED = "not tried yet"
 
+    autoload :InPlace, "heddle/offload/in_place"
+
     class << self
       # Switches it on: see {Heddle.enable}.
       #
-      # @param deny [Array<String>] further libraries to leave alone, for good, each the beginning of a file's name;
-      #   more come from the environment variable HEDDLE_OFFLOAD_DENY, separated by commas
+      # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning of
+      #   a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
+      #   docs/offload.md for what such a library must not do
+      # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and by HEDDLE_OFFLOAD_DENY;
+      #   what is both allowed and denied is denied
       # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
       #   offloaded though they hold Ruby's lock: see docs/offload.md for what such a library must not do
       # @raise [ArgumentError] for a library that must not be hooked
-      def enable(deny: [], libc: [])
-        name_libraries(deny:, libc:)
+      def enable(allow: [], deny: [], libc: [])
+        name_libraries(allow:, deny:, libc:)
+        know_good_libraries(KNOWN_GOOD.map(&:to_s))
+        allow_libraries(@allow)
         deny_libraries(@deny)
         quick_libraries(QUICK)
         native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
@@ -55,10 +65,11 @@ module Heddle
       # Names libraries for the next time it is switched on.
       # @param (see enable)
       # @raise (see enable)
-      def name_libraries(deny: [], libc: [])
-        deny, libc = [deny, libc].map { |names| Array(names).map(&:to_s) }
+      def name_libraries(allow: [], deny: [], libc: [])
+        allow, deny, libc = [allow, deny, libc].map { |names| Array(names).map(&:to_s) }
         refuse(libc)
-        @deny |= environment + deny
+        @allow |= environment("HEDDLE_OFFLOAD_ALLOW") + allow
+        @deny |= environment("HEDDLE_OFFLOAD_DENY") + deny
         @libc |= libc
       end
 
@@ -69,17 +80,25 @@ module Heddle
       #   how many libraries' are; +:libc+, how many libraries' waits in libc are; what {threads} says; and +:reason+,
       #   what is missing here, or nil
       def status
-        { on: enabled?, core: core || true, extensions: libraries.size, libc: libc_libraries.size, reason: missing,
+        { on: enabled?, core: core || true, extensions: library_count, libc: libc_libraries.size, reason: missing,
           **threads }
       end
 
       # What is known of each native function that fibers have called: +:library+, +:function+ (its symbol or its place
       # in the file), +:method+ (the Ruby method that called it first), +:calls+, how many were +:offloaded+, +:wall+
-      # (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing) and +:class+
-      # (+:waits+, +:computes+, +:quick+ or +:denied+).
+      # (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing), +:class+ (+:waits+,
+      # +:computes+, +:quick+, +:in_place+ or +:denied+), +:trust+ (the class of its library, see {libraries}) and
+      # +:reason+ (why it is in place, or nil).
       #
       # @return [Array<Hash>] the ones that take most time first
       def functions = native_functions.sort_by { |function| -function[:wall] }
+
+      # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
+      def take_in_place = take_held_up.map { |function, seconds| InPlace.new(function:, seconds:) }
+
+      # @api private
+      # Called from C, once: what Fiddle calls here is not run elsewhere, whatever it is.
+      def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
       # @api private
       # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
@@ -111,7 +130,7 @@ module Heddle
 
       def missing
         return if core.nil? || core == NOT_TRIED
-        return "not Ruby's own calls: #{core}" unless libraries.empty?
+        return "not Ruby's own calls: #{core}" unless library_count.zero?
 
         "only #{"what Ruby hands to the scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload { }: #{core}"
       end
@@ -123,9 +142,10 @@ module Heddle
         raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of its thread meanwhile"
       end
 
-      def environment = ENV.fetch("HEDDLE_OFFLOAD_DENY", "").split(",").map(&:strip).reject(&:empty?)
+      def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)
     end
 
+    @allow = []
     @deny = DENIED
     @libc = LIBC
     @hooked = []

@@ -191,7 +191,8 @@ module Heddle
 
     def name_libraries
       require "heddle/offload"
-      Offload.name_libraries(deny: @configuration.offload_deny, libc: @configuration.offload_libc)
+      Offload.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny,
+                             libc: @configuration.offload_libc)
     rescue ArgumentError => e
       raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
     end

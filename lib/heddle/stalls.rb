@@ -132,6 +132,7 @@ module Heddle
         while (stall = @untold.shift)
           @tell.call(stall) if worth_a_line?(stall)
         end
+        Offload.take_in_place.each { |call| @tell.call(call) } if Protection.enabled.include?(:offload)
       end
 
       def worth_a_line?(stall)

@@ -1,8 +1,10 @@
-/* sources: offload/policy.c */
+/* sources: offload/policy.c offload/library_judge.c offload/neutral_functions.c */
 #include "check.h"
 
+#include "offload/library_judge.h"
 #include "offload/policy.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* What is known of native functions, and what that makes of them. */
@@ -42,15 +44,64 @@ static void lists_hold_for_functions_that_are_known_already(void)
     const char *const mine[] = {"offload_policy"}, *const other[] = {"other"};
     heddle_function *function = heddle_function_find((void *)heddle_function_find);
 
-    CHECK(!function->denied && !function->quick);
+    CHECK_EQUAL(HEDDLE_LIBRARY_IN_PLACE, function->class); /* this program imports what is about threads */
+    CHECK(function->denied && !function->quick && function->reason);
+    CHECK_EQUAL(0, heddle_policy_allow(mine, 1));
+    CHECK_EQUAL(HEDDLE_LIBRARY_ALLOWED, function->class);
+    CHECK(!function->denied && !function->reason);
     CHECK_EQUAL(0, heddle_policy_deny(mine, 1));
     CHECK_EQUAL(0, heddle_policy_quick(mine, 1));
     CHECK(function->denied && function->quick);
+    CHECK_EQUAL(HEDDLE_LIBRARY_DENIED, function->class);
     CHECK(heddle_function_find((void *)heddle_function_ran)->denied);
     CHECK(heddle_policy_denied("/lib/offload_policy.so") && !heddle_policy_denied("/lib/other.so"));
     CHECK_EQUAL(0, heddle_policy_deny(other, 1));
     CHECK_EQUAL(0, heddle_policy_quick(NULL, 0));
     CHECK(!function->denied && !function->quick);
+    CHECK_EQUAL(0, heddle_policy_allow(NULL, 0));
+    CHECK(function->denied);
+}
+
+static void a_library_is_known_good_with_what_it_was_tried_with(void)
+{
+    const char *const alone[] = {"offload_policy"}, *const with[] = {"offload_policy libasan libubsan libgcc_s"};
+    heddle_function *function = heddle_function_find((void *)heddle_function_find);
+
+    CHECK_EQUAL(0, heddle_policy_know_good(with, 1));
+    CHECK_EQUAL(HEDDLE_LIBRARY_KNOWN_GOOD, function->class);
+    CHECK(!function->denied);
+#if defined(__linux__) && defined(__SANITIZE_ADDRESS__)
+    CHECK_EQUAL(0, heddle_policy_know_good(alone, 1));
+    CHECK_EQUAL(HEDDLE_LIBRARY_IN_PLACE, function->class);
+    CHECK(strstr(function->reason, "needs lib") && strstr(function->reason, "not tried"));
+#endif
+    CHECK_EQUAL(0, heddle_policy_know_good(NULL, 0));
+}
+
+/* As Fiddle calls it. */
+static void libc_is_judged_by_the_function(void)
+{
+    CHECK(heddle_libc_function_waits("usleep") && heddle_libc_function_waits("__nanosleep"));
+    CHECK(!heddle_libc_function_waits("prctl") && !heddle_libc_function_waits("gettid"));
+    CHECK(!heddle_libc_function_waits("clock_gettime") && !heddle_libc_function_waits(""));
+    heddle_function *function = heddle_function_find((void *)getppid);
+
+    CHECK(function->denied && function->reason);
+}
+
+static void what_held_up_the_loop_is_told_once(void)
+{
+    int64_t held_up = 0;
+    heddle_function *function = heddle_function_find((void *)getpid);
+
+    CHECK(!heddle_policy_untold(&held_up));
+    heddle_function_held_up(function, 30 * US);
+    heddle_function_held_up(function, 50 * US);
+    heddle_function_held_up(function, 40 * US);
+    CHECK(heddle_policy_untold(&held_up) == function);
+    CHECK_EQUAL(50 * US, held_up);
+    heddle_function_held_up(function, 60 * US);
+    CHECK(!heddle_policy_untold(&held_up));
 }
 
 static void one_slow_call_is_no_rule_but_several_are(void)
@@ -118,7 +169,7 @@ static void functions_beyond_the_first_thousands_share_a_record(void)
     CHECK(heddle_function_count() < 10000);
     CHECK(last == heddle_function_find((void *)(uintptr_t)(16 * 20000)));
     CHECK(heddle_function_find((void *)(uintptr_t)16) == heddle_function_at(0));
-    CHECK(!last->denied && !last->quick);
+    CHECK(last->denied && !last->quick);
     run(last, 3, US);
     CHECK_EQUAL(3, last->calls);
 }
@@ -131,6 +182,10 @@ int main(int argc, char **argv)
               a_library_is_listed_by_the_beginning_of_its_files_name);
     check_run("offload policy", "lists hold for functions that are known already",
               lists_hold_for_functions_that_are_known_already);
+    check_run("offload policy", "a library is known good with what it was tried with",
+              a_library_is_known_good_with_what_it_was_tried_with);
+    check_run("offload policy", "libc is judged by the function", libc_is_judged_by_the_function);
+    check_run("offload policy", "what held up the loop is told once", what_held_up_the_loop_is_told_once);
     check_run("offload policy", "one slow call is no rule, but several are", one_slow_call_is_no_rule_but_several_are);
     check_run("offload policy", "the time rises fast and falls slowly", the_time_rises_fast_and_falls_slowly);
     check_run("offload policy", "it computes when most of its time was spent so",

@@ -148,7 +148,7 @@ class OffloadLibcTest < Minitest::Test
     output, status = ruby(<<~RUBY, NativeCallsLibrary.path)
       require "heddle"
       require "fiddle"
-      Heddle.enable(:offload, libc: ["native_calls"])
+      Heddle.enable(:offload, libc: ["native_calls"], allow: ["native_calls"])
       2.times do
         library = Fiddle.dlopen(ARGV[0])
         wait = Fiddle::Function.new(library["plain_poll"], [Fiddle::TYPE_INT] * 2, Fiddle::TYPE_INT, need_gvl: true)

@@ -95,7 +95,7 @@ class OffloadProcessTest < Minitest::Test
   def test_an_interrupt_ends_calls_and_a_second_one_does_not_wait_for_callbacks
     output, status = ruby(<<~RUBY)
       require "heddle"
-      Heddle.enable(:offload)
+      Heddle.enable(:offload, allow: "native_calls")
       require #{NativeCallsLibrary.path.dump}
       begin
         Heddle.run do

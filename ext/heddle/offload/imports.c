@@ -4,6 +4,7 @@
 #include "offload/import_table.h"
 #include "offload/libc_hooks.h"
 #include "offload/policy.h"
+#include "offload/targets.h"
 #include "offload/threads.h"
 
 #include <dlfcn.h>
@@ -85,11 +86,17 @@ static void *run_timed(void *data)
     return result;
 }
 
+/* What runs in place for so long is told with the stall that it makes. */
+static const int64_t HELD_UP_NS = 20 * 1000 * 1000;
+
 static void note(heddle_function *known, const timed_call *call)
 {
     int saved = errno;
+    int64_t wall = call->ended - call->began;
     if (call->ended)
-        heddle_function_ran(known, false, call->ended - call->began, -1);
+        heddle_function_ran(known, false, wall, -1);
+    if (call->ended && known->denied && wall > HELD_UP_NS)
+        heddle_function_held_up(known, wall);
     errno = saved;
 }
 
@@ -114,9 +121,12 @@ static bool inline_in_ruby(const heddle_function *known)
     return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
 }
 
-static bool inline_in_extension(const heddle_function *known)
+/* A library may say of a call itself that any thread can make it. */
+static bool inline_in_extension(const heddle_function *known, int flags)
 {
-    return known->denied || (known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS);
+    if (known->denied && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
+        return true;
+    return known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS;
 }
 
 static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
@@ -129,8 +139,16 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
             flags &= ~RB_NOGVL_OFFLOAD_SAFE;
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
-    heddle_function *known = look_up((void *)function);
-    if (!(by_ruby ? inline_in_ruby(known) : inline_in_extension(known))) {
+    heddle_function *known = look_up((void *)function), *target = NULL;
+    bool in_place = by_ruby ? inline_in_ruby(known) : inline_in_extension(known, flags);
+    if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
+        target = heddle_target_find(known, data);
+        in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || inline_in_extension(target, 0);
+        if (target && !target->method)
+            target->method = known->method;
+        known = target ? target : known;
+    }
+    if (!in_place) {
         heddle_job job = {
             .function = function,
             .data = data,
@@ -270,6 +288,7 @@ static void forget_unloaded(void)
     if (now == unloaded)
         return;
     unloaded = now;
+    heddle_policy_relocate();
     while (library_count)
         free(libraries[--library_count].path);
 }
@@ -353,8 +372,10 @@ void heddle_offload_lead(void)
         return;
     }
     Dl_info info = {0};
-    if (!ruby_base && dladdr((void *)rb_nogvl, &info))
+    if (!ruby_base && dladdr((void *)rb_nogvl, &info)) {
         ruby_base = info.dli_fbase;
+        heddle_policy_set_ruby((void *)rb_nogvl);
+    }
     pthread_mutex_lock(&leading);
     forget_unloaded();
     heddle_objects_each(lead_object, NULL);
@@ -376,11 +397,14 @@ size_t heddle_offload_library_count(void)
     return led;
 }
 
-const char *heddle_offload_library(size_t index)
+const char *heddle_offload_library(size_t index, const void **address)
 {
     for (size_t i = 0; i < library_count; i++) {
-        if (libraries[i].led && index-- == 0)
+        if (libraries[i].led && index-- == 0) {
+            if (address)
+                *address = (const void *)libraries[i].base;
             return libraries[i].path;
+        }
     }
     return NULL;
 }

@@ -18,9 +18,9 @@ bool heddle_offload_on(void);
 const char *heddle_offload_unsupported(void);
 /* NULL when the calls of Ruby's own functions are led to ours, else why not. */
 const char *heddle_offload_core(void);
-/* Libraries other than Ruby's own whose calls are led to ours: how many, and the file of each. */
+/* Libraries other than Ruby's own whose calls are led to ours: how many; the file of each, and an address in it. */
 size_t heddle_offload_library_count(void);
-const char *heddle_offload_library(size_t index);
+const char *heddle_offload_library(size_t index, const void **address);
 
 /* Ruby methods by how the native calls are run that Ruby itself makes in them; IDs are added, never taken away. */
 typedef enum {

@@ -3,7 +3,9 @@
 #include "offload/call.h"
 #include "offload/imports.h"
 #include "offload/libc_hooks.h"
+#include "offload/library_judge.h"
 #include "offload/policy.h"
+#include "offload/targets.h"
 #include "offload/threads.h"
 
 #include <ruby/thread.h>
@@ -67,7 +69,7 @@ static void report_crash(FILE *to, void *data)
             heddle_offload_on() ? "on" : "off now");
     fprintf(to, "rb_nogvl, rb_thread_call_without_gvl, rb_thread_call_without_gvl2, rb_thread_call_with_gvl in:\n");
     for (size_t i = 0; i < heddle_offload_library_count(); i++)
-        fprintf(to, "  %s\n", heddle_offload_library(i));
+        fprintf(to, "  %s\n", heddle_offload_library(i, NULL));
     fprintf(to, "rb_nogvl, rb_thread_io_blocking_call, dlopen in Ruby itself: %s\n", core ? core : "yes");
     for (size_t i = 0; i < heddle_libc_count(); i++)
         fprintf(to, "poll, select, sleep, connect and recv in %s\n", heddle_libc_library(i));
@@ -138,6 +140,16 @@ static VALUE offload_quick(VALUE self, VALUE list)
     return give_list(list, heddle_policy_quick);
 }
 
+static VALUE offload_allow(VALUE self, VALUE list)
+{
+    return give_list(list, heddle_policy_allow);
+}
+
+static VALUE offload_know_good(VALUE self, VALUE list)
+{
+    return give_list(list, heddle_policy_know_good);
+}
+
 static VALUE offload_hook_libc(VALUE self, VALUE list)
 {
     give_list(list, heddle_libc_libraries);
@@ -186,12 +198,37 @@ static VALUE offload_core(VALUE self)
     return text(heddle_offload_core());
 }
 
+static VALUE symbol(const char *name)
+{
+    return ID2SYM(rb_intern(name));
+}
+
+/*
+ * call-seq: libraries -> [{path:, class:, reason:}]
+ *
+ * The libraries whose calls Heddle gets, with where these run and why. Those that nobody has asked about are judged now,
+ * which takes some milliseconds each.
+ */
 static VALUE offload_libraries(VALUE self)
 {
     VALUE list = rb_ary_new();
-    for (size_t i = 0; i < heddle_offload_library_count(); i++)
-        rb_ary_push(list, text(heddle_offload_library(i)));
+    for (size_t i = 0; i < heddle_offload_library_count(); i++) {
+        char reason[HEDDLE_JUDGEMENT_REASON];
+        const void *address = NULL;
+        const char *path = heddle_offload_library(i, &address);
+        heddle_library_class class = heddle_policy_class(path, address, reason, sizeof(reason));
+        VALUE hash = rb_hash_new();
+        set(hash, "path", text(path));
+        set(hash, "class", symbol(heddle_policy_class_name(class)));
+        set(hash, "reason", reason[0] ? text(reason) : Qnil);
+        rb_ary_push(list, hash);
+    }
     return list;
+}
+
+static VALUE offload_library_count(VALUE self)
+{
+    return SIZET2NUM(heddle_offload_library_count());
 }
 
 static VALUE offload_libc_libraries(VALUE self)
@@ -227,11 +264,30 @@ static VALUE describe(const heddle_function *function)
     set(hash, "offloaded", ULL2NUM(function->offloaded));
     set(hash, "wall", DBL2NUM((double)function->wall / 1e9));
     set(hash, "cpu", DBL2NUM((double)function->cpu / 1000));
-    set(hash, "class", ID2SYM(rb_intern(function->denied                      ? "denied"
-                                        : heddle_function_computes(function) ? "computes"
-                                        : function->offloaded                ? "waits"
-                                                                             : "quick")));
+    set(hash, "class", symbol(function->class == HEDDLE_LIBRARY_DENIED ? "denied"
+                              : function->denied                     ? "in_place"
+                              : heddle_function_computes(function)   ? "computes"
+                              : function->offloaded                  ? "waits"
+                                                                     : "quick"));
+    set(hash, "trust", symbol(heddle_policy_class_name(function->class)));
+    set(hash, "reason", text(function->reason));
     return hash;
+}
+
+/* The functions that have held up a loop in place and were not told yet, each with the seconds. */
+static VALUE offload_take_held_up(VALUE self)
+{
+    VALUE list = rb_ary_new();
+    int64_t wall = 0;
+    for (const heddle_function *function; (function = heddle_policy_untold(&wall));)
+        rb_ary_push(list, rb_assoc_new(describe(function), DBL2NUM((double)wall / 1e9)));
+    return list;
+}
+
+/* The address of a function that does nothing: Fiddle is asked to call it, which shows where its calls say what for. */
+static VALUE offload_probe(VALUE self)
+{
+    return ULL2NUM((uintptr_t)heddle_target_probe());
 }
 
 static VALUE offload_functions(VALUE self)
@@ -252,6 +308,11 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "switch", offload_switch, 1);
     rb_define_private_method(class, "deny_libraries", offload_deny, 1);
     rb_define_private_method(class, "quick_libraries", offload_quick, 1);
+    rb_define_private_method(class, "allow_libraries", offload_allow, 1);
+    rb_define_private_method(class, "know_good_libraries", offload_know_good, 1);
+    rb_define_private_method(class, "library_count", offload_library_count, 0);
+    rb_define_private_method(class, "take_held_up", offload_take_held_up, 0);
+    rb_define_private_method(class, "probe", offload_probe, 0);
     rb_define_private_method(class, "hook_libc", offload_hook_libc, 1);
     rb_define_private_method(class, "native_methods", offload_methods, 2);
     rb_define_private_method(class, "count_inline", offload_count_inline, 2);

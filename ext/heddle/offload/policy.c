@@ -1,7 +1,10 @@
 #include "offload/policy.h"
 
+#include "offload/library_judge.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +19,37 @@ typedef struct {
 static heddle_function *slots[SLOTS]; /* open addressing by address; nothing is ever removed */
 static heddle_function *all[MOST];
 static size_t count;
-static heddle_function others = {.path = "", .library = "(others)"};
-static name_list denied, quick;
+static heddle_function others = {.path = "", .library = "(others)", .denied = true, .class = HEDDLE_LIBRARY_IN_PLACE,
+                                .reason = "there are too many functions to know each of them"};
+static name_list denied, quick, allowed, good;
+static const void *ruby;
+static heddle_function *untold; /* one of them: the others are looked for when it was told */
+
+/* -- libraries ----------------------------------------------------------------------------------------------------- */
+
+/* To judge one takes milliseconds. */
+typedef struct {
+    const void *base;
+    heddle_judgement judgement;
+} verdict;
+
+static verdict *verdicts;
+static size_t verdict_count;
+
+static heddle_judgement judge(const void *base, const void *address)
+{
+    for (size_t i = 0; i < verdict_count; i++) {
+        if (verdicts[i].base == base)
+            return verdicts[i].judgement;
+    }
+    heddle_judgement judgement = heddle_library_judge(address, ruby);
+    verdict *more = realloc(verdicts, (verdict_count + 1) * sizeof(*more));
+    if (more) {
+        verdicts = more;
+        verdicts[verdict_count++] = (verdict){.base = base, .judgement = judgement};
+    }
+    return judgement;
+}
 
 bool heddle_library_listed(const char *path, const char *const *names, size_t name_count)
 {
@@ -35,10 +67,109 @@ bool heddle_policy_denied(const char *path)
     return heddle_library_listed(path, (const char *const *)denied.names, denied.count);
 }
 
+/* "name other another": the libraries that it may need follow the beginning of its own name. */
+static bool known_good(const char *path, const void *address, char *reason, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    for (size_t i = 0; i < good.count; i++) {
+        const char *needs[16];
+        size_t count = 0;
+        char *words = strdup(good.names[i]), *rest = NULL;
+        char *own = words ? strtok_r(words, " ", &rest) : NULL;
+        bool named = own && strncmp(file, own, strlen(own)) == 0, tried = false;
+        if (named) {
+            char why[HEDDLE_JUDGEMENT_REASON] = "";
+            for (char *word; count < sizeof(needs) / sizeof(needs[0]) && (word = strtok_r(NULL, " ", &rest));)
+                needs[count++] = word;
+            tried = heddle_library_needs_only(address, ruby, needs, count, why);
+            snprintf(reason, size, "%s", why);
+        }
+        free(words);
+        if (named)
+            return tried;
+    }
+    return false;
+}
+
+const char *heddle_policy_class_name(heddle_library_class class)
+{
+    static const char *const names[] = {"denied", "in_place", "ruby", "known_good", "allowed", "judged_safe"};
+    return names[class];
+}
+
+heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size)
+{
+    Dl_info info = {0}, rubys = {0};
+    reason[0] = '\0';
+    if (heddle_policy_denied(path))
+        return HEDDLE_LIBRARY_DENIED;
+    if (!address || !dladdr(address, &info)) {
+        snprintf(reason, size, "it is in no library");
+        return HEDDLE_LIBRARY_IN_PLACE;
+    }
+    if (ruby && dladdr(ruby, &rubys) && rubys.dli_fbase == info.dli_fbase)
+        return HEDDLE_LIBRARY_RUBYS;
+    if (heddle_library_listed(path, (const char *const *)allowed.names, allowed.count))
+        return HEDDLE_LIBRARY_ALLOWED;
+    if (known_good(path, address, reason, size))
+        return HEDDLE_LIBRARY_KNOWN_GOOD;
+    char untried[HEDDLE_JUDGEMENT_REASON];
+    snprintf(untried, sizeof(untried), "%s", reason);
+    heddle_judgement judgement = judge(info.dli_fbase, address);
+    snprintf(reason, size, "%s", judgement.safe ? "" : untried[0] ? untried : judgement.reason);
+    return judgement.safe ? HEDDLE_LIBRARY_JUDGED_SAFE : HEDDLE_LIBRARY_IN_PLACE;
+}
+
+/* libc has both: functions about the calling thread, and some that only wait. */
+static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
+{
+    if (heddle_policy_denied(function->path))
+        return HEDDLE_LIBRARY_DENIED;
+    if (function->symbol && heddle_libc_function_waits(function->symbol))
+        return HEDDLE_LIBRARY_JUDGED_SAFE;
+    snprintf(reason, size, "%s of libc may be about the calling thread, or is quick",
+             function->symbol ? function->symbol : "this function");
+    return HEDDLE_LIBRARY_IN_PLACE;
+}
+
 static void classify(heddle_function *function)
 {
-    function->denied = heddle_policy_denied(function->path);
+    char reason[HEDDLE_JUDGEMENT_REASON] = "";
+    function->class = heddle_library_is_libc(function->path)
+                          ? class_in_libc(function, reason, sizeof(reason))
+                          : heddle_policy_class(function->path, function->address, reason, sizeof(reason));
+    free((char *)function->reason);
+    function->reason = reason[0] ? strdup(reason) : NULL;
+    function->denied = function->class == HEDDLE_LIBRARY_DENIED || function->class == HEDDLE_LIBRARY_IN_PLACE;
     function->quick = heddle_library_listed(function->path, (const char *const *)quick.names, quick.count);
+    function->carries_errors = function->class == HEDDLE_LIBRARY_KNOWN_GOOD || function->class == HEDDLE_LIBRARY_ALLOWED;
+}
+
+/* -- functions ----------------------------------------------------------------------------------------------------- */
+
+/* Finds out where the function is. False: there is no memory. */
+static bool locate(heddle_function *function)
+{
+    Dl_info info = {0};
+    if (!dladdr(function->address, &info))
+        info = (Dl_info){0};
+    char *path = strdup(info.dli_fname ? info.dli_fname : "");
+    if (!path)
+        return false;
+    const char *slash = strrchr(path, '/');
+    if (function->path && strcmp(function->path, path) != 0)
+        *function = (heddle_function){.address = function->address, .path = function->path, .symbol = function->symbol,
+                                      .reason = function->reason};
+    free((char *)function->path);
+    free((char *)function->symbol);
+    function->base = info.dli_fbase;
+    function->path = path;
+    function->library = slash ? slash + 1 : path;
+    /* Otherwise it is the name of some exported function that happens to lie before it. */
+    function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
+    classify(function);
+    return true;
 }
 
 static heddle_function *add(void *address, size_t slot)
@@ -46,21 +177,11 @@ static heddle_function *add(void *address, size_t slot)
     heddle_function *function = count < MOST ? calloc(1, sizeof(*function)) : NULL;
     if (!function)
         return &others;
-    Dl_info info = {0};
-    if (!dladdr(address, &info))
-        info = (Dl_info){0};
-    char *path = strdup(info.dli_fname ? info.dli_fname : "");
-    if (!path) {
+    function->address = address;
+    if (!locate(function)) {
         free(function);
         return &others;
     }
-    const char *slash = strrchr(path, '/');
-    *function = (heddle_function){
-        .address = address, .base = info.dli_fbase, .path = path, .library = slash ? slash + 1 : path};
-    /* Otherwise it is the name of some exported function that happens to lie before it. */
-    if (info.dli_saddr == address && info.dli_sname)
-        function->symbol = strdup(info.dli_sname);
-    classify(function);
     slots[slot] = function;
     all[count++] = function;
     return function;
@@ -104,6 +225,30 @@ bool heddle_function_computes(const heddle_function *function)
     return function->cpu > 700 && function->wall > HEDDLE_QUICK_NS;
 }
 
+void heddle_function_held_up(heddle_function *function, int64_t wall)
+{
+    if (function->told)
+        return;
+    if (wall > function->held_up)
+        function->held_up = wall;
+    untold = function;
+}
+
+const heddle_function *heddle_policy_untold(int64_t *held_up)
+{
+    for (size_t i = 0; !untold && i < count; i++) {
+        if (all[i]->held_up && !all[i]->told)
+            untold = all[i];
+    }
+    heddle_function *function = untold;
+    untold = NULL;
+    if (!function || function->told)
+        return NULL;
+    function->told = true;
+    *held_up = function->held_up;
+    return function;
+}
+
 static int set_list(name_list *list, const char *const *names, size_t name_count)
 {
     char **copies = calloc(name_count ? name_count : 1, sizeof(*copies));
@@ -133,6 +278,28 @@ int heddle_policy_deny(const char *const *names, size_t name_count)
 int heddle_policy_quick(const char *const *names, size_t name_count)
 {
     return set_list(&quick, names, name_count);
+}
+
+int heddle_policy_allow(const char *const *names, size_t name_count)
+{
+    return set_list(&allowed, names, name_count);
+}
+
+int heddle_policy_know_good(const char *const *names, size_t name_count)
+{
+    return set_list(&good, names, name_count);
+}
+
+void heddle_policy_set_ruby(const void *address)
+{
+    ruby = address;
+}
+
+void heddle_policy_relocate(void)
+{
+    verdict_count = 0;
+    for (size_t i = 0; i < count; i++)
+        locate(all[i]);
 }
 
 size_t heddle_function_count(void)

@@ -2,8 +2,9 @@
 #define HEDDLE_OFFLOAD_POLICY_H
 
 /*
- * What is known of each native function, and so where it runs. A speed that was learned makes nothing run on the loop's
- * own thread: only what is listed as quick does, since it never waits for another fiber, and only while it is quick.
+ * What is known of each native function, and so where it runs. The function's library decides whether an offload thread
+ * may call it at all. A speed that was learned makes nothing run on the loop's own thread: only what is listed as quick
+ * does, since it never waits for another fiber, and only while it is quick.
  *
  * Used with the GVL only. Nothing here needs Ruby.
  */
@@ -11,6 +12,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Where the functions of a library run, and why. */
+typedef enum {
+    HEDDLE_LIBRARY_DENIED,      /* in place: on a list of those that need their own thread, shipped or the user's */
+    HEDDLE_LIBRARY_IN_PLACE,    /* in place: nothing says that another thread may call them */
+    HEDDLE_LIBRARY_RUBYS,       /* Ruby's own: Ruby says so of each call */
+    HEDDLE_LIBRARY_KNOWN_GOOD,  /* offloaded: on the shipped list of those that were tried */
+    HEDDLE_LIBRARY_ALLOWED,     /* offloaded: on the user's list */
+    HEDDLE_LIBRARY_JUDGED_SAFE, /* offloaded: it imports nothing that depends on the thread */
+} heddle_library_class;
 
 typedef struct {
     void *address;
@@ -24,7 +35,12 @@ typedef struct {
     int64_t pace; /* … that one slow call doesn't rise far: the machine may have been busy */
     int cpu;      /* per mille of the wall time, an average */
     bool measured; /* cpu says something */
-    bool denied;  /* its library is not offloaded */
+    heddle_library_class class;
+    const char *reason; /* of the class; "" if the class says it all */
+    bool denied;  /* it runs in place, whatever Ruby's lock does: for one of the first two classes, or for want of trust */
+    bool carries_errors; /* its library leaves errors in OpenSSL's queue, which belongs to the thread */
+    int64_t held_up;     /* ns: the longest time for which it held up the loop in place, not told yet */
+    bool told;           /* … it was */
     bool quick;   /* its library's functions only compute, so they run inline while they are quick */
 } heddle_function;
 
@@ -41,6 +57,26 @@ bool heddle_function_computes(const heddle_function *function);
 /* Names of libraries, each the beginning of a file's name; copied. 0 or -ENOMEM. For functions known already, too. */
 int heddle_policy_deny(const char *const *names, size_t count);
 int heddle_policy_quick(const char *const *names, size_t count);
+int heddle_policy_allow(const char *const *names, size_t count);
+/*
+ * Each name may be followed by spaces and the names of the libraries with which it was tried: it is known good only where
+ * it needs no others.
+ */
+int heddle_policy_know_good(const char *const *names, size_t count);
+
+/* An address in Ruby's own library. Before the first function is looked up. */
+void heddle_policy_set_ruby(const void *address);
+/* Libraries were unloaded: others may lie where they were. */
+void heddle_policy_relocate(void);
+
+/* The class of the library that contains the address, in which it was loaded from `path`. */
+heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size);
+const char *heddle_policy_class_name(heddle_library_class class);
+
+/* The function ran in place for so long (ns), and what held up the loop. */
+void heddle_function_held_up(heddle_function *function, int64_t wall);
+/* One that held up the loop in place, for the first time, and has not been told yet; or NULL. */
+const heddle_function *heddle_policy_untold(int64_t *held_up);
 
 /* Is the library with the path not to be offloaded? */
 bool heddle_policy_denied(const char *path);

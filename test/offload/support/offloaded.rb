@@ -13,7 +13,7 @@ module Offloaded
   def setup
     super
     @was_on = Heddle.enabled.include?(:offload)
-    Heddle.enable :offload
+    Heddle.enable :offload, allow: ["native_calls"] # it has locks of its own, of which each call lets go
     require NativeCallsLibrary.path
     NativeCalls.reset
   end
@@ -34,9 +34,12 @@ module Offloaded
   end
 
   # Runs a Ruby program with offloading on in a process of its own.
+  # @param options [String] further arguments of Heddle.enable
+  # @param allow [Boolean] whether the test extension's calls are allowed to run on any thread
   # @param status [true, nil] whether it succeeds; nil: a signal ends it
   # @return [String] what it printed
-  def offloading(program, *arguments, env: {}, options: "", status: true)
+  def offloading(program, *arguments, env: {}, options: "", allow: true, status: true)
+    options += ", allow: ['native_calls']" if allow
     head = "require 'heddle'; Heddle.enable(:offload#{options}); require #{NativeCallsLibrary.path.dump}; "
     output, ended = ruby(head + program, *arguments, env: env)
 

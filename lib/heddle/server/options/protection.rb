@@ -12,10 +12,14 @@ module Heddle
                          "releases Ruby's lock waits for its own request only; preempt: a request that computes in " \
                          "Ruby lets the others run; stall_report: what holds up the loop all the same is told and " \
                          "counted; handoff: meanwhile other workers answer its other clients"),
+        Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
+                   example: "offload_allow \"mygem.\", \"other\"",
+                   text: "native libraries whose calls may run on any thread, each the start of a file's name, besides " \
+                         "those that are known to be good or judged to be safe; read docs/offload.md first"),
         Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_deny \"mygem\", \"other\"",
                    text: "native libraries whose calls stay on the loop's thread, each the start of a file's name, " \
-                         "or none but those that are known to need it"),
+                         "or none but those that are known to need it; it wins over offload_allow"),
         Option.new(name: :offload_libc, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_libc \"mylibrary\"",
                    text: "native libraries whose waits (poll, sleep, recv and so on) are offloaded though they hold " \

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Offload
+    # A native function that held up a loop, since nothing says that another thread may call it.
+    #
+    # @!attribute function [Hash] what {Offload.functions} says of it
+    # @!attribute seconds [Float] the longest time for which it held up the loop
+    InPlace = Data.define(:function, :seconds) do
+      # @return [String] a line for a log
+      def to_s
+        "#{name} ran on the loop's own thread for #{(seconds * 1000).round} ms: " \
+          "#{function[:reason] || "its library is denied"}"
+      end
+
+      # @return [String] what to do about it
+      def advice
+        return "Heddle.offload { } runs Ruby code around it on another thread" unless allowable?
+
+        "if its calls may run on any thread (docs/offload.md says how to find out), allow it: " \
+          "offload_allow #{beginning.dump} in config/heddle.rb, HEDDLE_OFFLOAD_ALLOW=#{beginning}, or " \
+          "Heddle.enable :offload, allow: [#{beginning.dump}]"
+      end
+
+      private
+
+      def name
+        method = function[:method]
+        "#{function[:library]} #{function[:function]}#{", called by the method #{method}" if method}"
+      end
+
+      # Nobody can allow what is denied, nor all of libc.
+      def allowable? = function[:trust] == :in_place && !function[:library].match?(/\A(lib(c|m|pthread)[.-]|ld-)|\A\z/)
+
+      def beginning = "#{function[:library][/\A[^.]+/]}."
+    end
+  end
+end
