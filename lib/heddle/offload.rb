@@ -9,9 +9,9 @@ module Heddle
   # Native calls that release Ruby's lock hold up their own fiber only: the protection `:offload`.
   #
   # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
-  # goes on: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import tables of the libraries that are
-  # loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned, and only libraries that are known
-  # good, that the extension judges to be safe, or that the user allows.
+  # goes on: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import tables of the libraries that
+  # are loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned, and only libraries that are
+  # known good, that the extension judges to be safe, or that the user allows.
   module Offload
     # Libraries (the beginnings of their files' names) that nobody can allow: their functions must stay on the thread
     # that called them first, or run loops of their own; ffi keeps a list of its calls by thread.
@@ -41,10 +41,10 @@ module Heddle
     class << self
       # Switches it on: see {Heddle.enable}.
       #
-      # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning of
-      #   a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
+      # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning
+      #   of a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
       #   docs/offload.md for what such a library must not do
-      # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and by HEDDLE_OFFLOAD_DENY;
+      # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and HEDDLE_OFFLOAD_DENY;
       #   what is both allowed and denied is denied
       # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
       #   offloaded though they hold Ruby's lock: see docs/offload.md for what such a library must not do

@@ -41,11 +41,13 @@ class OffloadTrustTest < Minitest::Test
       p Heddle::Offload.functions.find { |f| f[:method] == :lock }.values_at(:class, :trust, :offloaded)
     RUBY
 
-    assert_match(/\A\[:in_place, "thread_bound\.so imports pthread_mutex\w+"\]\n\[:in_place, :in_place, 0\]\n\z/, output)
+    assert_match(/\A\[:in_place, "thread_bound\.so imports pthread_mutex\w+"\]$/, output)
+    assert_match(/^\[:in_place, :in_place, 0\]$/, output)
   end
 
   def test_shipped_libraries_are_known_good_with_a_trial_each
-    output = trusting("plain_calls", "require 'openssl'; require 'zlib'; #{library("openssl.so")}; #{library("zlib.so")}")
+    libraries = "#{library("openssl.so")}; #{library("zlib.so")}"
+    output = trusting("plain_calls", "require 'openssl'; require 'zlib'; #{libraries}")
 
     assert_equal "[:known_good, nil]\n" * 2, output
     Heddle::Offload::KNOWN_GOOD.each do |one|

@@ -14,8 +14,8 @@ module Heddle
                          "counted; handoff: meanwhile other workers answer its other clients"),
         Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_allow \"mygem.\", \"other\"",
-                   text: "native libraries whose calls may run on any thread, each the start of a file's name, besides " \
-                         "those that are known to be good or judged to be safe; read docs/offload.md first"),
+                   text: "native libraries whose calls may run on any thread, each the start of a file's name, " \
+                         "besides those that are known to be good or judged to be safe; read docs/offload.md first"),
         Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_deny \"mygem\", \"other\"",
                    text: "native libraries whose calls stay on the loop's thread, each the start of a file's name, " \
