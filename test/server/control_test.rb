@@ -4,6 +4,7 @@ require "test_helper"
 require "support/prometheus_text"
 require "heddle/cli"
 require "json"
+require "minitest/mock"
 require "tmpdir"
 require_relative "server_helpers"
 
@@ -157,6 +158,45 @@ class ControlTest < Minitest::Test
 
     assert_match(/belongs to another server/, error.message)
     assert_equal 200, ask("/health").first
+  end
+
+  # Anybody could have been there first, and is who would hear the commands.
+  def test_the_default_path_is_in_no_folder_that_everybody_may_write_to
+    address = Heddle::Server::Control::Address
+    temporary = File.join(@folder, "tmp")
+    Dir.mkdir(temporary)
+
+    assert_equal File.join(temporary, "heddle-control.sock"), address.default_path(@folder)
+    File.chmod(0o1777, temporary)
+
+    assert_equal address.own_folder, File.dirname(address.default_path(@folder))
+    assert_equal address.own_folder, File.dirname(address.default_path("/")), "where tmp is everybody's"
+  end
+
+  def test_who_answers_is_trusted_as_this_user_or_as_the_owner_of_the_folder
+    address = Heddle::Server::Control::Address.parse("unix:#{@path}")
+    another = Process.euid + 1
+
+    refute address.trusts?(another)
+    File.stat(@folder).stub(:uid, another) do |stat|
+      File.stub(:stat, stat) { assert address.trusts?(another) }
+    end
+    File.chmod(0o1777, @folder)
+    File.stat(@folder).stub(:uid, another) do |stat|
+      File.stub(:stat, stat) { refute address.trusts?(another) }
+    end
+    assert address.trusts?(Process.euid)
+  end
+
+  def test_the_process_of_another_user_is_neither_asked_nor_told
+    File.chmod(0o1777, @folder)
+    listener = UNIXServer.new(@path)
+    error = Process.stub(:euid, Process.euid + 1) { assert_raises(Client::NoServer) { client.command("stop") } }
+
+    assert_match(/\Aa process of another user \(uid #{Process.euid}\) answers at unix:/, error.message)
+    assert_equal "", listener.accept.read, "nothing was sent"
+  ensure
+    listener&.close
   end
 
   def test_without_a_default_path_the_server_goes_on_and_says_so

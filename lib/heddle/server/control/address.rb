@@ -40,14 +40,23 @@ module Heddle
 
           # The same for a server and for the commands that are given in its folder by the same user.
           # @param folder [String]
-          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp`, else a path of this user's own
+          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not everybody may write to, else
+          #   a path of this user's own
           def default_path(folder = Dir.pwd)
             path = File.join(folder, "tmp", "heddle-control.sock")
-            if path.bytesize <= 107 && File.directory?(File.dirname(path)) && File.writable?(File.dirname(path))
-              return path
-            end
+            return path if path.bytesize <= 107 && File.writable?(File.dirname(path)) && owner_of(File.dirname(path))
 
             File.join(own_folder, "#{Digest::SHA256.hexdigest(folder)[0, 16]}.sock")
+          end
+
+          # @param folder [String]
+          # @return [Integer, nil] the user who decides what is in it; nil: everybody may make a file there, so its
+          #   owner says nothing of whose they are; or it is no folder
+          def owner_of(folder)
+            stat = File.stat(folder)
+            stat.uid if stat.directory? && stat.mode.nobits?(0o002)
+          rescue SystemCallError
+            nil
           end
 
           def own_folder = File.join(Dir.tmpdir, "heddle-#{Process.euid}")
@@ -83,6 +92,11 @@ module Heddle
           raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
                            "Name another address with --control, or --control off"
         end
+
+        # @param uid [Integer] of the process that answers at {#path}
+        # @return [Boolean] whether it may be told commands, and what it says be shown: it is this user, or the one whose
+        #   folder the socket is in, such as the application's when root asks
+        def trusts?(uid) = [Process.euid, self.class.owner_of(File.dirname(path))].include?(uid)
 
         # @return [String]
         def to_s

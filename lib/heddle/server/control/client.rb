@@ -78,7 +78,7 @@ module Heddle
         end
 
         def connect
-          socket = @address.path ? UNIXSocket.new(@address.path) : TCPSocket.new(@address.host, @address.port)
+          socket = @address.path ? connect_to_owner : TCPSocket.new(@address.host, @address.port)
           socket.timeout = @patience
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
@@ -88,6 +88,17 @@ module Heddle
           raise NoServer, "#{@address} belongs to another user: run the command as the user who runs the server"
         rescue SystemCallError, SocketError, ArgumentError => e
           raise NoServer, "can't ask the server at #{@address}: #{e.message}"
+        end
+
+        # In a folder where everybody may make files another user may have been there first.
+        def connect_to_owner
+          socket = UNIXSocket.new(@address.path)
+          uid, = socket.getpeereid
+          return socket if @address.trusts?(uid)
+
+          socket.close
+          raise NoServer, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is not that " \
+                          "user's: it is not trusted. Run the command as that user if it is yours"
         end
       end
     end
