@@ -20,6 +20,7 @@ module Heddle
     autoload :ConfigurationError, "heddle/server/configuration_error"
     autoload :Control, "heddle/server/control"
     autoload :Cores, "heddle/server/cores"
+    autoload :ConnectionLimit, "heddle/server/connection_limit"
     autoload :DescriptorLimit, "heddle/server/descriptor_limit"
     autoload :Drain, "heddle/server/drain"
     autoload :Hooks, "heddle/server/hooks"
@@ -105,7 +106,7 @@ module Heddle
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
-      DescriptorLimit.raise
+      DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
       mode.servings.each { |serving| serving.take_place(*@place, siblings:) } if @place
@@ -209,7 +210,22 @@ module Heddle
 
     def started
       yield if block_given?
-      Rails.tell_connections(@log, @configuration.worker_count) if defined?(::ActiveRecord::Base) && first?
+      return unless first?
+
+      Rails.tell_connections(@log, @configuration.worker_count) if defined?(::ActiveRecord::Base)
+      tell_trust
+    end
+
+    # Every client of a network that is trusted by default can forge what a proxy says.
+    def tell_trust
+      return unless @configuration.trusted_proxies.include?("private")
+      return unless @configuration.source(:trusted_proxies) == Configuration::Source::DEFAULT
+      return unless (listener = @listeners.find(&:beyond_this_machine?))
+
+      address = listener.io.local_address.inspect_sockaddr
+      @log.notice("clients in private networks that reach #{address} can set their address and scheme with " \
+                  "X-Forwarded-*: trusted_proxies trusts private networks by default. Name the proxies, or " \
+                  "\"loopback\", \"private\", \"unix\" to keep it so without this line")
     end
 
     # What one worker says for all of them, it says.

@@ -35,7 +35,30 @@ class DescriptorLimitTest < Minitest::Test
     end
   end
 
+  # In a process whose soft limit is lower than its hard one, which of them the application then has.
+  LIMITS = <<~RUBY
+    soft, hard = 300, [400, Process.getrlimit(Process::RLIMIT_NOFILE).last].min
+    Process.setrlimit(Process::RLIMIT_NOFILE, soft, hard)
+    require "heddle/server"
+    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], **eval(ARGV.first))
+    server = Heddle::Server.new(configuration, log: Heddle::Server::Log.new(output: $stderr))
+    server.run(nil) do
+      puts Process.getrlimit(Process::RLIMIT_NOFILE).first
+      server.stop
+    end
+  RUBY
+
+  def test_the_limit_is_raised_unless_it_is_to_stay
+    assert_equal ["400", "300"], [soft_limit_with("{}"), soft_limit_with("{ descriptor_limit: :soft }")]
+  end
+
   private
+
+  def soft_limit_with(options)
+    lib = File.expand_path("../../lib", __dir__)
+    output, errors, = Open3.capture3({ "RUBYOPT" => nil }, RbConfig.ruby, "-I#{lib}", "-e", LIMITS, options)
+    output[/\d+/] || flunk(errors)
+  end
 
   def exhaust(port, pid)
     sockets = Array.new(DESCRIPTORS * 2) { TCPSocket.new("127.0.0.1", port) }

@@ -24,8 +24,10 @@ module Heddle
       # @param log [#notice]
       # @param limit [Integer, nil] how many requests run at once, whatever the loop and the memory bear
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
-      def initialize(sockets, configuration, log, limit: nil, reason: :max_requests)
+      # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
+      def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil)
         @sockets = sockets
+        @most_connections = connections
         @log = log
         @fixed = limit
         @fixed_reason = reason
@@ -111,6 +113,7 @@ module Heddle
       end
 
       def tell(time)
+        tell_of_connections(time)
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
@@ -123,6 +126,15 @@ module Heddle
           "busy: #{refused - @refused} requests were answered with 503 (so far #{@sockets.refused_full} because the " \
             "queue was full, #{@sockets.refused_late} because they had waited for too long)"
         end && (@refused = refused)
+      end
+
+      def tell_of_connections(time)
+        return unless @most_connections && @sockets.connections >= @most_connections
+
+        say(:connections, time) do
+          "busy: #{@most_connections} connections are open, as many as max_connections allows; new ones wait in the " \
+            "system's queue until one of them ends"
+        end
       end
 
       # @return [Boolean] whether it was said

@@ -4,7 +4,7 @@ module Heddle
   class Server
     # How many descriptors, and so connections, this process may have.
     module DescriptorLimit
-      # The usual soft limit of 1,024 is meant for programs that use `select`.
+      # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more.
       # @return [void]
       def self.raise
         soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)

@@ -31,6 +31,12 @@ module Heddle
         @proxies = proxies
       end
 
+      # @return [Boolean] whether others than this machine's own processes can reach it
+      def beyond_this_machine?
+        address = io.local_address
+        address.ip? && !address.ipv4_loopback? && !address.ipv6_loopback?
+      end
+
       # @param sockets [Net::Sockets] accept from it from now on
       # @return [void]
       def attach(sockets)

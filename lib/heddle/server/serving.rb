@@ -111,9 +111,10 @@ module Heddle
       private
 
       def admission_of(sockets)
-        return Admission.new(sockets, @configuration, @log, limit: @runners.size, reason: :threads) if @runners
+        most = { connections: @most }
+        return Admission.new(sockets, @configuration, @log, limit: @runners.size, reason: :threads, **most) if @runners
 
-        Admission.new(sockets, @configuration, @log, limit: share_of(@configuration.max_requests))
+        Admission.new(sockets, @configuration, @log, limit: share_of(@configuration.max_requests), **most)
       end
 
       # This loop's part of a limit of the process; nil for one that there is not.
@@ -122,10 +123,9 @@ module Heddle
       end
 
       def open_sockets(service, listeners)
-        limit = @configuration.max_connections
-        limit = [Process.getrlimit(Process::RLIMIT_NOFILE).first - 64, 16].max if limit == 0
+        @most = share_of(ConnectionLimit.of(@configuration))
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
-                                               max_connections: share_of(limit),
+                                               max_connections: @most,
                                                handshake_timeout: @configuration.handshake_timeout.to_f,
                                                protocol: service.engine) { |exchange| service.call(exchange) }
         listeners.each { |listener| listener.attach(sockets) }

@@ -109,7 +109,7 @@ module Heddle
         private
 
         def open
-          DescriptorLimit.raise
+          DescriptorLimit.raise if configuration.descriptor_limit == :hard
           adopting = Processes.adopt_orphans
           raise BootError, "more than one worker needs Linux for now: run with --workers 0" unless adopting
 

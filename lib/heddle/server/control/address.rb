@@ -40,8 +40,8 @@ module Heddle
 
           # The same for a server and for the commands that are given in its folder by the same user.
           # @param folder [String]
-          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not everybody may write to, else
-          #   a path of this user's own
+          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not everybody may write to,
+          #   else a path of this user's own
           def default_path(folder = Dir.pwd)
             path = File.join(folder, "tmp", "heddle-control.sock")
             return path if path.bytesize <= 107 && File.writable?(File.dirname(path)) && owner_of(File.dirname(path))
@@ -94,8 +94,8 @@ module Heddle
         end
 
         # @param uid [Integer] of the process that answers at {#path}
-        # @return [Boolean] whether it may be told commands, and what it says be shown: it is this user, or the one whose
-        #   folder the socket is in, such as the application's when root asks
+        # @return [Boolean] whether it may be told commands, and what it says be shown: it is this user, or the one
+        #   whose folder the socket is in, such as the application's when root asks
         def trusts?(uid) = [Process.euid, self.class.owner_of(File.dirname(path))].include?(uid)
 
         # @return [String]

@@ -97,8 +97,8 @@ module Heddle
           return socket if @address.trusts?(uid)
 
           socket.close
-          raise NoServer, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is not that " \
-                          "user's: it is not trusted. Run the command as that user if it is yours"
+          raise NoServer, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is not " \
+                          "that user's: it is not trusted. Run the command as that user if it is yours"
         end
       end
     end

@@ -57,8 +57,23 @@ module Heddle
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
                    text: "how many connections the system keeps until they are accepted"),
         Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
-                   example: "max_connections 5_000",
-                   text: "how many connections at once; with 0 as many as descriptors, less 64 for the application")
+                   default_words: "0: by memory and descriptors", example: "max_connections 5_000",
+                   details: "With 0 each worker takes as many as fit into its share of the memory (of the container, " \
+                            "or of the machine) if each had used all that it may before a request runs, which is " \
+                            "112 KiB and body_buffer: about 5,300 in 1 GiB with one worker; and no more than there are " \
+                            "descriptors, less 64 for the application. An idle connection uses much less, so a " \
+                            "server of many WebSockets may set more. At the limit new connections wait in the " \
+                            "system's queue (backlog) until one ends, and a line in the log says so.",
+                   text: "how many connections at once, in each worker; 0: as many as memory and descriptors allow"),
+        Option.new(name: :descriptor_limit, unit: :word, default: :hard, choices: %i[hard soft], advanced: true,
+                   example: "descriptor_limit :soft",
+                   details: "A limit on connections follows from it. Programs that the application starts get the " \
+                            "same limit. The function select(2) of C has no room for descriptors from 1,024 on: a " \
+                            "library that passes such a one to FD_SET writes beyond its memory. With one that does " \
+                            "(old resolvers, SNMP and LDAP clients), or such programs, choose soft, and set the soft " \
+                            "limit to 1,024 (ulimit -Sn).",
+                   text: "whether the limit on open descriptors (RLIMIT_NOFILE) is raised to the hard limit, or " \
+                         "stays as it was: soft")
       ].freeze
     end
   end

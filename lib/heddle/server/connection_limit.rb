@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # How many connections this process takes where `max_connections` does not say: as many as would fit into its share
+    # of the memory if each used all that it may before a request runs, and no more than there are descriptors.
+    module ConnectionLimit
+      # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that nobody has
+      # read yet, and 48 KiB of a head and its fields.
+      BYTES = 114_688
+      # Descriptors for the application.
+      RESERVE = 64
+      # However little there is.
+      LEAST = 16
+      private_constant :BYTES, :RESERVE, :LEAST
+
+      class << self
+        # @param configuration [Configuration]
+        # @param descriptors [Integer] how many this process may have
+        # @param memory [Integer, nil] bytes that all workers may use together; nil: not known
+        # @return [Integer]
+        def of(configuration, descriptors: Process.getrlimit(Process::RLIMIT_NOFILE).first, memory: Memory.limit)
+          return configuration.max_connections if configuration.max_connections > 0
+
+          [[descriptors - RESERVE, by_memory(configuration, memory)].compact.min, LEAST].max
+        end
+
+        private
+
+        def by_memory(configuration, memory)
+          workers = configuration.workers_of_their_own? ? configuration.worker_count : 1
+          memory && (memory / workers / (BYTES + configuration.http.body_buffer))
+        end
+      end
+    end
+  end
+end

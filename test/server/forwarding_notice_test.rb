@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+
+# Who listens for others than this machine, and trusts private networks because nobody said otherwise, is told so.
+class ForwardingNoticeTest < Minitest::Test
+  include ServerHelpers
+
+  NOTICE = /clients in private networks that reach (\S+) can set their address and scheme with X-Forwarded-\*/
+
+  def said_with(**options)
+    serving(text, lint: false, **options) { nil }
+    output.string[NOTICE, 1]
+  end
+
+  def test_it_is_said_of_an_address_that_others_can_reach
+    assert_match(/\A0\.0\.0\.0:\d+\z/, said_with(bind: ["0.0.0.0:0"]))
+  end
+
+  def test_it_is_not_said_of_this_machines_own_addresses_nor_where_somebody_has_decided
+    assert_nil said_with
+    assert_nil said_with(bind: ["0.0.0.0:0"], trusted_proxies: %w[loopback])
+    assert_nil said_with(bind: ["0.0.0.0:0"], trusted_proxies: %w[192.0.2.0/24])
+  end
+end
