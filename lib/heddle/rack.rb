@@ -14,6 +14,7 @@ module Heddle
     autoload :LentResponse, "heddle/rack/lent_response"
     autoload :NoInput, "heddle/rack/no_input"
     autoload :Responder, "heddle/rack/responder"
+    autoload :StreamedInput, "heddle/rack/streamed_input"
     autoload :ThreadHandler, "heddle/rack/thread_handler"
     autoload :ThreadResponder, "heddle/rack/thread_responder"
     autoload :ThreadStream, "heddle/rack/thread_stream"

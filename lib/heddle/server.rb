@@ -83,6 +83,7 @@ module Heddle
     # @raise [BootError]
     def open
       check_selector
+      @configuration.check_body_folder
       @configuration.binds.each do |bind|
         @listeners.concat(bind.open(@configuration.backlog, notice: @log.method(:notice)))
       end

@@ -64,7 +64,7 @@ class StreamingTest < Minitest::Test
         stream.close
       }]
     end
-    output = serve(app, CHUNKED, lint: false, body_pause: 0.001)
+    output = serve(app, CHUNKED, lint: false, body_pause: 0.001, stream_bodies: true)
 
     assert_equal "abcd", unchunk(parts(output)[2])[0]
     assert_empty log.failures
@@ -198,7 +198,8 @@ class StreamingTest < Minitest::Test
     app = lambda do |_env|
       [200, { "rack.hijack" => ->(stream) { stream.write(stream.read(70_000).bytesize.to_s) && stream.close } }, []]
     end
-    output = serve(app, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n", "x" * 70_000)
+    output = serve(app, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n", "x" * 70_000,
+                   stream_bodies: true)
 
     assert_equal "70000", unchunk(parts(output)[2])[0]
     assert_empty log.failures

@@ -9,6 +9,12 @@
 #include "http/slowest.h"
 #include "net/protocol.h"
 
+typedef struct {
+    bool all;
+    unsigned count;
+    char **prefixes; /* of paths */
+} heddle_body_streams;
+
 /* 1 to 5; 0: a status that is none of RFC 9110's. */
 enum {
     HEDDLE_STATUS_CLASSES = 6,
@@ -27,6 +33,9 @@ struct heddle_engine {
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit;
+    uint64_t body_disk_limit;   /* of all bodies of this process */
+    char *body_folder;          /* where larger bodies are */
+    heddle_body_streams streams; /* the requests whose application reads the body as it comes */
     int64_t head_timeout, idle_timeout, body_grace, body_pause, write_timeout, linger_timeout; /* ns */
     bool draining; /* every answer is its connection's last */
 
@@ -37,7 +46,7 @@ struct heddle_engine {
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
     char date[40]; /* the field line of this second */
     int64_t date_second;
-    uint64_t requests, refused;
+    uint64_t requests, refused, spooled;
     uint64_t answers[HEDDLE_STATUS_CLASSES]; /* of the application, by the first digit of their status */
     uint64_t refusals[HEDDLE_STATUS_CLASSES];
     heddle_latency latency; /* from complete head to answer */

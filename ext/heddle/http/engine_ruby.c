@@ -41,6 +41,10 @@ static void engine_free(heddle_protocol *protocol)
         free(exchange);
     }
     heddle_buffer_free(&engine->out);
+    for (unsigned i = 0; i < engine->streams.count; i++)
+        free(engine->streams.prefixes[i]);
+    free(engine->streams.prefixes);
+    free(engine->body_folder);
     free(engine->head.fields);
     free(engine);
 }
@@ -103,8 +107,31 @@ static VALUE limit(VALUE configuration, const char *name)
     return rb_funcall(configuration, rb_intern(name), 0);
 }
 
-/* Called by Engine.new with a checked configuration. */
-static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies)
+static char *copy_text(VALUE string)
+{
+    char *text = strdup(StringValueCStr(string));
+    if (!text)
+        rb_memerror();
+    return text;
+}
+
+static void set_streams(heddle_body_streams *streams, VALUE paths)
+{
+    if (!RB_TYPE_P(paths, T_ARRAY)) {
+        streams->all = RTEST(paths);
+        return;
+    }
+    streams->prefixes = calloc((size_t)RARRAY_LEN(paths), sizeof(*streams->prefixes));
+    if (!streams->prefixes && RARRAY_LEN(paths))
+        rb_memerror();
+    for (long i = 0; i < RARRAY_LEN(paths); i++) {
+        streams->prefixes[i] = copy_text(RARRAY_AREF(paths, i));
+        streams->count++;
+    }
+}
+
+/* Called once, by Engine.new with a checked configuration. */
+static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies, VALUE folder, VALUE paths)
 {
     heddle_engine *engine = engine_of(self);
     engine->on_refusal = on_refusal;
@@ -121,6 +148,9 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
         .keep_underscores = RTEST(limit(configuration, "underscore_headers")),
     };
     engine->body_buffer = NUM2ULL(limit(configuration, "body_buffer"));
+    engine->body_disk_limit = NUM2ULL(limit(configuration, "body_disk_limit"));
+    engine->body_folder = copy_text(folder);
+    set_streams(&engine->streams, paths);
     engine->body_rate = NUM2ULL(limit(configuration, "body_rate"));
     engine->linger_limit = NUM2ULL(limit(configuration, "linger_limit"));
     engine->head_timeout = heddle_duration(limit(configuration, "head_timeout"));
@@ -166,6 +196,18 @@ static VALUE engine_requests(VALUE self)
 static VALUE engine_refused(VALUE self)
 {
     return ULL2NUM(engine_of(self)->refused);
+}
+
+/* Requests whose body went into a file. */
+static VALUE engine_spooled(VALUE self)
+{
+    return ULL2NUM(engine_of(self)->spooled);
+}
+
+/* Bytes that the spooled bodies of this process have on disk, whichever its engine. */
+static VALUE engine_body_disk_used(VALUE self)
+{
+    return ULL2NUM(heddle_body_disk_used());
 }
 
 static VALUE counts_by_class(const uint64_t *counts)
@@ -257,11 +299,13 @@ void Init_heddle_engine(VALUE h1)
 {
     VALUE engine_class = rb_define_class_under(h1, "Engine", rb_cObject);
     rb_define_alloc_func(engine_class, engine_allocate);
-    rb_define_private_method(engine_class, "set_up", engine_set_up, 3);
+    rb_define_private_method(engine_class, "set_up", engine_set_up, 5);
     rb_define_method(engine_class, "drain", engine_drain, 0);
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);
     rb_define_method(engine_class, "refused", engine_refused, 0);
+    rb_define_method(engine_class, "spooled", engine_spooled, 0);
+    rb_define_method(engine_class, "body_disk_used", engine_body_disk_used, 0);
     rb_define_method(engine_class, "answers", engine_answers, 0);
     rb_define_method(engine_class, "refusals", engine_refusals, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);

@@ -24,6 +24,7 @@ heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_reques
     exchange->head = *head;
     exchange->body = 0;
     exchange->body_size = exchange->body_room = 0;
+    exchange->spool = NULL;
     exchange->arrived = heddle_now();
     exchange->bytes = exchange->own_bytes;
     exchange->head.fields = exchange->own_fields;
@@ -50,7 +51,7 @@ static void link_body(heddle_engine *engine, heddle_exchange *exchange)
     engine->bodies = exchange;
 }
 
-static void drop_body(heddle_engine *engine, heddle_exchange *exchange)
+void heddle_exchange_drop_body(heddle_engine *engine, heddle_exchange *exchange)
 {
     if (!exchange->body)
         return;
@@ -66,7 +67,12 @@ static void drop_body(heddle_engine *engine, heddle_exchange *exchange)
 
 void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange)
 {
-    drop_body(engine, exchange);
+    heddle_exchange_drop_body(engine, exchange);
+    if (exchange->spool) {
+        heddle_body_spool_close(exchange->spool);
+        heddle_body_spool_release(exchange->spool);
+        exchange->spool = NULL;
+    }
     if (exchange->bytes != exchange->own_bytes)
         free(exchange->bytes);
     if (exchange->head.fields != exchange->own_fields)
@@ -120,7 +126,7 @@ VALUE heddle_exchange_take_body(heddle_engine *engine, heddle_exchange *exchange
 {
     VALUE body = exchange->body;
     size_t size = exchange->body_size;
-    drop_body(engine, exchange);
+    heddle_exchange_drop_body(engine, exchange);
     if (!size)
         return Qnil;
     rb_str_set_len(body, (long)size);

@@ -3,9 +3,11 @@
 
 /*
  * One request as it came over a connection: its head, and as much of its body as was read before anybody served it.
- * Records are used again and again. The body is read into a String, where the application finds it without a copy.
+ * Records are used again and again. A body of at most body_buffer is read into a String, where the application finds it
+ * without a copy; a larger one goes into a file.
  */
 
+#include "http/body_spool.h"
 #include "http/message.h"
 
 #include <ruby.h>
@@ -25,6 +27,7 @@ struct heddle_exchange {
     char *bytes;     /* what the head's slices are of */
     VALUE body;      /* 0: none; marked and pinned by the engine */
     size_t body_size, body_room;
+    heddle_body_spool *spool; /* where a larger body is; NULL: none */
     heddle_exchange *next_body, *previous_body; /* of those that have one */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
@@ -36,7 +39,9 @@ heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_reques
 void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange);
 /* Room for so many more bytes of the body; NULL without memory. */
 char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange, size_t size);
-/* What was read of the body, or nil; it is the caller's from here on. */
+/* What memory has of the body, or nil; it is the caller's from here on. */
 VALUE heddle_exchange_take_body(heddle_engine *engine, heddle_exchange *exchange);
+/* Nothing of it is needed in memory any more. */
+void heddle_exchange_drop_body(heddle_engine *engine, heddle_exchange *exchange);
 
 #endif

@@ -1,5 +1,6 @@
 #include "http/exchange_ruby.h"
 
+#include "http/body_spool_ruby.h"
 #include "http/forwarded.h"
 #include "net/networks.h"
 
@@ -256,14 +257,17 @@ static VALUE exchange_remote_address(VALUE self)
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
 /*
- * call-seq: take_body -> String or nil
+ * call-seq: take_body -> String, SpooledBody or nil
  *
  * What was read of the body before anybody served the request; once.
  */
 static VALUE exchange_take_body(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    return heddle_exchange_take_body(handle->engine, heddle_exchange_of(handle));
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    if (exchange->spool && !exchange->spool->kept)
+        return heddle_spooled_body(exchange->spool);
+    return heddle_exchange_take_body(handle->engine, exchange);
 }
 
 /* Is the body complete, as far as the wire is concerned? */

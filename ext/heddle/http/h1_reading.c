@@ -11,49 +11,17 @@ enum {
     FIRST_READ = 8192, /* more than that is a body, which is better read to where it belongs */
 };
 
-/* What became of bytes that were offered. */
-typedef enum {
-    MORE,  /* all of it is used that can be, more is needed */
-    READY, /* a request is to be served */
-    OVER,  /* a body that nobody wanted has ended: what answered it leaves before the next request is looked at */
-    LEFT,  /* the connection is closed, or on its way there */
-} progress;
-
-/* -- how long a body may take ------------------------------------------------------------------------------------- */
-
-/* When the body is too slow, if no more of it comes. */
-int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1)
-{
-    if (engine->body_rate == 0)
-        return heddle_later(heddle_coarse_now(), engine->idle_timeout);
-    double owed = (double)h1->taken / (double)engine->body_rate * 1e9;
-    return heddle_later(heddle_later(h1->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
-}
-
-static void body_due(heddle_connection *connection)
-{
-    heddle_engine *engine = heddle_h1_engine(connection);
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    int64_t deadline = heddle_h1_body_deadline(engine, h1);
-    /* Its length is not known and it may never end: a client that pauses may be waiting for the answer. */
-    if (h1->stage == HEDDLE_H1_BODY && h1->left < 0) {
-        int64_t pause = heddle_later(heddle_coarse_now(), engine->body_pause);
-        deadline = pause < deadline ? pause : deadline;
-    }
-    heddle_connection_due(connection, deadline);
-}
-
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /* A head is complete: does somebody have to come for it now, or once more of its body is here? */
-static progress begin(heddle_connection *connection, const char *bytes)
+static heddle_h1_progress begin(heddle_connection *connection, const char *bytes, bool more_came)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = heddle_exchange_take(engine, &engine->head, bytes);
     if (!exchange) {
         heddle_h1_close(connection);
-        return LEFT;
+        return HEDDLE_H1_LEFT;
     }
     int64_t length = exchange->head.content_length;
     engine->requests++;
@@ -64,22 +32,11 @@ static progress begin(heddle_connection *connection, const char *bytes)
     h1->expects = exchange->head.expects_continue && !h1->received;
     h1->left = length;
     if (h1->received)
-        return READY;
-    h1->since = exchange->arrived;
-    h1->taken = 0;
-    if (length == HEDDLE_CHUNKED_BODY)
-        heddle_chunked_start(&h1->chunked, exchange->head.field_bytes, exchange->head.line_count);
-    if (h1->expects || engine->body_buffer == 0 || length > (int64_t)engine->body_buffer)
-        return READY;
-    if (length > 0 && !heddle_exchange_body_room(engine, exchange, (size_t)length)) {
-        heddle_h1_close(connection);
-        return LEFT;
-    }
-    h1->stage = HEDDLE_H1_BODY;
-    return MORE;
+        return HEDDLE_H1_SERVE;
+    return heddle_h1_begin_body(connection, more_came);
 }
 
-static progress take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+static heddle_h1_progress take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -87,94 +44,30 @@ static progress take_head(heddle_connection *connection, const char *bytes, size
     int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &refusal);
     if (result > 0) {
         *used = (size_t)result;
-        return begin(connection, bytes);
+        return begin(connection, bytes, size > *used);
     }
     if (result < 0) {
         heddle_h1_refuse(connection, &refusal, NULL);
-        return LEFT;
+        return HEDDLE_H1_LEFT;
     }
     h1->seen = (uint32_t)size;
     *used = 0;
-    return MORE;
-}
-
-static void take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
-{
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_exchange *exchange = h1->exchange;
-    *used = (int64_t)size < h1->left ? size : (size_t)h1->left;
-    if (h1->stage == HEDDLE_H1_BODY) {
-        char *room = RSTRING_PTR(exchange->body) + exchange->body_size;
-        if (room != bytes)
-            memcpy(room, bytes, *used);
-        exchange->body_size += *used;
-    }
-    h1->left -= (int64_t)*used;
-    h1->taken += *used;
-    h1->received = h1->left == 0;
-}
-
-static progress take_chunks(heddle_connection *connection, char *bytes, size_t size, size_t *used)
-{
-    heddle_engine *engine = heddle_h1_engine(connection);
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_refusal refusal;
-    char *output = bytes; /* what is thrown away goes nowhere else */
-    size_t length;
-    if (h1->stage == HEDDLE_H1_BODY) {
-        output = heddle_exchange_body_room(engine, h1->exchange, size);
-        if (!output) {
-            heddle_h1_close(connection);
-            return LEFT;
-        }
-    }
-    int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &refusal);
-    if (result < 0) {
-        if (h1->stage == HEDDLE_H1_BODY)
-            heddle_h1_refuse(connection, &refusal, NULL);
-        else
-            heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
-        return LEFT;
-    }
-    *used = (size_t)result;
-    h1->taken += *used;
-    h1->received = h1->chunked.done;
-    if (h1->stage == HEDDLE_H1_BODY)
-        h1->exchange->body_size += length;
-    else if (h1->taken > engine->body_buffer) {
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER); /* more than the connection is worth */
-        return LEFT;
-    }
-    return MORE;
-}
-
-static progress take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used)
-{
-    heddle_engine *engine = heddle_h1_engine(connection);
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    bool chunked = h1->left < 0;
-    if (!chunked)
-        take_length(connection, bytes, size, used);
-    else if (take_chunks(connection, bytes, size, used) == LEFT)
-        return LEFT;
-    if (h1->stage == HEDDLE_H1_BODY)
-        return h1->received || (chunked && h1->exchange->body_size > engine->body_buffer) ? READY : MORE;
-    return h1->received ? OVER : MORE;
+    return HEDDLE_H1_MORE;
 }
 
 /* `bytes` are ours to write on. `*used`: how many of them need not be kept. */
-static progress take(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+static heddle_h1_progress take(heddle_connection *connection, char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    progress result = MORE;
+    heddle_h1_progress result = HEDDLE_H1_MORE;
     *used = 0;
-    while (result == MORE && *used < size) {
+    while (result == HEDDLE_H1_MORE && *used < size) {
         size_t step = 0;
         bool head = h1->stage == HEDDLE_H1_IDLE || h1->stage == HEDDLE_H1_HEAD;
         result = head ? take_head(connection, bytes + *used, size - *used, &step)
-                      : take_body(connection, bytes + *used, size - *used, &step);
-        if (result == LEFT)
-            return LEFT;
+                      : heddle_h1_take_body(connection, bytes + *used, size - *used, &step);
+        if (result == HEDDLE_H1_LEFT)
+            return result;
         *used += step;
         if (step == 0)
             break;
@@ -195,11 +88,11 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     heddle_sockets_call_runner(sockets, connection, next);
 }
 
-static void go_on(heddle_connection *connection, progress result)
+static void go_on(heddle_connection *connection, heddle_h1_progress result)
 {
-    if (result == READY)
+    if (result == HEDDLE_H1_SERVE)
         heddle_h1_serve(connection, false);
-    else if (result == OVER)
+    else if (result == HEDDLE_H1_DROPPED)
         heddle_h1_after_output(connection, HEDDLE_H1_NEXT);
 }
 
@@ -227,7 +120,7 @@ static void wait_for_more(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_DISCARD) {
-        body_due(connection);
+        heddle_h1_body_waits(connection);
     } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
         h1->stage = HEDDLE_H1_HEAD;
         heddle_h1_due_in(connection, engine->head_timeout);
@@ -272,8 +165,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     }
     if (h1->stage == HEDDLE_H1_BODY && h1->left > 0) {
         *into = INTO_BODY;
-        *size = (size_t)h1->left;
-        return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
+        return heddle_h1_body_room(connection, size);
     }
     *into = INTO_SCRATCH;
     *size = h1->stage == HEDDLE_H1_IDLE ? FIRST_READ : HEDDLE_SCRATCH;
@@ -316,21 +208,21 @@ void heddle_h1_read_on(heddle_connection *connection)
                 heddle_h1_close(connection);
             return;
         }
-        progress result;
+        heddle_h1_progress result;
         if (into == INTO_INPUT) {
             connection->input_end += (uint32_t)bytes;
             result = take(connection, connection->input + connection->input_start,
                           heddle_connection_buffered(connection), &used);
-            if (result != LEFT)
+            if (result != HEDDLE_H1_LEFT)
                 heddle_connection_use_input(connection, used);
         } else {
             result = take(connection, room, (size_t)bytes, &used);
-            if (result != LEFT && !keep(connection, room + used, (size_t)bytes - used)) {
+            if (result != HEDDLE_H1_LEFT && !keep(connection, room + used, (size_t)bytes - used)) {
                 heddle_h1_close(connection);
                 return;
             }
         }
-        if (result != MORE) {
+        if (result != HEDDLE_H1_MORE) {
             go_on(connection, result);
             return;
         }
@@ -346,11 +238,11 @@ void heddle_h1_take_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;
     if (buffered) {
-        progress result = take(connection, connection->input + connection->input_start, buffered, &used);
-        if (result == LEFT)
+        heddle_h1_progress result = take(connection, connection->input + connection->input_start, buffered, &used);
+        if (result == HEDDLE_H1_LEFT)
             return;
         heddle_connection_use_input(connection, used);
-        if (result != MORE) {
+        if (result != HEDDLE_H1_MORE) {
             go_on(connection, result);
             return;
         }
@@ -369,11 +261,11 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
         return false;
     h1->streak++;
     h1->stage = HEDDLE_H1_IDLE;
-    progress result = take(connection, connection->input + connection->input_start, buffered, &used);
-    if (result == LEFT)
+    heddle_h1_progress result = take(connection, connection->input + connection->input_start, buffered, &used);
+    if (result == HEDDLE_H1_LEFT)
         return true;
     heddle_connection_use_input(connection, used);
-    if (result == MORE)
+    if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_WRITES)
         return false;
     if (connection->output.size)
         heddle_connection_flush_later(connection); /* should its application wait */

@@ -212,6 +212,10 @@ static void event(heddle_connection *connection)
     case HEDDLE_H1_LINGER:
         linger(connection);
         break;
+    case HEDDLE_H1_WRITING: /* what has come is read afterwards */
+        if (!sends_on(connection))
+            heddle_h1_close(connection);
+        break;
     case HEDDLE_H1_READY:
         break;
     }
@@ -229,7 +233,7 @@ static void expired(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_BODY:
-        if (h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_coarse_now())
+        if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_coarse_now())
             heddle_h1_serve(connection, false);
         else
             refuse_slow_body(connection);
@@ -240,6 +244,8 @@ static void expired(heddle_connection *connection)
         break;
     case HEDDLE_H1_DISCARD:
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+        break;
+    case HEDDLE_H1_WRITING: /* the client is not to blame */
         break;
     case HEDDLE_H1_SENDING:
         heddle_transport_will_reset(&connection->transport); /* what the kernel has of the answer is not kept either */
@@ -282,10 +288,11 @@ static void next_request(heddle_connection *connection)
     if (heddle_h1_take_pipelined(connection))
         return;
     h1->streak = 0;
-    if (h1->stage == HEDDLE_H1_BODY) { /* of a pipelined request: what was answered need not wait for it */
-        if (connection->output.size)
+    if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_WRITING) {
+        if (connection->output.size) /* what was answered need not wait for the body of a pipelined request */
             heddle_connection_flush_later(connection);
-        heddle_h1_read_on(connection);
+        if (h1->stage == HEDDLE_H1_BODY)
+            heddle_h1_read_on(connection);
         return;
     }
     heddle_h1_after_output(connection, HEDDLE_H1_NEXT);
@@ -337,6 +344,8 @@ static int read_so_far(const heddle_connection *connection, struct iovec *pieces
     if (h1->stage == HEDDLE_H1_DISCARD || h1->stage == HEDDLE_H1_SENDING || h1->stage == HEDDLE_H1_LINGER)
         return -1; /* it is about an answer that this process has given */
     if (exchange) {
+        if (exchange->spool)
+            return -1; /* its file is this process's */
         if (exchange->head.content_length == HEDDLE_CHUNKED_BODY && !h1->expects && h1->taken)
             return -1; /* the chunks were taken apart */
         pieces[count++] = (struct iovec){.iov_base = exchange->bytes, .iov_len = exchange->head.size};

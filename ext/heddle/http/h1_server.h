@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_H1_SERVER_H
 
 /*
- * The server's side of an HTTP/1 connection. While nobody serves it, it is this record, and reads heads and small
- * bodies by itself: a client that takes its time costs no fiber.
+ * The server's side of an HTTP/1 connection. While nobody serves it, it is this record, and reads heads and bodies
+ * by itself: a client that takes its time costs no fiber.
  */
 
 #include "http/engine.h"
@@ -13,6 +13,7 @@ typedef enum {
     HEDDLE_H1_IDLE,    /* between requests */
     HEDDLE_H1_HEAD,    /* in a head */
     HEDDLE_H1_BODY,    /* in a body that is read before anybody serves the request */
+    HEDDLE_H1_WRITING, /* a part of that body is written to its file; meanwhile nothing is read */
     HEDDLE_H1_READY,   /* waits for a runner, or has one */
     HEDDLE_H1_DISCARD, /* in what the application has left of a body */
     HEDDLE_H1_SENDING, /* the output has to leave before anything else happens */
@@ -35,8 +36,10 @@ typedef struct {
     bool received;   /* the body is complete, as far as the wire is concerned */
     bool persists;   /* the client means to go on with the connection */
     bool expects;    /* the client waits for 100 Continue */
+    bool streams;    /* the application reads the body as it comes */
     uint32_t seen;   /* of a head that is not complete */
-    int64_t since;   /* when the body began */
+    int64_t since;   /* when the body began; later by the time that writing it took */
+    int64_t writing_since;
     uint64_t taken;  /* bytes of the body, or while lingering, that came */
     int64_t left;    /* of a body whose length is known */
     heddle_chunked chunked;

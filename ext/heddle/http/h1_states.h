@@ -1,9 +1,33 @@
 #ifndef HEDDLE_HTTP_H1_STATES_H
 #define HEDDLE_HTTP_H1_STATES_H
 
-/* How the states of a connection follow each other: h1_reading.c up to a request, h1_server.c after its answer. */
+/*
+ * How the states of a connection follow each other: h1_reading.c up to a request, h1_body.c within its body,
+ * h1_server.c after its answer.
+ */
 
 #include "http/h1_server.h"
+
+/* What became of bytes that were offered. */
+typedef enum {
+    HEDDLE_H1_MORE,    /* all of it is used that can be, more is needed */
+    HEDDLE_H1_SERVE,   /* a request is to be served */
+    HEDDLE_H1_WRITES,  /* nothing more is used before a part of the body is written */
+    HEDDLE_H1_DROPPED, /* a body that nobody wanted has ended: its answer leaves before the next request is looked at */
+    HEDDLE_H1_LEFT,    /* the connection is closed, or on its way there */
+} heddle_h1_progress;
+
+/* -- h1_body.c; the connection may be gone after those with a progress ---------------------------------------------- */
+
+/* The head of a request with a body is complete; has the client `begun` to send it? */
+heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
+heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used);
+/* Where the next bytes of a body of known length belong, `*size` of them; NULL without memory. */
+char *heddle_h1_body_room(heddle_connection *connection, size_t *size);
+/* Nothing of the body is here for now: until when has there to be more? */
+void heddle_h1_body_waits(heddle_connection *connection);
+/* When the body is too slow, if no more of it comes. */
+int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
 
 /* -- h1_reading.c; the connection may be gone afterwards ----------------------------------------------------------- */
 
@@ -20,8 +44,6 @@ bool heddle_h1_take_pipelined(heddle_connection *connection);
 void heddle_h1_serve(heddle_connection *connection, bool next);
 /* Has a head begun? Line ends between requests are nothing. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
-/* When the body is too slow, if no more of it comes. */
-int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
 
 /* -- h1_server.c; the connection may be gone afterwards ------------------------------------------------------------- */
 

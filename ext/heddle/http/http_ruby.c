@@ -1,5 +1,6 @@
 #include "http/http.h"
 
+#include "http/body_spool_ruby.h"
 #include "http/exchange_ruby.h"
 #include "http/request_label.h"
 
@@ -28,6 +29,7 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_http_writer(h1);
     Init_heddle_engine(h1);
     Init_heddle_exchange(h1);
+    Init_heddle_spooled_body(http);
     Init_heddle_access_line(http);
     rb_define_singleton_method(rb_define_module_under(heddle, "Native"), "request_label", request_label, 1);
 }

@@ -59,7 +59,8 @@ module Heddle
       end
 
       def check(configuration)
-        @problems.concat(Binds.problems(configuration), [selector(configuration), pidfile(configuration)].compact)
+        @problems.concat(Binds.problems(configuration),
+                         [selector(configuration), pidfile(configuration), body_folder(configuration)].compact)
         loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
         @application = loader.path
         loader.check
@@ -87,6 +88,13 @@ module Heddle
         return "can't write the pidfile #{path}: #{folder} is no folder" unless File.directory?(folder)
 
         "can't write the pidfile #{path}: this user may not write to #{folder}" unless File.writable?(folder)
+      end
+
+      def body_folder(configuration)
+        configuration.check_body_folder
+        nil
+      rescue Server::ConfigurationError => e
+        e.message
       end
 
       # What the application prints is not part of the report.

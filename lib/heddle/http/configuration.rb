@@ -14,9 +14,13 @@ module Heddle
         Limit.new(:body_limit, :bytes, 1_073_741_824, 0,
                   "size of a request's body; a larger one is answered with 413"),
         Limit.new(:body_buffer, :bytes, 65_536, 0,
-                  "a body up to this size is complete before the application is called"),
+                  "a request's body up to this size is kept in memory, a larger one in a file in body_folder"),
+        Limit.new(:body_disk_limit, :bytes, 4_294_967_296, 0,
+                  "size of all bodies that a process keeps in files at once; beyond it the answer is 503, and 413 to " \
+                  "a body that is larger by itself"),
         Limit.new(:body_pause, :seconds, 0.25, 0,
-                  "how long a chunked body may pause before the application is called with what there is"),
+                  "how long a chunked body may pause, where stream_bodies counts, before the application is called " \
+                  "with what there is"),
         Limit.new(:chunk_extension_limit, :bytes, 4_096, 0,
                   "size of all chunk extensions of a body; more is answered with 400"),
         Limit.new(:chunk_overhead_limit, :bytes, 16_384, 0,

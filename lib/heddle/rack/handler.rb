@@ -23,7 +23,7 @@ module Heddle
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
-        env["rack.input"] = input = exchange.body? ? Input.new(exchange.body) : NoInput::INSTANCE
+        env["rack.input"] = input = exchange.body? ? input_of(exchange) : NoInput::INSTANCE
         env["rack.early_hints"] = EarlyHints.new(exchange) if hints?(exchange)
         finished = env["rack.response_finished"]
         failure = answer = nil
@@ -46,6 +46,10 @@ module Heddle
       private
 
       def hints?(exchange) = @early_hints != :off && EarlyHints.allowed?(exchange, @early_hints)
+
+      def input_of(exchange)
+        exchange.received? ? Input.new(exchange.take_body || String.new) : StreamedInput.new(exchange.body)
+      end
 
       def complain(exchange)
         complaint = exchange.response.complaint

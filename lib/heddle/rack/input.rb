@@ -2,63 +2,52 @@
 
 module Heddle
   module Rack
-    # `rack.input`: the request's body, read from the connection as the application asks for it. Not rewindable;
-    # where an application needs that, Rack::RewindableInput::Middleware keeps what was read.
+    # `rack.input`: the request's body, which is complete before the application is called. It is read in place, from
+    # memory or a file: no call waits for the client, calls a hook of the fiber scheduler, or lets another fiber run. So
+    # a native library may read it in a callback.
     class Input
       LINE_END = "\n".b.freeze
       private_constant :LINE_END
 
-      # @param body [HTTP::H1::RequestBody]
-      def initialize(body)
-        @body = body
-        @buffer = nil
-        @end = false
+      # @return [Integer] bytes that were read
+      attr_reader :pos
+      alias tell pos
+
+      # @param content [String, HTTP::SpooledBody] the whole body; a String is binary and belongs to this object
+      def initialize(content)
+        @content = content
+        @pos = 0
         @closed = false
       end
 
       # @param length [Integer, nil] bytes, or nil for everything
       # @param buffer [String, nil] filled and returned in place of a new string
       # @return [String, nil] binary; at the end nil when a length was given, else empty
-      # @raise [ClientGone] when the body ended too early, which is never taken for its end
-      # @raise [HTTP::BadRequest] when the body is malformed, too large or too slow
+      # @raise [IOError] when it is closed, or the request is over
       def read(length = nil, buffer = nil)
         check_open
         raise ArgumentError, "negative length #{length} given" if length && length < 0
 
-        result = length ? read_length(length) : read_all
+        result = take(length || @content.bytesize) unless length && length > 0 && eof?
         return result unless buffer
 
         buffer.replace(result || "")
         result && buffer
       end
 
-      # @return [String] what there is, up to a number of bytes; waits only if there is nothing
+      # @return [String] what there is, up to a number of bytes
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil)
-        check_open
-        raise ArgumentError, "negative length #{length} given" if length < 0
-
-        fill if length > 0
-        if length > 0 && @buffer.nil?
-          buffer&.clear
-          raise EOFError, "end of the request's body"
-        end
-        result = take(length)
-        buffer ? buffer.replace(result) : result
+        read(length, buffer) || raise(EOFError, "end of the request's body")
       end
 
       # @return [String, nil] the next line with its line end; nil at the end
       def gets
         check_open
-        searched = 0
-        while fill || more
-          ending = @buffer.byteindex(LINE_END, searched)
-          return take(ending + 1) if ending
+        return if eof?
 
-          searched = @buffer.bytesize
-          return take(searched) unless more
-        end
-        nil
+        ending = @content.byteindex(LINE_END, @pos)
+        take(ending ? ending + 1 - @pos : @content.bytesize)
       end
 
       # @yieldparam line [String]
@@ -70,10 +59,29 @@ module Heddle
         self
       end
 
-      # The rest of the body is not needed.
+      # Reads from the beginning again.
+      # @return [0]
+      def rewind
+        check_open
+        @pos = 0
+      end
+
+      # @return [Boolean] whether all of it was read
+      def eof?
+        check_open
+        @pos >= @content.bytesize
+      end
+
+      # @return [Integer] bytes of the whole body
+      def size
+        check_open
+        @content.bytesize
+      end
+
+      # The body is not needed any more.
       # @return [nil]
       def close
-        @buffer = nil
+        @content = nil
         @closed = true
         nil
       end
@@ -90,55 +98,10 @@ module Heddle
         raise IOError, "the request's body is closed" if @closed
       end
 
-      # @return [Boolean] whether there are bytes
-      def fill
-        @buffer ||= following
-        !@buffer.nil?
-      end
-
-      # Appends the next bytes to those that are there.
-      # @return [Boolean] false at the end
-      def more
-        bytes = following or return false
-        @buffer = @buffer ? @buffer << bytes : bytes
-        true
-      end
-
-      def following
-        return if @end
-
-        bytes = @body.read
-        @end = true if bytes.nil?
-        bytes
-      end
-
-      def read_length(length)
-        return "".b if length == 0
-
-        more while (@buffer.nil? || @buffer.bytesize < length) && !@end
-        take(length) if @buffer
-      end
-
-      def read_all
-        all = @buffer || following || "".b
-        @buffer = nil
-        while (bytes = following)
-          all << bytes
-        end
-        all
-      end
-
       def take(length)
-        return "".b if @buffer.nil?
-
-        if length >= @buffer.bytesize
-          taken = @buffer
-          @buffer = nil
-        else
-          taken = @buffer.byteslice(0, length)
-          @buffer = @buffer.byteslice(length, @buffer.bytesize)
-        end
-        taken
+        bytes = @content.byteslice(@pos, length) || "".b
+        @pos += bytes.bytesize
+        bytes
       end
     end
   end

@@ -60,10 +60,8 @@ module Heddle
         @thread&.raise(reason)
       end
 
-      # @return [LentBody, nil]
-      def body
-        @body ||= LentBody.new(self, @exchange.body, complete: @exchange.received?) if @exchange.body?
-      end
+      # @return [LentBody]
+      def body = @body ||= LentBody.new(self, @exchange.body)
 
       # -- in the thread --
 

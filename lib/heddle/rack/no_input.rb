@@ -21,6 +21,19 @@ module Heddle
       # @return [self]
       def each = self
 
+      # @return [0]
+      def rewind = 0
+
+      # @return [0]
+      def pos = 0
+      alias tell pos
+
+      # @return [0]
+      def size = 0
+
+      # @return [true]
+      def eof? = true
+
       # @return [nil]
       def close = nil
 

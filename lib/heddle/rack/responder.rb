@@ -151,7 +151,7 @@ module Heddle
       end
 
       def input
-        @response.raw? ? Input.new(HTTP::H1::RequestBody.new(@exchange, raw: true)) : @input
+        @response.raw? ? StreamedInput.new(HTTP::H1::RequestBody.new(@exchange, raw: true)) : @input
       end
 
       def size_of(chunk)

@@ -21,7 +21,7 @@ module Heddle
         env = Rack.env(@env_builder, exchange)
         lent = LentExchange.new(exchange) { |one| serve(one, env) }
         env["rack.hijack"] = lent
-        env["rack.input"] = exchange.body? ? Input.new(lent.body) : NoInput::INSTANCE
+        env["rack.input"] = exchange.body? ? input_of(exchange, lent) : NoInput::INSTANCE
         env["rack.early_hints"] = EarlyHints.new(lent) if hints?(exchange)
         @runners << lent
         lent.follow
@@ -33,6 +33,8 @@ module Heddle
       end
 
       private
+
+      def input_of(exchange, lent) = exchange.received? ? super(exchange) : StreamedInput.new(lent.body)
 
       # In the thread. What has become of it there is told in the loop at the end.
       def serve(lent, env)

@@ -50,6 +50,7 @@ module Heddle
         Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
         check_mode
         @origin = origin
+        check_streams
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze
@@ -73,6 +74,27 @@ module Heddle
         Net::Networks.new(trusted_proxies)
       rescue ArgumentError => e
         raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
+      end
+
+      # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or those
+      #   of these paths and below
+      def streamed
+        return stream_bodies.include?("all") unless stream_bodies.any? { |path| path.start_with?("/") }
+
+        stream_bodies.include?("all") || stream_bodies
+      end
+
+      # @return [void]
+      # @raise [ConfigurationError] when bodies can't be written to {#body_folder}
+      def check_body_folder
+        wrong = if !::File.exist?(body_folder) then "does not exist"
+                elsif !::File.directory?(body_folder) then "is no folder"
+                elsif !::File.writable?(body_folder) then "is not to be written by this user"
+                end
+        return unless wrong
+
+        raise ConfigurationError, "body_folder (#{source(:body_folder)}) must be a folder that can be written to, " \
+                                  "but #{body_folder} #{wrong}"
       end
 
       # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
@@ -192,6 +214,13 @@ module Heddle
 
         raise ConfigurationError, "selector io_uring can't be had in mode ractor: a ring belongs to a native thread, " \
                                   "and Ruby moves Ractors among those. Say selector :epoll, or none"
+      end
+
+      def check_streams
+        wrong = stream_bodies.find { |path| path != "all" && !path.start_with?("/") } or return
+
+        raise ConfigurationError, "stream_bodies (#{source(:stream_bodies)}) must be all, off, or paths that begin " \
+                                  "with /, but is #{wrong.inspect}"
       end
 
       def refuse_tls

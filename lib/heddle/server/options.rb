@@ -6,6 +6,7 @@ require "heddle/server/options/admission"
 require "heddle/server/options/logging"
 require "heddle/server/options/protection"
 require "heddle/server/options/isolation"
+require "heddle/server/options/bodies"
 
 module Heddle
   class Server
@@ -16,7 +17,7 @@ module Heddle
 
       SUBJECTS = {
         "Processes" => PROCESSES, "Where to listen" => LISTENING, "Logs" => LOGGING, "Protection" => PROTECTION,
-        "Isolation" => ISOLATION, "Admission" => ADMISSION, "Limits" => LIMITS
+        "Isolation" => ISOLATION, "Admission" => ADMISSION, "Request bodies" => BODIES, "Limits" => LIMITS
       }.freeze
 
       ALL = SUBJECTS.values.flatten.freeze

@@ -15,7 +15,9 @@ module Heddle
         @log = log
         @access = log.access?
         proxies = configuration.trusted_networks
-        @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:)
+        @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:,
+                                                           body_folder: configuration.body_folder,
+                                                           stream_bodies: configuration.streamed)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)

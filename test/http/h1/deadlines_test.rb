@@ -126,10 +126,10 @@ class H1DeadlinesTest < Minitest::Test
     assert_equal %w[abcdefghij], bodies(conversation.output)
   end
 
-  def test_a_chunked_body_that_never_ends_is_not_served_before_it_pauses
+  def test_a_streamed_chunked_body_that_never_ends_is_not_served_before_it_pauses
     called = false
     answer = ->(exchange) { (called = true) && reply(exchange, read_all(exchange.body)) }
-    converse(answer, body_pause: 2) do |conversation|
+    converse(answer, body_pause: 2, stream_bodies: true) do |conversation|
       conversation.say(CHUNKED)
       5.times do
         conversation.say("1\r\na\r\n")
@@ -149,7 +149,8 @@ class H1DeadlinesTest < Minitest::Test
   def test_a_body_that_the_application_left_and_that_does_not_come_ends_the_connection
     taken = seconds do
       answer = ->(exchange) { reply(exchange, "a") }
-      converse(answer, body_pause: 0.001, body_grace: 0.2, body_rate: 1_000, linger_timeout: 0.1) do |conversation|
+      converse(answer, stream_bodies: true, body_pause: 0.001, body_grace: 0.2, body_rate: 1_000,
+                       linger_timeout: 0.1) do |conversation|
         conversation.say("#{CHUNKED}1\r\na\r\n")
         conversation.await_end
       end

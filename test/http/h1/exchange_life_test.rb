@@ -102,7 +102,7 @@ class H1ExchangeLifeTest < Minitest::Test
   end
 
   def test_tasks_of_the_request_may_read_and_write
-    output = serve(post(100_000), "x" * 100_000, open: true) do |exchange|
+    output = serve(post(100_000), "x" * 100_000, open: true, stream_bodies: true) do |exchange|
       read = nil
       [Fiber.schedule { read = read_all(exchange.body).bytesize },
        Fiber.schedule { reply(exchange, "a") if conversation.await { read } || true }]
@@ -135,7 +135,7 @@ class H1ExchangeLifeTest < Minitest::Test
     end
 
     assert_equal ["x" * 1_000_000, "z"], [conversation.output.chop, conversation.output[-1]]
-    serve(post(100_000), open: true) do |exchange|
+    serve(post(100_000), open: true, stream_bodies: true) do |exchange|
       reader = Fiber.schedule { assert_raises(IOError) { exchange.fill(nil) } }
       assert_match(/another fiber is reading/, assert_raises(IOError) { exchange.fill(nil) }.message)
       exchange.close
@@ -146,7 +146,7 @@ class H1ExchangeLifeTest < Minitest::Test
   def test_a_fiber_that_waits_hears_of_the_end_by_another
     %i[close finish].each do |ending|
       error = nil
-      serve(post(100_000), open: true) do |exchange|
+      serve(post(100_000), open: true, stream_bodies: true) do |exchange|
         body = exchange.body
         reader = Fiber.schedule { error = assert_raises(IOError) { body.read } }
         ending == :close ? exchange.close : exchange.finish(false, 200)
@@ -193,7 +193,7 @@ class H1ExchangeLifeTest < Minitest::Test
       conversation.vanish
       error = assert_raises(Heddle::ClientGone) { exchange.body.read }
     end
-    converse(answer) do |conversation|
+    converse(answer, stream_bodies: true) do |conversation|
       conversation.say(post(100_000))
       conversation.await { !conversation.open? }
     end

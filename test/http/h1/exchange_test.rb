@@ -85,7 +85,7 @@ class H1ExchangeTest < Minitest::Test
     assert_equal [true, %w[abc none], true], [seen, bodies(output), kept?]
   end
 
-  def test_a_chunked_body_that_pauses_is_handed_on_unfinished
+  def test_a_streamed_chunked_body_that_pauses_is_handed_on_unfinished
     called = false
     answer = lambda do |exchange|
       refute_predicate exchange, :received?
@@ -94,7 +94,7 @@ class H1ExchangeTest < Minitest::Test
       assert_equal ["ab", "c", nil], Array.new(3) { exchange.body.read }
       reply(exchange, "ok")
     end
-    output = converse(answer, body_pause: 0.01) do |conversation|
+    output = converse(answer, body_pause: 0.01, stream_bodies: true) do |conversation|
       conversation.say("#{CHUNKED}2\r\nab\r\n")
       conversation.await { called }
       conversation.say("1\r\nc\r\n0\r\n\r\n")
@@ -104,9 +104,9 @@ class H1ExchangeTest < Minitest::Test
     assert_equal %w[ok], bodies(output)
   end
 
-  def test_a_large_body_is_handed_on_at_its_head
+  def test_a_large_streamed_body_is_handed_on_at_its_head
     large = "x" * 70_000
-    output = serve(post(70_000), large, GET, open: true) do |exchange|
+    output = serve(post(70_000), large, GET, open: true, stream_bodies: true) do |exchange|
       next reply(exchange, "next") unless exchange.body
 
       refute_predicate exchange, :received?
@@ -122,8 +122,8 @@ class H1ExchangeTest < Minitest::Test
     assert_equal [[400, "the request's body ended before it was complete"]], conversation.refusals
   end
 
-  def test_a_large_body_that_ends_too_early_raises_when_it_is_read
-    serve(post(70_000), "abc") do |exchange|
+  def test_a_large_streamed_body_that_ends_too_early_raises_when_it_is_read
+    serve(post(70_000), "abc", stream_bodies: true) do |exchange|
       assert_equal "abc", exchange.body.read
       assert_raises(Heddle::ClientGone) { exchange.body.read }
     end
@@ -132,7 +132,7 @@ class H1ExchangeTest < Minitest::Test
       seen = exchange.body.read
       assert_raises(Heddle::ClientGone) { exchange.body.read }
     end
-    converse(answer, kind: :tcp) do |conversation|
+    converse(answer, kind: :tcp, stream_bodies: true) do |conversation|
       conversation.say(post(70_000), "abc")
       conversation.await { seen }
       conversation.vanish
@@ -148,7 +148,7 @@ class H1ExchangeTest < Minitest::Test
     assert_equal([413], statuses(serve(post(11), body_limit: 10) { flunk }))
   end
 
-  def test_a_client_that_expects_continue_gets_it_when_the_body_is_read
+  def test_a_client_that_expects_continue_gets_it_when_a_streamed_body_is_read
     body = nil
     answer = lambda do |exchange|
       assert_predicate exchange, :expects?
@@ -156,7 +156,7 @@ class H1ExchangeTest < Minitest::Test
       body = exchange.body.read
       reply(exchange, "ok")
     end
-    converse(answer) do |conversation|
+    converse(answer, stream_bodies: true) do |conversation|
       conversation.say(EXPECTING)
       conversation.await { conversation.output == CONTINUE }
       conversation.say("abc")
@@ -166,14 +166,14 @@ class H1ExchangeTest < Minitest::Test
     assert_equal ["abc", [100, 200], true], [body, statuses(conversation.output), kept?]
   end
 
-  def test_no_continue_when_the_body_is_there_or_never_read
+  def test_no_continue_when_the_body_is_there_or_a_streamed_one_is_never_read
     output = serve("#{EXPECTING}abc", open: true) do |exchange|
       assert_equal "abc", exchange.body.read
       reply(exchange, "ok")
     end
 
     assert_equal [[200], true], [statuses(output), kept?]
-    output = serve(EXPECTING, "abc", open: true)
+    output = serve(EXPECTING, "abc", open: true, stream_bodies: true)
 
     assert_equal [[200], false], [statuses(output), kept?]
     assert_includes output, "connection: close\r\n"
@@ -184,7 +184,8 @@ class H1ExchangeTest < Minitest::Test
 
     assert_equal [[200, 200], true], [statuses(output), kept?]
     answered = 0
-    converse(->(exchange) { (answered += 1) && reply(exchange, "") }, body_pause: 0.01) do |conversation|
+    answer = ->(exchange) { (answered += 1) && reply(exchange, "") }
+    converse(answer, body_pause: 0.01, stream_bodies: true) do |conversation|
       conversation.say("#{CHUNKED}3\r\nGET\r\n")
       conversation.await { answered == 1 }
       conversation.say("0\r\n\r\n#{GET}")
@@ -192,7 +193,7 @@ class H1ExchangeTest < Minitest::Test
     end
 
     assert_equal [[200, 200], true], [statuses(conversation.output), kept?]
-    output = serve(post(70_000), "x" * 70_000, GET)
+    output = serve(post(70_000), "x" * 70_000, GET, stream_bodies: true)
 
     assert_equal [200], statuses(output)
     assert_includes output, "connection: close\r\n"

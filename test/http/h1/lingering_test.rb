@@ -102,7 +102,8 @@ class H1LingeringTest < Minitest::Test
   end
 
   def test_a_malformed_rest_of_a_body_that_nobody_read_does_not_cost_the_answer
-    converse(->(exchange) { reply(exchange, "a") }, body_pause: 0.001, kind: :tcp) do |conversation|
+    answer = ->(exchange) { reply(exchange, "a") }
+    converse(answer, body_pause: 0.001, stream_bodies: true, kind: :tcp) do |conversation|
       conversation.client.write("#{CHUNKED}1\r\na\r\n")
       conversation.await { bodies(conversation.output) == %w[a] }
       conversation.client.write("x\r\n#{"y" * 10_000}")
@@ -115,7 +116,7 @@ class H1LingeringTest < Minitest::Test
   end
 
   def test_a_refusal_by_the_application_lingers_too
-    converse(->(exchange) { assert exchange.refuse(413, "too much") }) do |conversation|
+    converse(->(exchange) { assert exchange.refuse(413, "too much") }, stream_bodies: true) do |conversation|
       conversation.say(post(100_000))
       conversation.await_end
       conversation.say("x" * 100_000)

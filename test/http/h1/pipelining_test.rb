@@ -119,7 +119,7 @@ class H1PipeliningTest < Minitest::Test
   def test_a_large_answer_goes_on_after_a_body_that_nobody_read
     answered = 0
     answer = ->(exchange) { answer_large(exchange) && answered += 1 }
-    converse(answer, reads: false, body_pause: 0.001) do |conversation|
+    converse(answer, reads: false, body_pause: 0.001, stream_bodies: true) do |conversation|
       conversation.say("#{CHUNKED}1\r\na\r\n")
       conversation.await { answered == 1 }
       conversation.say("0\r\n\r\n")

@@ -33,7 +33,7 @@ module Heddle
       # @param scheduler [Scheduler]
       # @param kind [Symbol] :stream, :packets (a Unix socket that keeps each write apart), :tcp
       # @param reads [Boolean] whether the client reads what comes
-      # @param limits [Hash] of the HTTP configuration
+      # @param limits [Hash] of the HTTP configuration, and stream_bodies and body_folder of the engine
       # @yieldparam exchange [Heddle::HTTP::H1::Exchange]
       def initialize(scheduler, kind: :stream, reads: true, set: nil, limits: {}, &handler)
         @handler = handler
@@ -118,7 +118,8 @@ module Heddle
 
       def start(scheduler, set, limits)
         told = ->(_, status, reason) { @refusals << [status, reason] }
-        @engine = HTTP::H1::Engine.new(HTTP::Configuration.new(**limits), on_refusal: told)
+        bodies, limits = limits.partition { |name, _| %i[stream_bodies body_folder].include?(name) }.map(&:to_h)
+        @engine = HTTP::H1::Engine.new(HTTP::Configuration.new(**limits), on_refusal: told, **bodies)
         @sockets = Net::Sockets.new(scheduler, set:, protocol: @engine) { |exchange| answer(exchange) }
       end
 

@@ -6,7 +6,9 @@ require_relative "support/cases"
 class ConnectionsConformanceTest < Minitest::Test
   include Conformance
 
+  served_with stream_bodies: %w[/unread/streamed]
   at("/unread") { [200, {}, ["unread"]] }
+  at("/unread/streamed") { [200, {}, ["unread"]] }
   at("/closes") { [200, { "connection" => "close" }, ["last"]] }
   at("/stream") { [200, {}, ->(stream) { stream << "a" << "b" && stream.close }] }
   at("/each") { [200, {}, %w[a b c].each] }
@@ -126,8 +128,8 @@ class ConnectionsConformanceTest < Minitest::Test
       assert_paths(client, "/1")
     end
   end
-  conform "closes rather than to read a large body that nobody wants",
-          post("Content-Length: 100000000", path: "/unread", body: get("/smuggled")) do |client|
+  conform "closes rather than to read a large streamed body that nobody wants",
+          post("Content-Length: 100000000", path: "/unread/streamed", body: get("/smuggled")) do |client|
     assert_equal "unread", (answer = client.answer).content
     assert_ended(client, answer)
   end

@@ -8,7 +8,7 @@ class TruncatedBodiesConformanceTest < Minitest::Test
   include Conformance
 
   # A body above this is handed to the application while it comes.
-  served_with body_buffer: 64
+  served_with body_buffer: 64, stream_bodies: %w[all]
 
   SEEN = Thread::Queue.new
 

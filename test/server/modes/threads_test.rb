@@ -130,7 +130,7 @@ class ThreadModeTest < Minitest::Test
     end
   end
 
-  def test_a_body_that_stops_half_way_raises_where_it_is_read
+  def test_a_streamed_body_that_stops_half_way_raises_where_it_is_read
     raised = Thread::Queue.new
     app = lambda do |env|
       env["rack.input"].read
@@ -138,7 +138,7 @@ class ThreadModeTest < Minitest::Test
       raised << e
       raise
     end
-    serving(app) do
+    serving(app, stream_bodies: %w[all]) do
       socket = ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf")
       socket.close_write
 
@@ -179,7 +179,7 @@ class ThreadModeTest < Minitest::Test
         stream.close
       }]
     end
-    serving(app, lint: false) do
+    serving(app, lint: false, stream_bodies: %w[all]) do
       socket = ask("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\na\n\r\n")
       until_read(socket, "A\n")
       socket.write("2\r\nb\n\r\n")

@@ -4,7 +4,7 @@ module Heddle
   module HTTP
     module H1
       # What the HTTP/1 connections of one loop share, and what a {Net::Sockets} is given as its protocol: connections
-      # read heads and small bodies by themselves, and the block is called with an {Exchange}.
+      # read heads and bodies by themselves, and the block is called with an {Exchange}.
       class Engine
         # @return [Configuration]
         attr_reader :configuration
@@ -15,10 +15,15 @@ module Heddle
         # @param on_refusal [#to_proc, nil] called with the client's address, a status and a reason for what was
         #   answered with an error and never became a request. It runs in the loop and must not wait.
         # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
-        def initialize(configuration = Configuration.new, on_refusal: nil, proxies: nil)
+        # @param body_folder [String] where bodies are that are larger than `body_buffer`, in files without a name
+        # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
+        #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
+        #   path is one of these or below one
+        def initialize(configuration = Configuration.new, on_refusal: nil, proxies: nil, body_folder: "/tmp",
+                       stream_bodies: false)
           @configuration = configuration
           @writer = ResponseWriter.new
-          set_up(configuration, on_refusal&.to_proc, proxies)
+          set_up(configuration, on_refusal&.to_proc, proxies, body_folder, stream_bodies)
         end
       end
     end

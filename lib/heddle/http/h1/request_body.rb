@@ -3,9 +3,14 @@
 module Heddle
   module HTTP
     module H1
-      # A request's body as it comes over a connection: bytes are decoded when somebody asks for them, so a client
-      # can send no faster than the application reads. A small one is complete before anybody is asked for an answer.
+      # A request's body, piece by piece. It is complete before anybody is asked for an answer, unless the {Engine}
+      # streams it: then bytes are decoded when somebody asks for them, so a client can send no faster than the
+      # application reads.
       class RequestBody
+        # Bytes of a piece that is read from a file.
+        PIECE = 65_536
+        private_constant :PIECE
+
         # @param exchange [Exchange] of a request that has a body
         # @param raw [Boolean] whether this is what the client sends after an upgrade: it may take any time, and the end
         #   of input is its end
@@ -14,6 +19,7 @@ module Heddle
           @limits = exchange.engine.configuration
           @raw = raw
           @ahead = raw ? nil : exchange.take_body
+          @position = 0
           @answered = false
           @received = 0
           @waited = 0.0
@@ -47,8 +53,13 @@ module Heddle
 
         def take_ahead
           ahead = @ahead
+          if ahead.is_a?(SpooledBody)
+            piece = ahead.byteslice(@position, PIECE)
+            @position += piece.bytesize
+            return piece unless piece.empty?
+          end
           @ahead = nil
-          ahead
+          ahead unless ahead.is_a?(SpooledBody)
         end
 
         def read_raw

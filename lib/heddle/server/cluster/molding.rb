@@ -46,6 +46,7 @@ module Heddle
           return @again = true if @reload
 
           newer = configuration.reload
+          newer.check_body_folder
           configuration.needing_restart(newer) { |text| @log.notice(text) }
           commons.renew_tls(newer, @log)
           mold = @start.call(newer)

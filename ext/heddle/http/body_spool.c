@@ -1,0 +1,136 @@
+#include "http/body_spool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner)
+{
+    size_t length = strlen(folder) + 1;
+    heddle_body_spool *spool = calloc(1, sizeof(*spool) + length);
+    if (!spool)
+        return NULL;
+    spool->message.open = heddle_body_writer_deliver;
+    spool->job.spool = spool;
+    spool->owner = *owner;
+    spool->fd = -1;
+    spool->holders = 1;
+    memcpy(spool->folder, folder, length);
+    heddle_body_writer_add(spool);
+    return spool;
+}
+
+/* -- the buffer --------------------------------------------------------------------------------------------------- */
+
+char *heddle_body_spool_room(heddle_body_spool *spool, size_t *size)
+{
+    if (!spool->buffer) {
+        spool->buffer = malloc(HEDDLE_SPOOL_BUFFER);
+        if (!spool->buffer)
+            return NULL;
+        spool->used = 0;
+        spool->room = HEDDLE_SPOOL_BUFFER;
+    }
+    *size = spool->room - spool->used;
+    return spool->buffer + spool->used;
+}
+
+void heddle_body_spool_added(heddle_body_spool *spool, size_t size)
+{
+    spool->used += size;
+}
+
+bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size)
+{
+    char *buffer = malloc(size);
+    if (!buffer)
+        return false;
+    memcpy(buffer, bytes, size);
+    free(spool->buffer);
+    spool->buffer = buffer;
+    spool->used = spool->room = size;
+    return true;
+}
+
+void heddle_body_spool_trim(heddle_body_spool *spool)
+{
+    if (spool->used)
+        return;
+    free(spool->buffer);
+    spool->buffer = NULL;
+    spool->room = 0;
+}
+
+int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
+{
+    if (!heddle_body_disk_take(spool->used, limit))
+        return -ENOBUFS;
+    spool->counted += spool->used;
+    return heddle_body_writer_submit(spool);
+}
+
+/* -- its end ------------------------------------------------------------------------------------------------------ */
+
+static void close_file(heddle_body_spool *spool)
+{
+    int fd = spool->fd;
+    uint64_t counted = spool->counted;
+    spool->fd = -1;
+    spool->counted = 0;
+    if (spool->inherited) {
+        if (fd >= 0)
+            close(fd);
+    } else if (fd >= 0 || counted) {
+        heddle_body_writer_close(fd, counted);
+    }
+}
+
+void heddle_body_spool_close(heddle_body_spool *spool)
+{
+    spool->ended = true;
+    if (!spool->readers && spool->state == HEDDLE_SPOOL_FILLING)
+        close_file(spool);
+}
+
+void heddle_body_spool_end_read(heddle_body_spool *spool)
+{
+    if (--spool->readers == 0 && spool->ended)
+        close_file(spool);
+}
+
+void heddle_body_spool_free(heddle_body_spool *spool)
+{
+    heddle_body_writer_remove(spool);
+    close_file(spool);
+    free(spool->buffer);
+    free(spool);
+}
+
+void heddle_body_spool_hold(heddle_body_spool *spool)
+{
+    spool->holders++;
+}
+
+void heddle_body_spool_release(heddle_body_spool *spool)
+{
+    if (--spool->holders == 0 && heddle_body_writer_withdraw(spool))
+        heddle_body_spool_free(spool);
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------ */
+
+ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, char *memory, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t bytes = pread(spool->fd, memory + done, size - done, (off_t)(offset + done));
+        if (bytes == 0)
+            break;
+        if (bytes < 0 && errno != EINTR)
+            return -errno;
+        if (bytes > 0)
+            done += (size_t)bytes;
+    }
+    return (ssize_t)done;
+}

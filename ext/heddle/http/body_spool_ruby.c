@@ -1,0 +1,146 @@
+/*
+ * Heddle::HTTP::SpooledBody. It reads in place: no hook of the scheduler is called and no interrupt is looked at, so that
+ * a native library that reads a body in a callback finds its thread's state as it was.
+ */
+
+#include "http/body_spool_ruby.h"
+
+#include <errno.h>
+#include <ruby/encoding.h>
+#include <ruby/thread.h>
+#include <string.h>
+
+static const size_t SMALL_READ = 262144; /* bytes: a shorter read keeps Ruby's lock, as giving it back costs more */
+enum {
+    LINE_BLOCK = 16384, /* bytes that are looked through for a line's end at a time */
+};
+
+static VALUE spooled_body_class;
+
+static void body_free(void *data)
+{
+    if (data)
+        heddle_body_spool_release(data);
+}
+
+static size_t body_memory(const void *data)
+{
+    return data ? sizeof(heddle_body_spool) : 0;
+}
+
+static const rb_data_type_t body_type = {
+    .wrap_struct_name = "Heddle::HTTP::SpooledBody",
+    .function = {.dfree = body_free, .dsize = body_memory},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+VALUE heddle_spooled_body(heddle_body_spool *spool)
+{
+    VALUE object = TypedData_Wrap_Struct(spooled_body_class, &body_type, NULL);
+    heddle_body_spool_hold(spool);
+    spool->kept = true;
+    RTYPEDDATA_DATA(object) = spool;
+    return object;
+}
+
+static heddle_body_spool *spool_of(VALUE self)
+{
+    heddle_body_spool *spool;
+    TypedData_Get_Struct(self, heddle_body_spool, &body_type, spool);
+    return spool;
+}
+
+typedef struct {
+    heddle_body_spool *spool;
+    uint64_t offset;
+    char *memory;
+    size_t size;
+    ssize_t result;
+    bool done;
+} reading;
+
+static void *read_in_place(void *data)
+{
+    reading *one = data;
+    one->result = heddle_body_spool_read(one->spool, one->offset, one->memory, one->size);
+    one->done = true;
+    return NULL;
+}
+
+/* Bytes; raises SystemCallError, and IOError when the request is over. */
+static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, size_t size)
+{
+    reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
+    if (!heddle_body_spool_begin_read(spool))
+        rb_raise(rb_eIOError, "the request is over, and its body is closed");
+    if (size > SMALL_READ) /* INTR_FAIL: interrupts, which may switch fibers, are left for later */
+        rb_nogvl(read_in_place, &one, NULL, NULL, RB_NOGVL_INTR_FAIL);
+    if (!one.done)
+        read_in_place(&one);
+    heddle_body_spool_end_read(spool);
+    if (one.result < 0)
+        rb_syserr_fail((int)-one.result, "reading the body of a request");
+    return (size_t)one.result;
+}
+
+/* Bytes of the whole body. */
+static VALUE body_bytesize(VALUE self)
+{
+    return ULL2NUM(spool_of(self)->size);
+}
+
+/*
+ * call-seq: byteslice(offset, length) -> String
+ *
+ * As String#byteslice within the body: up to +length+ bytes from +offset+ on.
+ */
+static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
+{
+    heddle_body_spool *spool = spool_of(self);
+    uint64_t start = NUM2ULL(offset), size = NUM2ULL(length);
+    if (start >= spool->size)
+        return rb_str_new(NULL, 0);
+    if (size > spool->size - start)
+        size = spool->size - start;
+    if (size > LONG_MAX)
+        rb_raise(rb_eArgError, "a String can't have %" PRIu64 " bytes", size);
+    VALUE bytes = rb_str_new(NULL, (long)size);
+    size_t got = read_at(spool, start, RSTRING_PTR(bytes), (size_t)size);
+    rb_str_set_len(bytes, (long)got);
+    RB_GC_GUARD(self);
+    return bytes;
+}
+
+/*
+ * call-seq: byteindex(text, offset) -> Integer or nil
+ *
+ * As String#byteindex, for a text of one byte.
+ */
+static VALUE body_byteindex(VALUE self, VALUE text, VALUE offset)
+{
+    heddle_body_spool *spool = spool_of(self);
+    uint64_t start = NUM2ULL(offset);
+    char block[LINE_BLOCK];
+    StringValue(text);
+    if (RSTRING_LEN(text) != 1)
+        rb_raise(rb_eArgError, "byteindex looks for one byte, not for %ld", RSTRING_LEN(text));
+    for (size_t size = 1024; start < spool->size; size = LINE_BLOCK) { /* most lines are short */
+        size_t got = read_at(spool, start, block, size);
+        const char *found = memchr(block, RSTRING_PTR(text)[0], got);
+        if (found)
+            return ULL2NUM(start + (uint64_t)(found - block));
+        if (got == 0)
+            break;
+        start += got;
+    }
+    return Qnil;
+}
+
+void Init_heddle_spooled_body(VALUE http)
+{
+    spooled_body_class = rb_define_class_under(http, "SpooledBody", rb_cObject);
+    rb_undef_alloc_func(spooled_body_class);
+    rb_define_method(spooled_body_class, "bytesize", body_bytesize, 0);
+    rb_define_method(spooled_body_class, "byteslice", body_byteslice, 2);
+    rb_define_method(spooled_body_class, "byteindex", body_byteindex, 2);
+}

@@ -1,0 +1,328 @@
+/* The thread that has to do with files of bodies: one a process, made when the first one is needed. */
+
+#include "http/body_spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    heddle_body_job *first, *last;
+    heddle_body_spool *all;
+    bool running;
+    bool forks_seen_to;
+} writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+
+static _Atomic uint64_t disk_used;
+
+/* -- how much there is -------------------------------------------------------------------------------------------- */
+
+bool heddle_body_disk_take(uint64_t bytes, uint64_t limit)
+{
+    uint64_t used = atomic_load(&disk_used);
+    do {
+        if (bytes > limit || used > limit - bytes)
+            return false;
+    } while (!atomic_compare_exchange_weak(&disk_used, &used, used + bytes));
+    return true;
+}
+
+uint64_t heddle_body_disk_used(void)
+{
+    return atomic_load(&disk_used);
+}
+
+/* -- files; on the writer's thread -------------------------------------------------------------------------------- */
+
+/* A file that has no name: nobody else opens it, and the kernel removes it however this process ends. */
+static int open_unnamed(const char *folder)
+{
+#ifdef O_TMPFILE
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
+        return fd >= 0 ? fd : -errno;
+#endif
+    /* Not every file system has that (NFS, overlays of old kernels). */
+    char *name = NULL;
+    if (asprintf(&name, "%s/heddle-body-XXXXXX", folder) < 0)
+        return -ENOMEM;
+    int named = mkostemp(name, O_CLOEXEC);
+    int result = named >= 0 ? named : -errno;
+    if (named >= 0)
+        unlink(name);
+    free(name);
+    return result;
+}
+
+/* 0 or an errno. */
+static int write_buffer(heddle_body_spool *spool)
+{
+    if (spool->fd < 0) {
+        int fd = open_unnamed(spool->folder);
+        if (fd < 0)
+            return -fd;
+        spool->fd = fd;
+    }
+    size_t done = 0;
+    while (done < spool->used) {
+        ssize_t bytes = pwrite(spool->fd, spool->buffer + done, spool->used - done, (off_t)(spool->size + done));
+        if (bytes < 0 && errno != EINTR)
+            return errno;
+        if (bytes == 0)
+            return EIO;
+        if (bytes > 0)
+            done += (size_t)bytes;
+    }
+    spool->size += done;
+    spool->used = 0;
+    return 0;
+}
+
+static void perform(heddle_body_job *job)
+{
+    if (job->fd >= 0)
+        close(job->fd);
+    atomic_fetch_sub(&disk_used, job->counted);
+    free(job);
+}
+
+/* With the lock, which it leaves meanwhile. */
+static void write_spool(heddle_body_spool *spool)
+{
+    spool->state = HEDDLE_SPOOL_WRITING;
+    pthread_mutex_unlock(&writer.lock);
+    int error = write_buffer(spool);
+    pthread_mutex_lock(&writer.lock);
+    spool->error = error;
+    if (spool->state == HEDDLE_SPOOL_ENDING) {
+        pthread_mutex_unlock(&writer.lock);
+        heddle_body_spool_free(spool);
+        pthread_mutex_lock(&writer.lock);
+        return;
+    }
+    spool->state = HEDDLE_SPOOL_WRITTEN;
+    /* Under the lock: an owner that withdraws the spool may free its loop next. */
+    spool->owner.post(spool->owner.loop, &spool->message);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), "heddle bodies");
+#endif
+    pthread_mutex_lock(&writer.lock);
+    for (;;) {
+        heddle_body_job *job = writer.first;
+        if (!job) {
+            pthread_cond_wait(&writer.work, &writer.lock);
+            continue;
+        }
+        writer.first = job->next;
+        if (!writer.first)
+            writer.last = NULL;
+        if (job->spool) {
+            write_spool(job->spool);
+        } else {
+            pthread_mutex_unlock(&writer.lock);
+            perform(job);
+            pthread_mutex_lock(&writer.lock);
+        }
+    }
+    return NULL;
+}
+
+/* -- the queue ---------------------------------------------------------------------------------------------------- */
+
+/* With the lock. */
+static void enqueue(heddle_body_job *job)
+{
+    job->next = NULL;
+    if (writer.last)
+        writer.last->next = job;
+    else
+        writer.first = job;
+    writer.last = job;
+    pthread_cond_signal(&writer.work);
+}
+
+/* With the lock. */
+static void dequeue(heddle_body_job *job)
+{
+    heddle_body_job *before = NULL;
+    for (heddle_body_job *one = writer.first; one != job; one = one->next)
+        before = one;
+    if (before)
+        before->next = job->next;
+    else
+        writer.first = job->next;
+    if (writer.last == job)
+        writer.last = before;
+}
+
+/* With the lock. Signals are for Ruby's threads. */
+static bool start_thread(void)
+{
+    if (writer.running)
+        return true;
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    writer.running = pthread_create(&thread, NULL, run, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (writer.running)
+        pthread_detach(thread);
+    return writer.running;
+}
+
+int heddle_body_writer_submit(heddle_body_spool *spool)
+{
+    int result = -EAGAIN;
+    pthread_mutex_lock(&writer.lock);
+    if (start_thread()) {
+        spool->state = HEDDLE_SPOOL_QUEUED;
+        enqueue(&spool->job);
+        result = 0;
+    }
+    pthread_mutex_unlock(&writer.lock);
+    return result;
+}
+
+void heddle_body_writer_close(int fd, uint64_t counted)
+{
+    heddle_body_job *job = malloc(sizeof(*job));
+    bool queued = false;
+    if (job) {
+        *job = (heddle_body_job){.fd = fd, .counted = counted};
+        pthread_mutex_lock(&writer.lock);
+        if (start_thread()) {
+            enqueue(job);
+            queued = true;
+        }
+        pthread_mutex_unlock(&writer.lock);
+    }
+    if (queued)
+        return;
+    free(job);
+    if (fd >= 0)
+        close(fd);
+    atomic_fetch_sub(&disk_used, counted);
+}
+
+bool heddle_body_writer_withdraw(heddle_body_spool *spool)
+{
+    bool ours = true;
+    pthread_mutex_lock(&writer.lock);
+    switch (spool->state) {
+    case HEDDLE_SPOOL_QUEUED:
+        dequeue(&spool->job);
+        break;
+    case HEDDLE_SPOOL_WRITING:
+    case HEDDLE_SPOOL_WRITTEN:
+        ours = false;
+        break;
+    case HEDDLE_SPOOL_FILLING:
+    case HEDDLE_SPOOL_ENDING:
+        break;
+    }
+    if (spool->state == HEDDLE_SPOOL_WRITTEN) {
+        /* Now, and not with the message: a loop that has ended opens none. */
+        int fd = spool->fd;
+        uint64_t counted = spool->counted;
+        spool->fd = -1;
+        spool->counted = 0;
+        spool->state = HEDDLE_SPOOL_ENDING;
+        pthread_mutex_unlock(&writer.lock);
+        heddle_body_writer_close(fd, counted);
+        return false;
+    }
+    if (!ours)
+        spool->state = HEDDLE_SPOOL_ENDING;
+    pthread_mutex_unlock(&writer.lock);
+    return ours;
+}
+
+void heddle_body_writer_deliver(heddle_letter *message)
+{
+    heddle_body_spool *spool = (heddle_body_spool *)((char *)message - offsetof(heddle_body_spool, message));
+    pthread_mutex_lock(&writer.lock);
+    bool ending = spool->state == HEDDLE_SPOOL_ENDING;
+    if (!ending)
+        spool->state = HEDDLE_SPOOL_FILLING;
+    pthread_mutex_unlock(&writer.lock);
+    if (ending)
+        heddle_body_spool_free(spool);
+    else
+        spool->owner.written(spool->owner.owner, spool->error);
+}
+
+/* -- forks -------------------------------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&writer.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&writer.lock);
+}
+
+/*
+ * A child has no writer, and its copies of the files would keep their blocks until it ends. What an application has,
+ * it may go on with in the child, as with any open file.
+ */
+static void after_fork_in_child(void)
+{
+    for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {
+        spool->inherited = true;
+        spool->state = HEDDLE_SPOOL_FILLING;
+        spool->counted = 0;
+        if (!spool->kept && spool->fd >= 0) {
+            close(spool->fd);
+            spool->fd = -1;
+        }
+    }
+    for (heddle_body_job *job = writer.first; job; job = job->next) {
+        if (!job->spool && job->fd >= 0)
+            close(job->fd); /* its record is lost: nothing is freed here */
+    }
+    atomic_store(&disk_used, 0);
+    writer.first = writer.last = NULL;
+    writer.running = false;
+    pthread_mutex_init(&writer.lock, NULL);
+    pthread_cond_init(&writer.work, NULL);
+}
+
+void heddle_body_writer_add(heddle_body_spool *spool)
+{
+    pthread_mutex_lock(&writer.lock);
+    if (!writer.forks_seen_to)
+        writer.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    spool->next = writer.all;
+    spool->previous = NULL;
+    if (spool->next)
+        spool->next->previous = spool;
+    writer.all = spool;
+    pthread_mutex_unlock(&writer.lock);
+}
+
+void heddle_body_writer_remove(heddle_body_spool *spool)
+{
+    pthread_mutex_lock(&writer.lock);
+    if (spool->previous)
+        spool->previous->next = spool->next;
+    else
+        writer.all = spool->next;
+    if (spool->next)
+        spool->next->previous = spool->previous;
+    pthread_mutex_unlock(&writer.lock);
+}

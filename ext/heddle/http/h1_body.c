@@ -1,0 +1,302 @@
+/*
+ * The body of a request. Unless the application streams it, it is complete before the application is called: in memory
+ * up to body_buffer, beyond that in a file, so that reading it never waits and never switches fibers.
+ */
+
+#include "http/h1_states.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* -- how long it may take ----------------------------------------------------------------------------------------- */
+
+int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1)
+{
+    if (engine->body_rate == 0)
+        return heddle_later(heddle_coarse_now(), engine->idle_timeout);
+    double owed = (double)h1->taken / (double)engine->body_rate * 1e9;
+    return heddle_later(heddle_later(h1->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+}
+
+void heddle_h1_body_waits(heddle_connection *connection)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    int64_t deadline = heddle_h1_body_deadline(engine, h1);
+    if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
+        heddle_body_spool_trim(h1->exchange->spool);
+    /* Its length is not known and it may never end: a client that pauses may be waiting for the answer. */
+    if (h1->stage == HEDDLE_H1_BODY && h1->streams && h1->left < 0) {
+        int64_t pause = heddle_later(heddle_coarse_now(), engine->body_pause);
+        deadline = pause < deadline ? pause : deadline;
+    }
+    heddle_connection_due(connection, deadline);
+}
+
+/* -- what is refused ---------------------------------------------------------------------------------------------- */
+
+static heddle_h1_progress refuse_too_large(heddle_connection *connection)
+{
+    heddle_refusal refusal;
+    heddle_refuse(&refusal, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
+                  (unsigned long long)heddle_h1_engine(connection)->body_disk_limit);
+    heddle_h1_refuse(connection, &refusal, NULL);
+    return HEDDLE_H1_LEFT;
+}
+
+/* `error`: an errno; ENOBUFS when it is our own limit. */
+static heddle_h1_progress refuse_unwritten(heddle_connection *connection, int error)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    const heddle_body_spool *spool = heddle_h1_of(connection)->exchange->spool;
+    heddle_refusal refusal;
+    if (spool && spool->size + spool->used > engine->body_disk_limit)
+        return refuse_too_large(connection);
+    if (error == ENOBUFS)
+        heddle_refuse(&refusal, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
+                      (unsigned long long)engine->body_disk_limit);
+    else
+        heddle_refuse(&refusal, 503, "the server could not write the body to its disk: %s", strerror(error));
+    heddle_h1_refuse(connection, &refusal, "retry-after: 1\r\n");
+    return HEDDLE_H1_LEFT;
+}
+
+/* -- its beginning ------------------------------------------------------------------------------------------------ */
+
+/* Is this path, or what it begins with, among those whose application reads bodies as they come? */
+static bool is_streamed(const heddle_body_streams *streams, const char *path, size_t size)
+{
+    for (unsigned i = 0; i < streams->count; i++) {
+        size_t length = strlen(streams->prefixes[i]);
+        if (size >= length && memcmp(path, streams->prefixes[i], length) == 0 &&
+            (size == length || streams->prefixes[i][length - 1] == '/' || path[length] == '/'))
+            return true;
+    }
+    return streams->all;
+}
+
+static bool send_continue(heddle_connection *connection)
+{
+    static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    heddle_h1_of(connection)->expects = false;
+    if (!heddle_output_add_bytes(&connection->output, line, sizeof(line) - 1))
+        return false;
+    heddle_connection_has_output(connection);
+    int result = heddle_connection_flush(connection);
+    return result == 0 || result == -EAGAIN;
+}
+
+static void body_written(void *owner, int error);
+
+static void post_to_loop(void *loop, heddle_letter *message)
+{
+    heddle_inbox_post(&((heddle_loop *)loop)->inbox, message);
+    heddle_loop_wake(loop);
+}
+
+static bool begin_to_spool(heddle_connection *connection)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_spool_owner owner = {.owner = connection, .written = body_written, .post = post_to_loop,
+                                .loop = connection->sockets->loop};
+    heddle_body_spool *spool = heddle_body_spool_new(engine->body_folder, &owner);
+    if (!spool)
+        return false;
+    heddle_h1_of(connection)->exchange->spool = spool;
+    engine->spooled++;
+    return true;
+}
+
+heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_exchange *exchange = h1->exchange;
+    const heddle_request_head *head = &exchange->head;
+    int64_t length = head->content_length;
+    bool large = length > (int64_t)engine->body_buffer;
+    h1->since = exchange->arrived;
+    h1->taken = 0;
+    h1->streams = (engine->streams.all || engine->streams.count) &&
+                  is_streamed(&engine->streams, exchange->bytes + head->path.start, head->path.size);
+    if (length == HEDDLE_CHUNKED_BODY)
+        heddle_chunked_start(&h1->chunked, head->field_bytes, head->line_count);
+    if (h1->streams && (h1->expects || engine->body_buffer == 0 || large))
+        return HEDDLE_H1_SERVE;
+    if (large && (uint64_t)length > engine->body_disk_limit)
+        return refuse_too_large(connection);
+    if (large && (uint64_t)length + heddle_body_disk_used() > engine->body_disk_limit)
+        return refuse_unwritten(connection, ENOBUFS);
+    bool goes_on = large ? begin_to_spool(connection)
+                         : length < 0 || heddle_exchange_body_room(engine, exchange, (size_t)length);
+    /* Not when the client has begun to send (RFC 9110, section 10.1.1). */
+    if (goes_on && h1->expects && !begun)
+        goes_on = send_continue(connection);
+    h1->expects = false;
+    if (!goes_on) {
+        heddle_h1_close(connection);
+        return HEDDLE_H1_LEFT;
+    }
+    h1->stage = HEDDLE_H1_BODY;
+    return HEDDLE_H1_MORE;
+}
+
+/* -- to its file -------------------------------------------------------------------------------------------------- */
+
+static heddle_h1_progress write_buffer(heddle_connection *connection)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
+    if (result < 0)
+        return refuse_unwritten(connection, -result);
+    h1->stage = HEDDLE_H1_WRITING;
+    h1->writing_since = heddle_now();
+    heddle_connection_due(connection, -1);
+    return HEDDLE_H1_WRITES;
+}
+
+static void body_written(void *owner, int error)
+{
+    heddle_connection *connection = owner;
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    h1->since += heddle_now() - h1->writing_since; /* a slow disk is not the client's fault */
+    h1->stage = HEDDLE_H1_BODY;
+    if (error)
+        refuse_unwritten(connection, error);
+    else if (h1->received)
+        heddle_h1_serve(connection, false);
+    else
+        heddle_h1_take_buffered(connection);
+}
+
+/* A body whose length was not known has become too large for memory. */
+static heddle_h1_progress move_to_file(heddle_connection *connection)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_exchange *exchange = h1->exchange;
+    if (!begin_to_spool(connection) ||
+        !heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
+        heddle_h1_close(connection);
+        return HEDDLE_H1_LEFT;
+    }
+    heddle_exchange_drop_body(heddle_h1_engine(connection), exchange);
+    return write_buffer(connection);
+}
+
+static heddle_h1_progress proceed(heddle_connection *connection)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_exchange *exchange = h1->exchange;
+    uint64_t in_memory = heddle_h1_engine(connection)->body_buffer;
+    if (h1->streams)
+        return h1->received || (h1->left < 0 && exchange->body_size > in_memory) ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
+    if (!exchange->spool && exchange->body_size > in_memory)
+        return move_to_file(connection);
+    if (exchange->spool && exchange->spool->used && (h1->received || heddle_body_spool_full(exchange->spool)))
+        return write_buffer(connection);
+    return h1->received ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
+}
+
+/* -- its bytes ---------------------------------------------------------------------------------------------------- */
+
+char *heddle_h1_body_room(heddle_connection *connection, size_t *size)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    if (!h1->exchange->spool) {
+        *size = (size_t)h1->left;
+        return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
+    }
+    char *room = heddle_body_spool_room(h1->exchange->spool, size);
+    if ((int64_t)*size > h1->left)
+        *size = (size_t)h1->left;
+    return room;
+}
+
+static heddle_h1_progress take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_exchange *exchange = h1->exchange;
+    *used = (int64_t)size < h1->left ? size : (size_t)h1->left;
+    if (h1->stage == HEDDLE_H1_BODY) {
+        size_t space;
+        char *room = heddle_h1_body_room(connection, &space);
+        if (!room) {
+            heddle_h1_close(connection);
+            return HEDDLE_H1_LEFT;
+        }
+        if (*used > space)
+            *used = space;
+        if (room != bytes)
+            memcpy(room, bytes, *used);
+        if (exchange->spool)
+            heddle_body_spool_added(exchange->spool, *used);
+        else
+            exchange->body_size += *used;
+    }
+    h1->left -= (int64_t)*used;
+    h1->taken += *used;
+    h1->received = h1->left == 0;
+    return HEDDLE_H1_MORE;
+}
+
+/* Where so many bytes of chunks are decoded to; `*size` becomes what there is room for. NULL without memory. */
+static char *room_for_chunks(heddle_connection *connection, char *bytes, size_t *size)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    if (h1->stage != HEDDLE_H1_BODY)
+        return bytes; /* what is thrown away goes nowhere else */
+    if (!h1->exchange->spool)
+        return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
+    size_t space;
+    char *room = heddle_body_spool_room(h1->exchange->spool, &space);
+    if (*size > space)
+        *size = space;
+    return room;
+}
+
+static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_refusal refusal;
+    size_t length;
+    char *output = room_for_chunks(connection, bytes, &size);
+    if (!output) {
+        heddle_h1_close(connection);
+        return HEDDLE_H1_LEFT;
+    }
+    int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &refusal);
+    if (result < 0) {
+        if (h1->stage == HEDDLE_H1_BODY)
+            heddle_h1_refuse(connection, &refusal, NULL);
+        else
+            heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+        return HEDDLE_H1_LEFT;
+    }
+    *used = (size_t)result;
+    h1->taken += *used;
+    h1->received = h1->chunked.done;
+    if (h1->stage != HEDDLE_H1_BODY) {
+        if (h1->taken <= engine->body_buffer)
+            return HEDDLE_H1_MORE;
+        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER); /* more than the connection is worth */
+        return HEDDLE_H1_LEFT;
+    }
+    if (h1->exchange->spool)
+        heddle_body_spool_added(h1->exchange->spool, length);
+    else
+        h1->exchange->body_size += length;
+    return HEDDLE_H1_MORE;
+}
+
+heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_h1_progress result = h1->left < 0 ? take_chunks(connection, bytes, size, used)
+                                             : take_length(connection, bytes, size, used);
+    if (result == HEDDLE_H1_LEFT)
+        return result;
+    if (h1->stage == HEDDLE_H1_BODY)
+        return proceed(connection);
+    return h1->received ? HEDDLE_H1_DROPPED : HEDDLE_H1_MORE;
+}

@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # `rack.input` where the option stream_bodies counts, and of a connection after an upgrade: what is read from the
+    # connection as the application asks for it. Reading may wait, and other fibers run meanwhile. Not rewindable; where
+    # an application needs that, Rack::RewindableInput::Middleware keeps what was read.
+    class StreamedInput
+      LINE_END = "\n".b.freeze
+      private_constant :LINE_END
+
+      # @param body [HTTP::H1::RequestBody]
+      def initialize(body)
+        @body = body
+        @buffer = nil
+        @end = false
+        @closed = false
+      end
+
+      # @param length [Integer, nil] bytes, or nil for everything
+      # @param buffer [String, nil] filled and returned in place of a new string
+      # @return [String, nil] binary; at the end nil when a length was given, else empty
+      # @raise [ClientGone] when the body ended too early, which is never taken for its end
+      # @raise [HTTP::BadRequest] when the body is malformed, too large or too slow
+      def read(length = nil, buffer = nil)
+        check_open
+        raise ArgumentError, "negative length #{length} given" if length && length < 0
+
+        result = length ? read_length(length) : read_all
+        return result unless buffer
+
+        buffer.replace(result || "")
+        result && buffer
+      end
+
+      # @return [String] what there is, up to a number of bytes; waits only if there is nothing
+      # @raise [EOFError] at the end
+      def readpartial(length, buffer = nil)
+        check_open
+        raise ArgumentError, "negative length #{length} given" if length < 0
+
+        fill if length > 0
+        if length > 0 && @buffer.nil?
+          buffer&.clear
+          raise EOFError, "end of the request's body"
+        end
+        result = take(length)
+        buffer ? buffer.replace(result) : result
+      end
+
+      # @return [String, nil] the next line with its line end; nil at the end
+      def gets
+        check_open
+        searched = 0
+        while fill || more
+          ending = @buffer.byteindex(LINE_END, searched)
+          return take(ending + 1) if ending
+
+          searched = @buffer.bytesize
+          return take(searched) unless more
+        end
+        nil
+      end
+
+      # @yieldparam line [String]
+      # @return [self]
+      def each
+        while (line = gets)
+          yield line
+        end
+        self
+      end
+
+      # The rest of the body is not needed.
+      # @return [nil]
+      def close
+        @buffer = nil
+        @closed = true
+        nil
+      end
+
+      # @return [Boolean]
+      def closed? = @closed
+
+      # @return [Encoding]
+      def external_encoding = Encoding::BINARY
+
+      private
+
+      def check_open
+        raise IOError, "the request's body is closed" if @closed
+      end
+
+      # @return [Boolean] whether there are bytes
+      def fill
+        @buffer ||= following
+        !@buffer.nil?
+      end
+
+      # Appends the next bytes to those that are there.
+      # @return [Boolean] false at the end
+      def more
+        bytes = following or return false
+        @buffer = @buffer ? @buffer << bytes : bytes
+        true
+      end
+
+      def following
+        return if @end
+
+        bytes = @body.read
+        @end = true if bytes.nil?
+        bytes
+      end
+
+      def read_length(length)
+        return "".b if length == 0
+
+        more while (@buffer.nil? || @buffer.bytesize < length) && !@end
+        take(length) if @buffer
+      end
+
+      def read_all
+        all = @buffer || following || "".b
+        @buffer = nil
+        while (bytes = following)
+          all << bytes
+        end
+        all
+      end
+
+      def take(length)
+        return "".b if @buffer.nil?
+
+        if length >= @buffer.bytesize
+          taken = @buffer
+          @buffer = nil
+        else
+          taken = @buffer.byteslice(0, length)
+          @buffer = @buffer.byteslice(length, @buffer.bytesize)
+        end
+        taken
+      end
+    end
+  end
+end

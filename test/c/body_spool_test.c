@@ -1,0 +1,314 @@
+/* sources: http/body_spool.c http/body_writer.c */
+/* wrap: pwrite close */
+#include "check.h"
+#include "http/body_spool.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+/* What the disk does, as a test wants it. */
+static sem_t disk_entered, disk_leaves;
+static _Atomic bool disk_waits;
+static _Atomic int disk_error, disk_bytes_at_most, closes;
+
+ssize_t __real_pwrite(int fd, const void *memory, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *memory, size_t size, off_t offset)
+{
+    if (disk_waits) {
+        sem_post(&disk_entered);
+        sem_wait(&disk_leaves);
+    }
+    int error = atomic_exchange(&disk_error, 0);
+    if (error) {
+        errno = error;
+        return -1;
+    }
+    if (disk_bytes_at_most && size > (size_t)disk_bytes_at_most)
+        size = (size_t)disk_bytes_at_most;
+    return __real_pwrite(fd, memory, size, offset);
+}
+
+int __real_close(int fd);
+int __wrap_close(int fd)
+{
+    int result = __real_close(fd);
+    closes++;
+    return result;
+}
+
+/* A loop that has nothing but its inbox. */
+static heddle_inbox inbox;
+static sem_t posted;
+static int written, last_error;
+
+static void post(void *loop, heddle_letter *message)
+{
+    heddle_inbox_post(loop, message);
+    sem_post(&posted);
+}
+
+static void note_written(void *owner, int error)
+{
+    (void)owner;
+    written++;
+    last_error = error;
+}
+
+static void await_message(void)
+{
+    sem_wait(&posted);
+    heddle_inbox_open(&inbox);
+}
+
+static const heddle_spool_owner owner = {.written = note_written, .post = post, .loop = &inbox};
+static char folder[] = "/tmp/heddle-spool-XXXXXX";
+
+static heddle_body_spool *new_spool(void)
+{
+    sem_init(&posted, 0, 0);
+    sem_init(&disk_entered, 0, 0);
+    sem_init(&disk_leaves, 0, 0);
+    return heddle_body_spool_new(folder, &owner);
+}
+
+static void fill(heddle_body_spool *spool, size_t size, char with)
+{
+    size_t room;
+    char *memory = heddle_body_spool_room(spool, &room);
+    CHECK(memory && room >= size);
+    memset(memory, with, size);
+    heddle_body_spool_added(spool, size);
+}
+
+/* The writer's thread may still be on its way. */
+static void await_closed(int files)
+{
+    while (closes < files || heddle_body_disk_used())
+        usleep(1000);
+}
+
+static void a_body_is_read_as_it_was_written(void)
+{
+    heddle_body_spool *spool = new_spool();
+    char memory[100];
+    for (int i = 0; i < 3; i++) {
+        fill(spool, HEDDLE_SPOOL_BUFFER, (char)('a' + i));
+        CHECK(heddle_body_spool_full(spool));
+        CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000000));
+        await_message();
+        CHECK_EQUAL(0, last_error);
+    }
+    fill(spool, 10, 'd');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000000));
+    await_message();
+    CHECK_EQUAL(3 * HEDDLE_SPOOL_BUFFER + 10, spool->size);
+    CHECK_EQUAL(100, heddle_body_spool_read(spool, HEDDLE_SPOOL_BUFFER - 50, memory, 100));
+    CHECK(memory[49] == 'a' && memory[50] == 'b');
+    CHECK_EQUAL(10, heddle_body_spool_read(spool, 3 * HEDDLE_SPOOL_BUFFER, memory, 100));
+    CHECK(memory[9] == 'd');
+    CHECK_EQUAL(3 * HEDDLE_SPOOL_BUFFER + 10, heddle_body_disk_used());
+    CHECK_EQUAL(0, rmdir(folder)); /* its file has no name there */
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+static void more_than_a_buffer_is_put_at_once(void)
+{
+    heddle_body_spool *spool = new_spool();
+    static char bytes[200000];
+    char byte;
+    memset(bytes, 'x', sizeof(bytes));
+    disk_bytes_at_most = 3000;
+    CHECK(heddle_body_spool_put(spool, bytes, sizeof(bytes)));
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000000));
+    await_message();
+    CHECK_EQUAL(sizeof(bytes), spool->size);
+    CHECK_EQUAL(1, heddle_body_spool_read(spool, sizeof(bytes) - 1, &byte, 1));
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+static void an_interrupted_write_goes_on_and_a_failed_one_is_told(void)
+{
+    heddle_body_spool *spool = new_spool();
+    disk_error = EINTR;
+    fill(spool, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    await_message();
+    CHECK_EQUAL(0, last_error);
+    disk_error = ENOSPC;
+    fill(spool, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    await_message();
+    CHECK_EQUAL(ENOSPC, last_error);
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+static void a_folder_that_is_gone_is_told(void)
+{
+    heddle_body_spool *spool = new_spool();
+    MUST(rmdir(folder));
+    fill(spool, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    await_message();
+    CHECK_EQUAL(ENOENT, last_error);
+    heddle_body_spool_release(spool);
+    await_closed(0);
+}
+
+static void the_limit_is_of_all_bodies_together(void)
+{
+    heddle_body_spool *one = new_spool(), *other = heddle_body_spool_new(folder, &owner);
+    fill(one, 600, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
+    await_message();
+    fill(other, 401, 'b');
+    CHECK_EQUAL(-ENOBUFS, heddle_body_spool_submit(other, 1000));
+    heddle_body_spool_release(one);
+    await_closed(1);
+    CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
+    await_message();
+    heddle_body_spool_release(other);
+    await_closed(2);
+}
+
+static void one_that_is_released_while_it_is_written_is_closed_without_a_message(void)
+{
+    heddle_body_spool *one = new_spool(), *queued = heddle_body_spool_new(folder, &owner);
+    disk_waits = true;
+    fill(one, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
+    sem_wait(&disk_entered);
+    fill(queued, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(queued, 1000));
+    disk_waits = false;
+    heddle_body_spool_release(queued); /* without a file, and nothing is written */
+    heddle_body_spool_release(one);
+    sem_post(&disk_leaves);
+    await_closed(1);
+    CHECK_EQUAL(0, written);
+    CHECK(heddle_inbox_empty(&inbox));
+}
+
+static void one_that_is_released_before_its_message_is_opened_is_freed_with_that(void)
+{
+    heddle_body_spool *spool = new_spool();
+    fill(spool, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    sem_wait(&posted);
+    heddle_body_spool_release(spool);
+    await_closed(1); /* though nothing opens it */
+    heddle_inbox_open(&inbox);
+    CHECK_EQUAL(0, written);
+}
+
+static void the_file_is_closed_when_the_last_read_has_ended(void)
+{
+    heddle_body_spool *spool = new_spool();
+    fill(spool, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    await_message();
+    heddle_body_spool_hold(spool);
+    CHECK(heddle_body_spool_begin_read(spool));
+    heddle_body_spool_close(spool);
+    heddle_body_spool_release(spool);
+    CHECK(!heddle_body_spool_begin_read(spool));
+    CHECK_EQUAL(10, heddle_body_disk_used());
+    heddle_body_spool_end_read(spool);
+    await_closed(1);
+    heddle_body_spool_close(spool);
+    heddle_body_spool_release(spool);
+}
+
+static void an_empty_buffer_costs_nothing(void)
+{
+    heddle_body_spool *spool = new_spool();
+    fill(spool, 10, 'a');
+    heddle_body_spool_trim(spool);
+    CHECK(spool->buffer);
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    await_message();
+    heddle_body_spool_trim(spool);
+    CHECK(!spool->buffer);
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+/* 0, or the line that failed: a child reports by its status. */
+static int look_in_child(heddle_body_spool *kept, heddle_body_spool *other, int other_fd)
+{
+    char byte;
+    if (heddle_body_spool_read(kept, 9, &byte, 1) != 1 || byte != 'k')
+        return __LINE__;
+    if (fcntl(other_fd, F_GETFD) >= 0 || heddle_body_disk_used())
+        return __LINE__;
+    heddle_body_spool_release(other);
+    heddle_body_spool_release(kept);
+#ifndef __SANITIZE_THREAD__ /* which has no threads in a child */
+    heddle_body_spool *own = new_spool();
+    fill(own, 10, 'o');
+    if (heddle_body_spool_submit(own, 1000))
+        return __LINE__;
+    await_message();
+    heddle_body_spool_release(own);
+#endif
+    return last_error;
+}
+
+static void a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own(void)
+{
+    heddle_body_spool *kept = new_spool(), *other = heddle_body_spool_new(folder, &owner);
+    fill(kept, 10, 'k');
+    CHECK_EQUAL(0, heddle_body_spool_submit(kept, 1000));
+    await_message();
+    kept->kept = true;
+    fill(other, 10, 'x');
+    CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
+    await_message();
+    int other_fd = other->fd;
+    disk_waits = true;
+    fill(other, 10, 'x');
+    CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
+    sem_wait(&disk_entered);
+    disk_waits = false;
+    pid_t child = MUST(fork());
+    if (child == 0)
+        _exit(look_in_child(kept, other, other_fd));
+    int status = 0;
+    MUST(waitpid(child, &status, 0));
+    CHECK_EQUAL(0, WEXITSTATUS(status));
+    CHECK_EQUAL(0, WIFSIGNALED(status));
+    sem_post(&disk_leaves);
+    await_message();
+    CHECK_EQUAL(0, last_error);
+    heddle_body_spool_release(kept);
+    heddle_body_spool_release(other);
+    await_closed(2);
+}
+
+/* Each in a folder of its own. */
+#define RUN(test)                                                                                                     \
+    do {                                                                                                              \
+        memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);                                                             \
+        CHECK(mkdtemp(folder));                                                                                       \
+        check_run("body_spool", #test, test);                                                                         \
+        rmdir(folder);                                                                                                \
+    } while (0)
+
+int main(int count, char **words)
+{
+    check_filter = count > 1 ? words[1] : NULL;
+    RUN(a_body_is_read_as_it_was_written);
+    RUN(more_than_a_buffer_is_put_at_once);
+    RUN(an_interrupted_write_goes_on_and_a_failed_one_is_told);
+    RUN(a_folder_that_is_gone_is_told);
+    RUN(the_limit_is_of_all_bodies_together);
+    RUN(one_that_is_released_while_it_is_written_is_closed_without_a_message);
+    RUN(one_that_is_released_before_its_message_is_opened_is_freed_with_that);
+    RUN(the_file_is_closed_when_the_last_read_has_ended);
+    RUN(an_empty_buffer_costs_nothing);
+    RUN(a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own);
+    return check_end();
+}
