@@ -8,6 +8,7 @@ module Heddle
     autoload :ConnectionBudget, "heddle/rails/connection_budget"
     autoload :ConnectionQueue, "heddle/rails/connection_queue"
     autoload :ReloadLock, "heddle/rails/reload_lock"
+    autoload :WorkerStart, "heddle/rails/worker_start"
 
     REFUSED = "config.active_support.isolation_level is :thread, but each request is a fiber here: requests would " \
               "share Current, the database connection and whatever else Rails keeps for one. Remove that line from " \

@@ -14,6 +14,9 @@ module Heddle
     # After the application's gems are loaded, before its initializers.
     config.before_initialize { Rails.isolate_sentry }
 
+    # `rails server` has loaded this class, and loads the application's gems next.
+    ::Rails::Server.prepend(Rails::WorkerStart) if defined?(::Rails::Server)
+
     # `rails server` takes the first server that Rackup knows. Where none of those is in the Gemfile, it is this one.
     ENV["RACKUP_HANDLER"] ||= "heddle" if %w[puma falcon].none? { |name| Gem.loaded_specs.key?(name) }
   end

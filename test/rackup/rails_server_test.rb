@@ -17,6 +17,22 @@ class RailsServerTest < Minitest::Test
 
   def test_where_no_other_server_is_in_the_gemfile_it_is_the_one = serve_and_stop
 
+  # As Puma does. The process that was started stays, as a container's first one must.
+  def test_in_production_it_starts_workers
+    pidfile = File.join(@folder, "server.pid")
+    environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "production", "SECRET_KEY_BASE" => "0" * 64,
+                                                      "PORT" => nil, "WEB_CONCURRENCY" => "2")
+    command = [RbConfig.ruby, "bin/rails", "server", "-u", "heddle", "-b", "127.0.0.1", "-p", "0", "-P", pidfile]
+    served = ServedProcess.new(command, environment:, folder: File.expand_path("../../examples/rails", __dir__),
+                                        address: %r{serves config\.ru on (http://\S+)$})
+
+    assert_equal "200", served.get("/nap?seconds=0").code, served.output
+    assert_match(/2 workers, each with one loop/, served.output)
+    assert_equal served.pid, File.read(pidfile).to_i
+    assert_predicate served.stop, :success?, served.output
+    refute_path_exists pidfile
+  end
+
   private
 
   def serve_and_stop(*which)

@@ -57,8 +57,9 @@ module Rackup
           end
         end
 
-        private
-
+        # @param options [Hash{Symbol => Object}] as {run} takes them
+        # @return [Heddle::Server::Configuration]
+        # @raise [Heddle::Server::ConfigurationError]
         def configuration(options)
           # What rackup calls config is its config.ru.
           flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name)).compact
@@ -70,6 +71,8 @@ module Rackup
           defaults = said ? {} : { bind: [address(options[:Host], nil)], port: options[:Port]&.to_i || DEFAULT_PORT }
           ::Heddle::Server::Configuration.load(flags:, defaults:)
         end
+
+        private
 
         # Whether somebody said where to listen: if not, the configuration file may. Rails tells what was said; of
         # rackup it is known what it gives when nobody says anything. PORT is a variable of Heddle's own.
@@ -95,7 +98,8 @@ module Rackup
         def tell_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 
-          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) counts with `heddle serve`"
+          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) counts with `heddle serve`, " \
+               "and with `rails server` outside of development and test"
         end
 
         def announce(server)

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Heddle
+  module Rails
+    # `rails server` where workers are wanted: before the application is loaded, this process becomes `heddle serve`,
+    # whose master loads nothing of the application and so can replace it. In front of Rails::Server#start.
+    module WorkerStart
+      COMMAND = File.expand_path("../../../exe/heddle", __dir__)
+      private_constant :COMMAND
+
+      # @see ::Rails::Server#start
+      def start(*)
+        arguments = WorkerStart.arguments(server, options)
+        Kernel.exec(RbConfig.ruby, COMMAND, *arguments) if arguments
+        super
+      end
+
+      class << self
+        # @param handler [Module] what Rackup has found
+        # @param options [Hash{Symbol => Object}] those of `rails server`
+        # @return [Array<String>, nil] of the command heddle; nil when one process is to serve
+        def arguments(handler, options)
+          return unless handler.name == "Rackup::Handler::Heddle" && !options[:daemonize]
+
+          configuration = handler.configuration(options)
+          return if Server::Options::ONE_PROCESS.include?(configuration.environment)
+          return unless configuration.workers_of_their_own?
+
+          ["serve", options[:config] || "config.ru", *flags(configuration, options)]
+        rescue Server::ConfigurationError
+          nil # the handler says it
+        end
+
+        private
+
+        # What `rails server` says itself. The rest `heddle serve` finds where this process would.
+        def flags(configuration, options)
+          found = configuration.access_log ? [] : ["--no-access-log"]
+          said = ->(name) { %i[file variable].include?(configuration.source(name).kind) }
+          configuration.bind.each { |address| found.push("--bind", address) } unless said.call(:bind)
+          found.push("--port", configuration.port.to_s) unless said.call(:port)
+          found.push("--pidfile", options[:pid]) if options[:pid] && !said.call(:pidfile)
+          found.push("--early-hints", configuration.early_hints.to_s) if options[:early_hints]
+          found
+        end
+      end
+    end
+  end
+end
