@@ -23,8 +23,8 @@ module Bench
 
       # @return [Array<Row>]
       def all
-        [native("native", 2), native("native-1", 1), held, burn, ruby, *waiting_libraries, lock, *computing_libraries,
-         *costs, hello]
+        [native("native", 2), native("native-1", 1), held, stuck, burn, ruby, *waiting_libraries, lock,
+         *computing_libraries, *costs, hello]
       end
 
       def native(key, processes)
@@ -35,6 +35,12 @@ module Bench
       def held
         CrowdRow.new(key: "held", kind: "held", goals: [at_most(1.1, "s")],
                      title: "the same, and the calls keep Ruby's lock (they wait in C)")
+      end
+
+      # More of them than there are workers: only somebody else can answer.
+      def stuck
+        CrowdRow.new(key: "stuck", kind: "burn", goals: [at_most(1.3, "s")],
+                     title: "the same, and the calls compute with Ruby's lock held: every worker is held up")
       end
 
       def burn

@@ -39,10 +39,11 @@ module Heddle
       #
       # @param log [#notice]
       # @param workers [Integer]
+      # @param reserves [Integer]
       # @return [void]
-      def tell_connections(log, workers)
+      def tell_connections(log, workers, reserves)
         Heddle.async(name: "database connections", background: true) do
-          ConnectionBudget.all(workers).each { |budget| log.notice(budget.to_s) }
+          ConnectionBudget.all(workers, reserves).each { |budget| log.notice(budget.to_s) }
         rescue StandardError => e
           log.notice("the database connections can't be counted: #{e.message} (#{e.class})")
         end

@@ -63,14 +63,16 @@ module Heddle
     # @param log [Log]
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
+    # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
     # @param unprotected [Boolean] whether it does without what `protect` says
     # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   place: nil, unprotected: false, siblings: nil)
+                   place: nil, reserve: 0, unprotected: false, siblings: nil)
       @configuration = configuration
       @log = log
       @listeners = listeners
       @place = place
+      @reserve = reserve
       @unprotected = unprotected
       @siblings = siblings
       @stopping = false
@@ -110,7 +112,7 @@ module Heddle
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
-      mode.servings.each { |serving| serving.take_place(*@place, siblings:) } if @place
+      mode.servings.each { |serving| serving.take_place(*@place, siblings:, reserve: @reserve) } if @place
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)
       protected do
@@ -213,7 +215,9 @@ module Heddle
       yield if block_given?
       return unless first?
 
-      Rails.tell_connections(@log, @configuration.worker_count) if defined?(::ActiveRecord::Base)
+      if defined?(::ActiveRecord::Base)
+        Rails.tell_connections(@log, @configuration.worker_count, @configuration.reserve_count)
+      end
       tell_trust
     end
 
@@ -237,7 +241,7 @@ module Heddle
     def siblings
       return unless protections.include?(:handoff)
 
-      Handoff.workers = @configuration.worker_count
+      Handoff.workers = @configuration.worker_count + @configuration.reserve_count
       @siblings
     end
 

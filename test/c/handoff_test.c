@@ -371,6 +371,30 @@ static void who_has_no_descriptor_left_leaves_it_to_others(void)
     finish();
 }
 
+/* The first byte that came, or was read, stands for the label. */
+static uint32_t first_byte(heddle_connection *connection)
+{
+    uint8_t byte;
+    return recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ? byte + 1 : 0;
+}
+
+static void what_may_hold_up_another_one_waits_until_it_can_not(void)
+{
+    start();
+    spoken.label = first_byte;
+    heddle_connection *connection = add(0);
+    speak(0);
+    rescue->label = first_byte(connection);
+    rescue->held_up(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
+    CHECK_EQUAL(0, sockets.handoff.given);
+    board.slots[0].label++;
+    rescue->held_up(rescue);
+    CHECK_EQUAL(1, sockets.handoff.given);
+    spoken.label = NULL;
+    finish();
+}
+
 static void who_has_left_is_not_given(void)
 {
     start();
@@ -407,6 +431,8 @@ int main(int argc, char **argv)
     check_run("handoff", "where nobody reads it stays", where_nobody_reads_it_stays);
     check_run("handoff", "who has no descriptor left leaves it to others",
               who_has_no_descriptor_left_leaves_it_to_others);
+    check_run("handoff", "what may hold up another one waits until it can not",
+              what_may_hold_up_another_one_waits_until_it_can_not);
     check_run("handoff", "who has left is not given", who_has_left_is_not_given);
     check_run("handoff", "what is too long stays", what_is_too_long_stays);
     check_run("handoff", "each has one owner", each_has_one_owner);

@@ -86,6 +86,38 @@ static void a_long_label_is_cut(void)
     CHECK_EQUAL(HEDDLE_REQUEST_LABEL - 1, heddle_request_label_write(label, "A", 1, target, sizeof(target)));
 }
 
+static uint32_t hash_of_line(const char *line)
+{
+    size_t size = strlen(line);
+    char *copy = malloc(size ? size : 1); /* so that a read beyond the end is seen */
+    memcpy(copy, line, size);
+    uint32_t hash = heddle_request_label_hash_line(copy, size);
+    free(copy);
+    return hash;
+}
+
+static void a_request_line_has_the_hash_of_its_label(void)
+{
+    uint32_t hash = heddle_request_label_hash("GET", 3, "/users/7", 8);
+    CHECK(hash != 0);
+    CHECK_EQUAL(hash, hash_of_line("GET /users/8 HTTP/1.1\r\nHost: a\r\n\r\n"));
+    CHECK_EQUAL(hash, hash_of_line("\r\n\r\nGET /users/12?a=b"));
+    CHECK(hash != hash_of_line("PUT /users/8 HTTP/1.1\r\n"));
+    CHECK(hash != hash_of_line("GET /users/8/edit HTTP/1.1\r\n"));
+}
+
+static void what_may_go_on_has_no_hash_yet(void)
+{
+    CHECK_EQUAL(0, hash_of_line(""));
+    CHECK_EQUAL(0, hash_of_line("\r\n"));
+    CHECK_EQUAL(0, hash_of_line("GET"));
+    CHECK_EQUAL(0, hash_of_line("GET "));
+    CHECK_EQUAL(0, hash_of_line("GET /users/8"));
+    char line[1024] = "GET /";
+    memset(line + 5, 'a', sizeof(line) - 6);
+    CHECK(hash_of_line(line) != 0); /* no label is that long */
+}
+
 #define RUN(test) check_run("request label", #test, test)
 
 int main(int count, char **arguments)
@@ -95,5 +127,7 @@ int main(int count, char **arguments)
     RUN(secrets_in_paths_are_no_part_of_a_label);
     RUN(words_stay);
     RUN(a_long_label_is_cut);
+    RUN(a_request_line_has_the_hash_of_its_label);
+    RUN(what_may_go_on_has_no_hash_yet);
     return check_end();
 }

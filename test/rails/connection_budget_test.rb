@@ -5,8 +5,8 @@ require "heddle"
 
 # What the server says at boot about database connections.
 class RailsConnectionBudgetTest < Minitest::Test
-  def text(name: nil, pool: 5, workers: 2, most: 100)
-    Heddle::Rails::ConnectionBudget.new(name:, pool:, workers:, most:).to_s
+  def text(name: nil, pool: 5, workers: 2, most: 100, **more)
+    Heddle::Rails::ConnectionBudget.new(name:, pool:, workers:, most:, **more).to_s
   end
 
   def test_it_says_how_many_connections_there_may_be_and_how_many_the_database_has
@@ -20,6 +20,7 @@ class RailsConnectionBudgetTest < Minitest::Test
 
   def test_a_database_that_could_not_be_asked_is_left_out
     assert_equal "pool 5, workers 2 → at most 10 connections", text(most: nil)
+    assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections", text(most: nil, reserves: 1)
   end
 
   def test_it_names_the_database_where_there_are_several

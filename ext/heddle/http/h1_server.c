@@ -1,9 +1,12 @@
 #include "http/h1_states.h"
 
 #include "http/exchange_ruby.h"
+#include "http/request_label.h"
 #include "scheduler/drop_error.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
 
 void heddle_h1_close(heddle_connection *connection)
 {
@@ -355,6 +358,27 @@ static int read_so_far(const heddle_connection *connection, struct iovec *pieces
     return count + heddle_connection_input_piece(connection, pieces + count);
 }
 
+enum { LINE = 1024 }; /* bytes of a request line that are looked at */
+
+static uint32_t label(heddle_connection *connection)
+{
+    const heddle_h1 *h1 = heddle_h1_of(connection);
+    const heddle_exchange *exchange = h1->exchange;
+    if (exchange) {
+        heddle_slice method = exchange->head.method, target = exchange->head.target;
+        return heddle_request_label_hash(exchange->bytes + method.start, method.size, exchange->bytes + target.start,
+                                         target.size);
+    }
+    if (h1->stage != HEDDLE_H1_IDLE && h1->stage != HEDDLE_H1_HEAD)
+        return 0;
+    char line[LINE];
+    size_t buffered = heddle_connection_buffered(connection), size = buffered < LINE ? buffered : LINE;
+    if (size)
+        memcpy(line, connection->input + connection->input_start, size);
+    ssize_t more = size < LINE ? recv(connection->transport.fd, line + size, LINE - size, MSG_PEEK | MSG_DONTWAIT) : 0;
+    return heddle_request_label_hash_line(line, size + (more > 0 ? (size_t)more : 0));
+}
+
 static void release(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -414,6 +438,7 @@ const heddle_protocol_operations heddle_h1_operations = {
     .rest = rest,
     .at_rest = at_rest,
     .read_so_far = read_so_far,
+    .label = label,
     .release = release,
     .object = heddle_exchange_object,
     .served = heddle_exchange_served,

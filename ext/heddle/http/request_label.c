@@ -163,3 +163,29 @@ size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *
     label[to.used] = '\0';
     return to.used;
 }
+
+uint32_t heddle_request_label_hash(const char *method, size_t method_size, const char *target, size_t target_size)
+{
+    char label[HEDDLE_REQUEST_LABEL];
+    size_t size = heddle_request_label_write(label, method, method_size, target, target_size);
+    uint32_t hash = UINT32_C(0x811c9dc5); /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (uint8_t)label[i]) * UINT32_C(0x01000193);
+    return hash ? hash : 1;
+}
+
+uint32_t heddle_request_label_hash_line(const char *bytes, size_t size)
+{
+    const char *end = bytes + size;
+    while (bytes < end && (*bytes == '\r' || *bytes == '\n'))
+        bytes++;
+    const char *space = memchr(bytes, ' ', (size_t)(end - bytes));
+    if (!space)
+        return 0;
+    const char *target = space + 1, *after = target;
+    while (after < end && *after != ' ' && *after != '?')
+        after++;
+    if (after == end && (size_t)(after - target) < HEDDLE_REQUEST_LABEL)
+        return 0; /* what follows may belong to the label */
+    return heddle_request_label_hash(bytes, (size_t)(space - bytes), target, (size_t)(after - target));
+}

@@ -31,7 +31,8 @@ void heddle_admission_ease(heddle_sockets *sockets)
 void heddle_admission_too_late(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    heddle_ready_list_remove(&sockets->ready, connection);
+    heddle_ready_list_remove(heddle_connection_list(connection), connection);
+    connection->held = false;
     sockets->admission.refused_late++;
     sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUED_TOO_LONG);
     heddle_admission_ease(sockets);

@@ -12,6 +12,8 @@ void heddle_balance_tell_accepting(heddle_sockets *sockets)
     heddle_board_slot *slot = sockets->balance.slot;
     if (slot)
         HEDDLE_BOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
+    if (slot)
+        HEDDLE_BOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
 }
 
 bool heddle_balance_leaves_it(heddle_sockets *sockets)
@@ -69,6 +71,7 @@ static void poked(heddle_waiter *waiter, int result, uint32_t flags)
             heddle_loop_arm(sockets->loop, waiter);
     }
     heddle_balance_look_again(sockets);
+    heddle_reserve_look(sockets);
 }
 
 void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_board *board, uint32_t slot)
@@ -87,7 +90,9 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_boa
             .fn = poked, .fd = board->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
         heddle_loop_arm(sockets->loop, &balance->poked); /* without it we look a little later */
     }
+    HEDDLE_BOARD_SET(balance->slot->reserve, sockets->reserve.rank);
     heddle_balance_tell_accepting(sockets);
+    heddle_reserve_look(sockets);
 }
 
 void heddle_balance_leave(heddle_sockets *sockets)
@@ -99,6 +104,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     if (balance->beats)
         sockets->loop->turn_shown = NULL;
     HEDDLE_BOARD_SET(balance->slot->accepting, 0);
+    HEDDLE_BOARD_SET(balance->slot->open, 0);
     if (balance->beats)
         HEDDLE_BOARD_SET(balance->slot->beat, 0);
     if (!sockets->loop->closed) {

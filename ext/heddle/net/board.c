@@ -88,6 +88,10 @@ static void wipe(heddle_board_slot *slot)
     HEDDLE_BOARD_SET(slot->accepted, 0);
     HEDDLE_BOARD_SET(slot->requests, 0);
     HEDDLE_BOARD_SET(slot->stuck, 0);
+    HEDDLE_BOARD_SET(slot->label, 0);
+    HEDDLE_BOARD_SET(slot->stuck_since, 0);
+    HEDDLE_BOARD_SET(slot->open, 0);
+    HEDDLE_BOARD_SET(slot->reserve, 0);
 }
 
 int64_t heddle_board_take(heddle_board *board, uint32_t generation, uint32_t index)
@@ -157,4 +161,38 @@ bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slo
     }
     /* Some slack, so that not every connection makes them take turns. */
     return least != UINT32_MAX && heddle_board_load(mine) > least + 1 + least / 8;
+}
+
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+bool heddle_board_holds_up(const heddle_board *board, uint32_t label)
+{
+    uint32_t used = label ? count_used(board) : 0;
+    for (uint32_t i = 0; i < used; i++) {
+        if (GET(board->slots[i].label) == label && GET(board->slots[i].stuck))
+            return true;
+    }
+    return false;
+}
+
+static bool comes_before(const heddle_board_slot *slot, uint32_t rank)
+{
+    uint32_t reserve = GET(slot->reserve);
+    return GET(slot->generation) && GET(slot->open) && (reserve == 0 || reserve < rank);
+}
+
+int64_t heddle_board_reserve_due(const heddle_board *board, const heddle_board_slot *mine, int64_t patience)
+{
+    uint32_t used = count_used(board), rank = GET(mine->reserve);
+    int64_t due = INT64_MAX;
+    for (uint32_t i = 0; i < used; i++) {
+        const heddle_board_slot *slot = &board->slots[i];
+        if (slot == mine || !comes_before(slot, rank))
+            continue;
+        if (!GET(slot->stuck))
+            return INT64_MAX;
+        int64_t over = GET(slot->stuck_since) + patience;
+        due = due == INT64_MAX || over > due ? over : due;
+    }
+    return due;
 }

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_BOARD_VERSION = 1,
+    HEDDLE_BOARD_VERSION = 2,
     HEDDLE_BOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
 };
 
@@ -43,6 +43,10 @@ typedef struct {
     _Atomic int64_t lag;      /* by how much its loop was late lately, ns */
     _Atomic uint64_t accepted, requests;
     _Atomic uint32_t stuck; /* so many of its loops are held up: nothing is left to it */
+    _Atomic uint32_t label; /* of the request that holds it up, hashed; 0: none is known */
+    _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
+    _Atomic uint32_t open;       /* it has listeners, and accepts from them or rests from that by itself */
+    _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is none */
 } heddle_board_slot;
 
 _Static_assert(sizeof(heddle_board_header) == HEDDLE_BOARD_SLOT, "the slots follow in their own cache lines");
@@ -75,6 +79,15 @@ static inline uint32_t heddle_board_load(const heddle_board_slot *slot)
 }
 /* Has somebody who can accept now clearly less to do than this one? */
 bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now);
+
+/* Does a request of this label (0: none) hold up some worker now? */
+bool heddle_board_holds_up(const heddle_board *board, uint32_t label);
+
+/*
+ * When this reserve is to step in: `patience` ns after the last of those before it (the workers, and the reserves of a
+ * lower rank) was held up. INT64_MAX: one of them runs, or none is there.
+ */
+int64_t heddle_board_reserve_due(const heddle_board *board, const heddle_board_slot *mine, int64_t patience);
 
 /* Is there anybody else who could take a connection over now? */
 bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slot *mine, int64_t now);

@@ -21,6 +21,7 @@ struct heddle_connection {
     heddle_transport transport;
     uint32_t slot; /* its place in the table of its Sockets */
     bool queued;   /* on the ready list */
+    bool held;     /* … of those that a reserve does not start */
     bool put_off;  /* its output goes out at the beginning of the next turn */
     bool shared;   /* somebody else has its descriptor, too */
     bool untold;   /* what the set has to say of it comes in the next turn */
@@ -28,6 +29,7 @@ struct heddle_connection {
     uint8_t news;  /* HEDDLE_HAS_INPUT …: what it has heard of it */
     bool secure;   /* its client speaks TLS, to us or to the proxy that says so */
     uint8_t prelude; /* heddle_prelude_stage: what comes before its protocol does */
+    _Atomic uint32_t label; /* of the request that whoever takes it finds; 0: nobody has looked. See heddle_handoff */
     heddle_sockets *sockets;
     heddle_connection *next, *previous; /* on the ready list */
     heddle_connection *next_told, *previous_told; /* of those that the watch has news of, or has handed over */

@@ -143,6 +143,8 @@ static int receive_letter(int socket, letter *words, char *bytes, size_t room)
 int heddle_sockets_take_over(heddle_sockets *sockets, int socket)
 {
     letter words;
+    if (heddle_reserve_parked(&sockets->reserve))
+        return -EDQUOT;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
     /* A descriptor that comes where there is no room for one is lost. */

@@ -31,6 +31,7 @@ void heddle_handoff_leave(heddle_connection *connection)
     if (connection->prelude || connection->output.size || connection->error ||
         transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_IDLE)
         return;
+    atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
     /* No compare-and-swap: what is the loop's alone nobody else changes. */
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
@@ -104,6 +105,7 @@ static void tell(heddle_sockets *sockets, heddle_connection *connection, uint8_t
 {
     heddle_handoff *handoff = &sockets->handoff;
     connection->news |= news;
+    atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
     if (connection->told)
         return;
     connection->told = true;
@@ -118,13 +120,32 @@ static void tell(heddle_sockets *sockets, heddle_connection *connection, uint8_t
     heddle_loop_wake(sockets->loop);
 }
 
+/*
+ * While requests of a label hold up a worker, no other worker gets more of them: else a handful would hold up all. Their
+ * clients wait here, where the first one is served.
+ */
+static bool is_held_back(const heddle_sockets *sockets, const heddle_connection *connection)
+{
+    uint32_t label = atomic_load_explicit(&connection->label, memory_order_relaxed);
+    return heddle_board_holds_up(sockets->balance.board, label);
+}
+
+static void look_at_label(heddle_connection *connection)
+{
+    uint32_t (*label)(heddle_connection *) = connection->sockets->protocol->operations->label;
+    if (label && !atomic_load_explicit(&connection->label, memory_order_relaxed))
+        atomic_store_explicit(&connection->label, label(connection), memory_order_relaxed);
+}
+
 /* 0, or why it stays. */
 static int give(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_HANDOFF))
         return -EBUSY;
-    int result = heddle_connection_send(connection, sockets->handoff.socket);
+    look_at_label(connection);
+    int result = is_held_back(sockets, connection) ? -EBUSY
+                                                   : heddle_connection_send(connection, sockets->handoff.socket);
     if (result < 0) {
         heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_AT_REST);
         return result;
@@ -154,7 +175,8 @@ static bool give_those_told_of(heddle_sockets *sockets, int *left)
 {
     for (heddle_connection *connection = sockets->handoff.first_told, *next; connection && *left; connection = next) {
         next = connection->next_told;
-        if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST || !worth_it(connection, connection->news))
+        if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
+            is_held_back(sockets, connection) || !worth_it(connection, connection->news))
             continue;
         int result = give(sockets, connection);
         if (result == 0)
@@ -172,7 +194,7 @@ static bool give_those_ready(heddle_sockets *sockets, int *left)
     int count = 0;
     pthread_mutex_lock(&sockets->ready.lock);
     for (heddle_connection *connection = sockets->ready.first; connection && count < *left; connection = connection->next) {
-        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST)
+        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST && !is_held_back(sockets, connection))
             found[count++] = connection;
     }
     pthread_mutex_unlock(&sockets->ready.lock);
@@ -202,10 +224,17 @@ static void listen_in(heddle_sockets *sockets, int left)
 static void show(heddle_sockets *sockets, bool stuck)
 {
     heddle_handoff *handoff = &sockets->handoff;
+    heddle_board_slot *slot = sockets->balance.slot;
     if (handoff->shown == stuck)
         return;
     handoff->shown = stuck;
-    atomic_fetch_add(&sockets->balance.slot->stuck, stuck ? 1 : -1);
+    if (stuck) {
+        if (handoff->rescue.label) /* with several loops one holds up the others: what it does counts */
+            HEDDLE_BOARD_SET(slot->label, handoff->rescue.label);
+        HEDDLE_BOARD_SET(slot->stuck_since, handoff->rescue.since);
+    }
+    if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
+        HEDDLE_BOARD_SET(slot->label, 0);
     heddle_board_poke(sockets->balance.board); /* who has left connections to this one takes them */
 }
 

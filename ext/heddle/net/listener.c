@@ -279,6 +279,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
 
 void heddle_listeners_accept_rest(heddle_sockets *sockets)
 {
+    heddle_reserve_end(sockets);
     heddle_balance_leave(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm(listener);

@@ -20,6 +20,7 @@ enum {
     HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
     HEDDLE_PAUSED_BUSY = 8,     /* many wait to be served */
     HEDDLE_PAUSED_LOADED = 16,  /* another worker has less to do */
+    HEDDLE_PAUSED_RESERVE = 32, /* the others run, and this is a reserve */
 };
 
 struct heddle_listener {

@@ -38,6 +38,11 @@ typedef struct {
      * the GVL.
      */
     int (*read_so_far)(const heddle_connection *connection, struct iovec *pieces);
+    /*
+     * Hashed, the label of the request that it has asked for, or is about to: what is still the kernel's is looked at,
+     * too. 0: not known (yet). NULL: there are no labels. On any thread that owns it, without the GVL.
+     */
+    uint32_t (*label)(heddle_connection *connection);
     /* It is closed or detached: frees what its state holds. */
     void (*release)(heddle_connection *connection);
 

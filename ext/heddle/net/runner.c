@@ -130,6 +130,8 @@ static int serve(heddle_runner *runner, heddle_connection *connection)
     runner->fiber->errand_number = ++runner->uses;
     sockets->running++;
     runner->handle = &one.handle;
+    if (sockets->handoff.on && sockets->protocol->operations->label)
+        runner->fiber->label = sockets->protocol->operations->label(connection);
     heddle_runners_begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
@@ -160,8 +162,10 @@ static heddle_connection *claim(heddle_sockets *sockets)
             return NULL;
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
             heddle_admission_ease(sockets);
-        if (heddle_connection_hold(connection) &&
-            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
+        if (!heddle_connection_hold(connection) ||
+            (sockets->reserve.rank && heddle_reserve_holds_back(sockets, connection)))
+            continue;
+        if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
             return connection;
     }
     return NULL;

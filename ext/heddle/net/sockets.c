@@ -150,7 +150,7 @@ static int forget(heddle_connection *connection, bool closing)
     if (connection->transport.tls && closing && owner != HEDDLE_OWNER_RUNNING && !connection->output.size &&
         !sockets->abandoned)
         heddle_tls_goodbye(&connection->transport); /* its peer has everything; who is cut off must see that */
-    heddle_ready_list_remove(connection->prelude ? &sockets->preludes.due : &sockets->ready, connection);
+    heddle_ready_list_remove(heddle_connection_list(connection), connection);
     heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
     if (!sockets->abandoned && owner != HEDDLE_OWNER_GONE)
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
@@ -232,7 +232,7 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
         if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
             heddle_connection_flush(connection);
         heddle_connection_wake(connection, ready);
-        if (connection->queued)
+        if (connection->queued && !connection->held)
             heddle_connection_at_rest(connection);
         return;
     }
@@ -330,6 +330,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->set.sockets = sockets;
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_ready_list_start(&sockets->ready);
+    heddle_ready_list_start(&sockets->reserve.held);
     heddle_prelude_start(&sockets->preludes);
     heddle_handoff_start(sockets);
     heddle_deadlines_start(sockets);
@@ -394,6 +395,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_fork_guard_remove(&sockets->fork_guard);
     heddle_loop_detach(sockets->loop, &sockets->attachment);
     heddle_listeners_remove_all(sockets);
+    remove_timer(sockets, &sockets->reserve.again);
     heddle_balance_leave(sockets);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         if (sockets->places[i].connection)
@@ -443,6 +445,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
         sockets->set.operations->abandon(&sockets->set);
     free(sockets->letter);
     pthread_mutex_destroy(&sockets->ready.lock);
+    pthread_mutex_destroy(&sockets->reserve.held.lock);
     pthread_mutex_destroy(&sockets->preludes.due.lock);
     pthread_mutex_destroy(&sockets->handoff.lock);
     free(sockets->places);

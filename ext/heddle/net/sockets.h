@@ -10,6 +10,7 @@
 #include "net/handoff.h"
 #include "net/listener.h"
 #include "net/prelude.h"
+#include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
 #include "net/runners.h"
@@ -61,6 +62,7 @@ struct heddle_sockets {
     heddle_timer back_off;
     heddle_balance balance;
     heddle_handoff handoff;
+    heddle_reserve reserve;
 
     heddle_idle_wheel wheel;
     heddle_timer wheel_timer;
@@ -190,6 +192,13 @@ void heddle_sockets_flush(heddle_sockets *sockets);
 static inline char *heddle_sockets_scratch(heddle_sockets *sockets)
 {
     return sockets->scratch;
+}
+
+/* The one that it is on while `queued`. */
+static inline heddle_ready_list *heddle_connection_list(heddle_connection *connection)
+{
+    heddle_sockets *sockets = connection->sockets;
+    return connection->prelude ? &sockets->preludes.due : connection->held ? &sockets->reserve.held : &sockets->ready;
 }
 
 /* Ends one that nobody serves, unless somebody has just taken it. */

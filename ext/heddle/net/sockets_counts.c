@@ -19,7 +19,13 @@ COUNTER(running, sockets->running)
 COUNTER(busy, sockets->runners.serving_count)
 
 /* Those that wait to be served. */
-COUNTER(waiting, sockets->ready.count)
+COUNTER(waiting, sockets->ready.count + sockets->reserve.held.count)
+
+/* Of these, those that a reserve does not start: their kind holds up a worker. */
+COUNTER(held, sockets->reserve.held.count)
+
+/* How often a reserve has stepped in. */
+COUNTER(steps_in, sockets->reserve.steps_in)
 
 /* What was refused because as many waited as may. */
 COUNTER(refused_full, sockets->admission.refused_full)
@@ -60,6 +66,8 @@ void Init_heddle_sockets_counts(VALUE sockets_class)
     rb_define_method(sockets_class, "running", sockets_running, 0);
     rb_define_method(sockets_class, "busy", sockets_busy, 0);
     rb_define_method(sockets_class, "waiting", sockets_waiting, 0);
+    rb_define_method(sockets_class, "held", sockets_held, 0);
+    rb_define_method(sockets_class, "steps_in", sockets_steps_in, 0);
     rb_define_method(sockets_class, "refused_full", sockets_refused_full, 0);
     rb_define_method(sockets_class, "refused_late", sockets_refused_late, 0);
     rb_define_method(sockets_class, "idle", sockets_idle, 0);

@@ -187,8 +187,10 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
 static VALUE sockets_stop_listening(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_in_use(self);
-    if (sockets)
+    if (sockets) {
         heddle_listeners_remove_all(sockets);
+        heddle_reserve_end(sockets);
+    }
     return Qnil;
 }
 

@@ -61,6 +61,35 @@ static VALUE sockets_hand_off(VALUE self, VALUE io)
 }
 
 /*
+ * call-seq: stand_by(rank) -> self
+ *
+ * This is a reserve, of this rank among them, counted from 1: it accepts nothing, and takes nothing over, but while all
+ * workers and the reserves of a lower rank are held up. Before #listen and #join.
+ */
+static VALUE sockets_stand_by(VALUE self, VALUE rank)
+{
+    heddle_sockets *sockets = heddle_sockets_opened(self);
+    uint32_t number = NUM2UINT(rank);
+    if (number == 0)
+        rb_raise(rb_eArgError, "the rank of a reserve is 1 or more");
+    if (sockets->listeners || sockets->balance.slot)
+        rb_raise(rb_eArgError, "these sockets listen already");
+    heddle_reserve_begin(sockets, number);
+    return self;
+}
+
+/*
+ * call-seq: reserve -> :parked, :serving or nil
+ *
+ * nil: this is no reserve.
+ */
+static VALUE sockets_reserve(VALUE self)
+{
+    const heddle_reserve *reserve = &heddle_sockets_of(self)->reserve;
+    return reserve->rank ? ID2SYM(rb_intern(reserve->serves ? "serving" : "parked")) : Qnil;
+}
+
+/*
  * call-seq: join(board, slot) -> self
  *
  * This is one of several workers that listen on the same sockets: shows in this slot of a Board how busy it is, and
@@ -85,4 +114,6 @@ void Init_heddle_sockets_sharing(VALUE sockets_class)
     rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
     rb_define_method(sockets_class, "hand_off", sockets_hand_off, 1);
     rb_define_method(sockets_class, "join", sockets_join, 2);
+    rb_define_method(sockets_class, "stand_by", sockets_stand_by, 1);
+    rb_define_method(sockets_class, "reserve", sockets_reserve, 0);
 }

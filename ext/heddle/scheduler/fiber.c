@@ -170,6 +170,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
         fiber->describe = parent->describe;
         fiber->errand = parent->errand;
         fiber->errand_number = parent->errand_number;
+        fiber->label = parent->label;
     }
     /* Linked first: from here on the collector sees job and fiber. */
     if (fiber->next)

@@ -68,6 +68,7 @@ struct heddle_fiber {
     /* What `describe` tells of, an object and which of its errands; fibers inherit all three. */
     VALUE errand; /* or nil */
     unsigned errand_number;
+    uint32_t label; /* of its request, hashed: another process tells by it what holds this one up. 0: none; inherited */
     heddle_fiber *next, *previous;
 };
 
@@ -230,6 +231,7 @@ static inline void heddle_loop_beat(heddle_loop *loop)
     if (!loop->beat)
         return;
     loop->beats += 2;
+    atomic_store_explicit(&loop->beat->label, loop->current ? loop->current->label : 0, memory_order_relaxed);
     atomic_store_explicit(&loop->beat->word, loop->beats, memory_order_relaxed);
     heddle_loop_check_beat(loop, false);
 }

@@ -54,6 +54,8 @@ struct heddle_beat {
     _Atomic int verdict;      /* of the watch; the loop settles it at its next beat */
     _Atomic uintptr_t thread; /* the loop's, a VALUE; 0: the record is spare */
 
+    _Atomic uint32_t label; /* of what runs since, see heddle_fiber; 0: none */
+
     _Atomic uint32_t gvl;     /* changes << 2 | enum of watch_gvl.c */
     _Atomic uint32_t answers; /* how often the thread has come to a point where Ruby takes interrupts */
     _Atomic int look;

@@ -214,16 +214,31 @@ static int64_t examine(heddle_beat *beat, int64_t now)
 
 /* -- looking after what is a loop's -------------------------------------------------------------------------------- */
 
-static bool stands_still(const heddle_rescue *rescue)
+/* A loop that waits for the GVL is held up by another one, or by another thread. */
+static bool holds_itself_up(const heddle_beat *beat)
 {
+    return (beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) != HEDDLE_DOING_NOTHING;
+}
+
+static bool stands_still(heddle_rescue *rescue)
+{
+    bool found = false;
     for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
         if (!atomic_load(&beat->thread) || !beat->held_up)
             continue;
         /* Who keeps the GVL keeps every loop. */
-        if (beat->loop == rescue->loop || ((beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
-            return true;
+        bool own = beat->loop == rescue->loop;
+        if (!own && !((beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
+            continue;
+        if (own || !found) {
+            rescue->since = beat->since;
+            rescue->label = own && holds_itself_up(beat) ? atomic_load_explicit(&beat->label, memory_order_relaxed) : 0;
+        }
+        found = true;
+        if (own)
+            break;
     }
-    return false;
+    return found;
 }
 
 static void end_rescue(heddle_rescue *rescue)

@@ -44,6 +44,8 @@ struct heddle_rescue {
     void *loop;
     void (*held_up)(heddle_rescue *rescue); /* again and again, as long as it is */
     void (*goes_on)(heddle_rescue *rescue);
+    int64_t since;  /* when what holds it up began, CLOCK_MONOTONIC ns */
+    uint32_t label; /* of what holds it up, if that is one of its own fibers; 0: not known */
     bool under_way;
     heddle_rescue *next, *previous;
 };

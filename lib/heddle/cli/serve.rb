@@ -77,7 +77,7 @@ module Heddle
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)
-          announce(configuration, log, urls, facts, workers: master.fleet.size)
+          announce(configuration, log, urls, facts, workers: master.fleet.size, reserves: master.fleet.reserves)
         end
         pidfile&.write unless inheritance.any?
         master.control = source = Server::Control::Cluster.new(master, log)
@@ -93,9 +93,9 @@ module Heddle
       end
 
       # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
-      def announce(configuration, log, urls, facts, workers: nil)
+      def announce(configuration, log, urls, facts, workers: nil, reserves: 0)
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{facts[:selector]}) serves #{what} on #{urls.join(", ")}"
-        mode = "Mode #{configuration.mode}: #{processes(configuration, workers)}."
+        mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
         protection = "Protection: #{facts[:protection]}."
         return log.banner("#{text}. #{mode} #{protection}") unless configuration.log_format == :text
 
@@ -103,7 +103,7 @@ module Heddle
       end
 
       # Who serves, such as "2 workers, each with 5 threads".
-      def processes(configuration, workers)
+      def processes(configuration, workers, reserves)
         threads = configuration.threads
         inside = case configuration.mode
                  when :single then "one request at a time"
@@ -113,7 +113,8 @@ module Heddle
                  end
         return "this process, #{inside}" if workers.nil?
 
-        workers == 1 ? "1 worker, #{inside}" : "#{workers} workers, each with #{inside}"
+        text = workers == 1 ? "1 worker, #{inside}" : "#{workers} workers, each with #{inside}"
+        reserves == 0 ? text : "#{text}, and #{reserves} in reserve"
       end
 
       def check_rest(rest)

@@ -12,13 +12,15 @@ module Heddle
     # @!attribute name [String, nil] of the database; nil: there is only one
     # @!attribute pool [Integer] connections a worker
     # @!attribute workers [Integer]
+    # @!attribute reserves [Integer] reserve workers
     # @!attribute most [Integer, nil] connections of the database server; nil: not known
-    ConnectionBudget = Data.define(:name, :pool, :workers, :most) do
+    ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :most) do
       # Asks the databases. In a loop, or it blocks.
       #
       # @param workers [Integer]
+      # @param reserves [Integer]
       # @return [Array<ConnectionBudget>] one for each database server that counts connections
-      def self.all(workers)
+      def self.all(workers, reserves = 0)
         return [] unless defined?(::ActiveRecord::Base)
 
         pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:writing)
@@ -26,16 +28,22 @@ module Heddle
           question = QUESTIONS[pool.db_config.adapter]
           next if question.nil? || pool.size.nil?
 
-          new(name: (pool.db_config.name if pools.size > 1), pool: pool.size, workers:, most: ask(pool, question))
+          new(name: (pool.db_config.name if pools.size > 1), pool: pool.size, workers:, reserves:,
+              most: ask(pool, question))
         end
       end
 
+      def initialize(reserves: 0, **rest) = super
+
+      # @return [Integer] how many connections the application may open
+      def all = pool * (workers + reserves)
+
       # @return [Boolean] whether the server has too few
-      def short? = !most.nil? && pool * workers > most
+      def short? = !most.nil? && all > most
 
       def to_s
-        all = pool * workers
-        text = "#{"#{name}: " if name}pool #{pool}, workers #{workers} → at most #{all} connections"
+        processes = "workers #{workers}#{", reserves #{reserves}" if reserves.positive?}"
+        text = "#{"#{name}: " if name}pool #{pool}, #{processes} → at most #{all} connections"
         return text if most.nil?
         return "#{text} of the server's #{most}" unless short?
 

@@ -123,6 +123,12 @@ module Heddle
         end
       end
 
+      # @return [Integer] how many workers wait until all others are held up; what they would take over is known only
+      #   where a request has a fiber, and is handed over
+      def reserve_count
+        workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
+      end
+
       # @return [Integer] how many of the workers, the first ones, run without protection
       def unprotected_workers
         return 0 unless unprotected_share.positive? && workers_of_their_own?

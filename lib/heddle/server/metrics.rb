@@ -12,7 +12,9 @@ module Heddle
         bucket % 4 == 0 && HTTP::H1::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
       end.freeze
       CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
-      private_constant :BUCKETS, :CLASSES
+      # States of a worker that answers.
+      UP = %w[running reserve].freeze
+      private_constant :BUCKETS, :CLASSES, :UP
 
       # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: what the
       #   master says, if there is one
@@ -46,7 +48,7 @@ module Heddle
         sample("build_info", 1, version: VERSION, ruby: RUBY_VERSION, jit: first[:jit] || "none",
                                 selector: first[:selector] || "")
         family("worker_up", "gauge", "Does the worker answer? 0: it is stuck, or starting.")
-        @workers.each { |one| sample("worker_up", one[:state] == "running" ? 1 : 0, worker: one[:index]) }
+        @workers.each { |one| sample("worker_up", UP.include?(one[:state]) ? 1 : 0, worker: one[:index]) }
       end
 
       def traffic
@@ -87,11 +89,24 @@ module Heddle
         each_with(:requests) do |one, value|
           sample("oldest_request_seconds", value.first ? value.first[:age] : 0, worker: one[:index])
         end
+        reserves
         one("loop_lag_seconds", "gauge", "How late the loop was lately.", :lag)
         one("loop_beat_age_seconds", "gauge", "Time since the loop last turned; above 1 it is held up.", :beat)
         one("loop_turns_total", "counter", "Turns of the loop; without requests it hardly turns.", :turns)
         one("fibers", "gauge", "Fibers of the loop.", :fibers)
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
+      end
+
+      # Absent where there is none.
+      def reserves
+        family("reserve_serving", "gauge", "Has the reserve worker stepped in? 0: the others run.")
+        each_with(:reserve) do |one, state|
+          sample("reserve_serving", state.to_s == "serving" ? 1 : 0, worker: one[:index])
+        end
+        family("reserve_steps_in_total", "counter", "How often the reserve worker has stepped in.")
+        each_with(:reserve) { |one, _| sample("reserve_steps_in_total", one[:steps_in], worker: one[:index]) }
+        family("requests_held_back", "gauge", "Requests that a reserve does not start: their kind holds up a worker.")
+        each_with(:reserve) { |one, _| sample("requests_held_back", one[:held], worker: one[:index]) }
       end
 
       def offload

@@ -25,6 +25,7 @@ module Heddle
         @loops = loops
         @runners = runners
         @stopping = false
+        @reserve = 0
         @main = @scheduler = @sockets = @engine = @admission = @place = @siblings = @giving = nil
       end
 
@@ -32,10 +33,12 @@ module Heddle
       # @param board [Net::Board]
       # @param slot [Integer]
       # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
+      # @param reserve [Integer] its rank among the reserve workers; 0: it is none
       # @return [void]
-      def take_place(board, slot, siblings: nil)
+      def take_place(board, slot, siblings: nil, reserve: 0)
         @place = [board, slot]
         @siblings = siblings
+        @reserve = reserve
       end
 
       # Serves until {#stop}, and until the requests that run then are answered. In a loop.
@@ -82,6 +85,7 @@ module Heddle
         loop = @scheduler.statistics
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
           accepting: sockets.accepting?, handed_over: sockets.handed_over, taken_over: sockets.taken_over,
+          held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
           left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
           turns: loop[:turns], preemptions: loop[:preemptions], **@admission.statistics }
@@ -128,6 +132,7 @@ module Heddle
                                                max_connections: @most,
                                                handshake_timeout: @configuration.handshake_timeout.to_f,
                                                protocol: service.engine) { |exchange| service.call(exchange) }
+        sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
         sockets.join(*@place) if @place
         sockets.hand_off(@siblings) if @siblings

@@ -41,7 +41,9 @@ module Heddle
       def state
         return "stopping" if @server.stopping?
 
-        @server.statistics ? "running" : "starting"
+        statistics = @server.statistics or return "starting"
+
+        statistics[:reserve] == :parked ? "reserve" : "running"
       end
 
       def counted

@@ -22,6 +22,8 @@ module Heddle
 
       def self.combined(name, values)
         return values.compact.first if name == :limited_by
+        return values.max if name == :reserve && values.none?(nil) # one loop that serves is enough
+        return if name == :reserve
         # One loop without a limit: there is none.
         return (values.sum unless values.include?(nil)) if name == :limit
 

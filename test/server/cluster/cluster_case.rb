@@ -52,8 +52,10 @@ module ClusterCase
     File.rename(path("#{name}.new"), path(name))
   end
 
-  def serve(*arguments, workers: 2, environment: { "RACK_ENV" => "production" })
-    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", "-w", workers.to_s, "-p", "0", "-b", "127.0.0.1",
+  # Without reserve workers, unless a test is about them.
+  def serve(*arguments, workers: 2, reserves: 0, environment: { "RACK_ENV" => "production" })
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", "-w", workers.to_s,
+                                 "--reserve-workers", reserves.to_s, "-p", "0", "-b", "127.0.0.1",
                                  "--no-access-log", *arguments], folder: @folder, environment:)
   end
 

@@ -37,7 +37,8 @@ module Heddle
             @tls[bind.key] = bind.tls
           end
           inheritance.close_rest
-          @board = inheritance.board || Net::Board.new([SLOTS, configuration.worker_count * 4].max)
+          processes = configuration.worker_count + configuration.reserve_count
+          @board = inheritance.board || Net::Board.new([SLOTS, processes * 4].max)
           @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)
         rescue BootError
           close_listeners

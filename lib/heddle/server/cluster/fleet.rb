@@ -14,6 +14,8 @@ module Heddle
 
         # @return [Integer] how many workers there are to be
         attr_reader :size
+        # @return [Integer] how many reserve workers there are to be besides; their numbers follow
+        attr_reader :reserves
         # @return [MoldHandle, nil] what forks new ones
         attr_accessor :mold
         # @return [Integer] workers that have ended without being told to
@@ -25,8 +27,10 @@ module Heddle
         # @param board [Net::Board]
         # @param log [#notice]
         # @param clock [#call] seconds
-        def initialize(size, board, log, clock)
+        # @param reserves [Integer]
+        def initialize(size, board, log, clock, reserves: 0)
           @size = size
+          @reserves = reserves
           @board = board
           @log = log
           @clock = clock
@@ -47,17 +51,20 @@ module Heddle
         # @return [Boolean]
         def empty? = @workers.empty?
 
-        # @return [Boolean] whether as many serve as are to be
-        def complete? = (0...size).all? { |index| serving.any? { |worker| worker.index == index } }
+        # @return [Boolean] whether as many serve as are to be, whatever becomes of the reserves
+        def complete? = (0...size).all? { |index| serving.any? { |worker| worker.index == index && !worker.reserve? } }
 
         # @return [Boolean] whether a worker had to be killed, or has left requests unanswered, while it was to end
         def unclean? = @unclean
 
+        # A reserve does not become a worker, nor a worker a reserve: what has the number of the other kind is replaced.
         # @param number [Integer]
+        # @param reserves [Integer]
         # @return [void]
-        def resize(number)
+        def resize(number, reserves = @reserves)
           @size = [number, 1].max
-          serving.each { |worker| retire(worker, "leave") if worker.index >= size }
+          @reserves = reserves
+          serving.each { |worker| retire(worker, "leave") unless in_place?(worker) }
         end
 
         # Starts those that are missing, as far as they may be started now.
@@ -65,7 +72,9 @@ module Heddle
         def fill
           return unless mold&.ready?
 
-          missing = (0...size).reject { |index| @workers.any? { |one| one.index == index && !one.ending? } }
+          missing = (0...(size + reserves)).reject do |index|
+            @workers.any? { |one| one.index == index && !one.ending? && in_place?(one) }
+          end
           later = missing.filter_map do |index|
             at = @backoffs[index].at
             next at if at > @clock.call
@@ -85,9 +94,10 @@ module Heddle
 
           ours, theirs = Channel.pair
           slot = @board.take(mold.generation, index) or return ours.close
-          worker = WorkerHandle.new(index:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
+          rank = rank_of(index)
+          worker = WorkerHandle.new(index:, rank:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
           @workers << worker
-          mold.channel.say("spawn", index:, slot:, io: theirs.io)
+          mold.channel.say("spawn", index:, rank:, slot:, io: theirs.io)
           worker
         rescue SystemCallError => e
           @log.notice("worker #{index} can't be started now: #{e.message}")
@@ -137,7 +147,7 @@ module Heddle
           worker.state = :serving
           @served = true
           retire(worker.replaces, "leave") if worker.replaces&.serving?
-          retire(worker, "leave") if worker.index >= size
+          retire(worker, "leave") unless in_place?(worker)
         end
 
         # A child of the master has ended.
@@ -158,6 +168,11 @@ module Heddle
 
         private
 
+        # Among the reserves, counted from 1; 0: this number is a worker's.
+        def rank_of(index) = [index - size + 1, 0].max
+
+        def in_place?(worker) = worker.index < size + reserves && worker.rank == rank_of(worker.index)
+
         def ended(worker, status)
           return gone(worker, worker.reason || Endings.of(status)) unless worker.ending?
 
@@ -172,7 +187,7 @@ module Heddle
 
           @lost += 1
 
-          return tell_of_early_end(worker, how) unless served || @served
+          return tell_of_early_end(worker, how) unless served || @served || worker.reserve?
           return give_up_replacing(worker, how) if worker.replaces
 
           now = @clock.call

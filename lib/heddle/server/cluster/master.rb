@@ -114,7 +114,8 @@ module Heddle
           raise BootError, "more than one worker needs Linux for now: run with --workers 0" unless adopting
 
           @commons = Commons.new(configuration, @inheritance, @log)
-          @fleet = Fleet.new(configuration.worker_count, commons.board, @log, method(:now))
+          @fleet = Fleet.new(configuration.worker_count, commons.board, @log, method(:now),
+                             reserves: configuration.reserve_count)
           @watch = Watch.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new
           @signals = Signals.new(self, @log)

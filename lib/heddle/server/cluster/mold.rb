@@ -99,7 +99,7 @@ module Heddle
           writer.close
           @channel.close
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
-                               channel: Channel.new(message.io)).run(@app)
+                               reserve: message.values["rank"], channel: Channel.new(message.io)).run(@app)
         end
 
         def hooks = @setting.configuration.hooks

@@ -58,7 +58,7 @@ module Heddle
           @former = @fleet.mold
           @fleet.failed_replacement = nil
           @fleet.mold = mold
-          @fleet.resize(mold.configuration.worker_count)
+          @fleet.resize(mold.configuration.worker_count, mold.configuration.reserve_count)
         end
 
         # Would the former code still answer a new connection?
@@ -66,7 +66,7 @@ module Heddle
 
         def replace(old)
           @current = @fleet.start(old.index, replaces: old) or return # once another one has ended
-          @replaced += 1
+          @replaced += 1 unless old.reserve?
         end
       end
     end

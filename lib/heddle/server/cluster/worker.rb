@@ -30,10 +30,12 @@ module Heddle
         # @param index [Integer]
         # @param slot [Integer] of the board
         # @param channel [Channel] to the master
-        def initialize(setting, index:, slot:, channel:)
+        # @param reserve [Integer] its rank among the reserve workers; 0: it is none
+        def initialize(setting, index:, slot:, channel:, reserve: 0)
           @setting = setting
           @index = index
           @slot = slot
+          @reserve = reserve
           @channel = channel
           @answers = {}
           @words = Thread::Queue.new
@@ -50,7 +52,7 @@ module Heddle
         # Never returns.
         # @param app [#call]
         def run(app)
-          Process.setproctitle("heddle: worker #{index}")
+          Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
           %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           trap("TERM") { @channel.say("asks_to_end") }
           hooks.run(:worker_boot, index)
@@ -80,7 +82,7 @@ module Heddle
         def new_server
           Server.new(@setting.configuration,
                      log: @setting.log, listeners: Listeners.new(commons.listeners, shared: true),
-                     place: [commons.board, @slot], siblings: commons.giving,
+                     place: [commons.board, @slot], siblings: commons.giving, reserve: @reserve,
                      unprotected: index < @setting.configuration.unprotected_workers)
         end
 

@@ -7,6 +7,8 @@ module Heddle
       class WorkerHandle
         # @return [Integer] its number, as people know it; that of the one that it replaces
         attr_reader :index
+        # @return [Integer] among the reserve workers, counted from 1; 0: it is none
+        attr_reader :rank
         # @return [Integer] of the board
         attr_reader :slot
         # @return [Channel] to it
@@ -32,8 +34,9 @@ module Heddle
         # @return [String, nil] why the master has ended it, after its name
         attr_accessor :reason
 
-        def initialize(index:, slot:, channel:, mold:, replaces:, now:)
+        def initialize(index:, slot:, channel:, mold:, replaces:, now:, rank: 0)
           @index = index
+          @rank = rank
           @slot = slot
           @channel = channel
           @mold = mold
@@ -52,8 +55,11 @@ module Heddle
         # @return [Boolean]
         def ending? = state == :ending
 
+        # @return [Boolean]
+        def reserve? = rank.positive?
+
         # @return [String]
-        def name = "worker #{index}#{" (pid #{pid})" if pid}"
+        def name = "#{"reserve " if reserve?}worker #{index}#{" (pid #{pid})" if pid}"
 
         # Asks something of the process; what it answers is given to the block, nil if it ends before.
         # @param what [String] see {Worker#on}

@@ -23,6 +23,13 @@ module Heddle
                    details: "See [Processes](processes.md). With 0 the process that was started serves by itself, " \
                             "and so it does with 1 in development and test: then nothing is forked, and it can be " \
                             "restarted only with a pause."),
+        Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
+                   text: "number of workers that are kept ready for when all others are held up; 0: none",
+                   details: "They come on top of `workers`, with the application loaded, and serve nothing while one " \
+                            "of the others runs. Each costs the memory of a worker that has not served yet, most of " \
+                            "it shared with the mold, and while it serves as many database connections as a worker. " \
+                            "Only in mode fiber, with workers of their own and handoff in protect. See " \
+                            "[Reserve workers](stalls.md#reserve-workers)."),
         Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
                    text: "what runs a request: a fiber among others (in Ractors: ractor), a thread, or the main thread",
                    details: "See [ways to run an application](modes.md)."),

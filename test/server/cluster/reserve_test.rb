@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+require_relative "../../offload/support/native_calls"
+
+# While every worker is held up, a reserve answers; while one of them runs, it does nothing.
+class ClusterReserveTest < Minitest::Test
+  include ClusterCase
+
+  # On /burn nothing else happens in its process, whose number is in the pipe `held` then, until something is in the
+  # pipe `go`. /first/burn waits before.
+  APP = <<~RUBY
+    require ENV.fetch("NATIVE_CALLS")
+    held, go = %w[held go].map { |name| File.open(name, "r+") }
+    run do |env|
+      sleep 0.001 if env["PATH_INFO"].start_with?("/first")
+      NativeCalls.hold_between(held.fileno, go.fileno) if env["PATH_INFO"].end_with?("/burn")
+      sleep 0.2 if env["PATH_INFO"] == "/sleep"
+      [200, { "x-worker" => $$.to_s }, ["here"]]
+    end
+  RUBY
+
+  def setup
+    super
+    skip "only epoll and io_uring have a set of their own" unless RUBY_PLATFORM.include?("linux")
+    %w[held go].each { |name| File.mkfifo(path(name)) }
+    @held = File.open(path("held"), "r+")
+    write("config.ru", APP)
+  end
+
+  def teardown
+    @held&.close
+    super
+  end
+
+  def serve_app(*arguments, reserves: 1, **options)
+    environment = { "RACK_ENV" => "production", "NATIVE_CALLS" => NativeCallsLibrary.path }
+    serve("--control", "unix:control.sock", *arguments, reserves:, environment:, **options)
+    ready = { "running" => options.fetch(:workers, 2), "reserve" => reserves }
+    wait_until("not all are ready") { states.tally == ready }
+  end
+
+  def all = client.status[:workers]
+
+  def states = all.map { |one| one[:state] }
+
+  def reserve_pid = all.find { |one| one[:state] == "reserve" }[:pid]
+
+  def go = File.write(path("go"), "g", mode: "r+")
+
+  # The process that has answered.
+  def hear(socket)
+    head = socket.gets("\r\n\r\n") or raise EOFError, "no answer"
+    socket.read(head[/^content-length: (\d+)/i, 1].to_i)
+    head[/^x-worker: (\d+)/i, 1].to_i
+  end
+
+  def await_held(count)
+    Array.new(count) do
+      @held.wait_readable(PATIENCE) or flunk "nothing is held:\n#{served.output}"
+      @held.gets.to_i
+    end
+  end
+
+  # Holds up both workers, with so many requests for the same.
+  def hold_up(count = 2, path: "/burn")
+    burning = []
+    until burning.size == 2 # one worker may have got both
+      burning << ask(path)
+      @held.wait_readable(0.5) or next
+      (@stuck ||= []) << @held.gets.to_i
+    end
+    burning + Array.new(count - 2) { ask(path) }
+  end
+
+  def test_fifty_requests_are_answered_while_five_others_hold_up_every_worker
+    %w[/burn /first/burn].each do |path|
+      serve_app
+      reserve = reserve_pid
+      burning = hold_up(5, path:)
+      answered = Array.new(50) { ask("/sleep") }.map { |socket| hear(socket) }
+
+      assert_equal [reserve], answered.uniq
+      assert(burning.none? { |socket| socket.wait_readable(0) })
+      wait_until("none is held back, nor queued elsewhere") { metrics["heddle_reserve_serving"].values == [1] }
+      go
+
+      refute_includes burning.map { |socket| hear(socket) }, reserve
+      wait_until("it does not step back") { states.include?("reserve") }
+      served.stop
+      drain
+    end
+  end
+
+  def drain
+    [@held, File.open(path("go"), "r+")].each { |io| nil while io.read_nonblock(100, exception: false).is_a?(String) }
+  end
+
+  def test_idle_connections_are_taken_and_given_back
+    serve_app
+    reserve = reserve_pid
+    idle = Array.new(8) { ask("/").tap { |socket| hear(socket) } }
+    hold_up
+    idle.each { |socket| socket.write(format(GET, "/")) }
+
+    assert_equal [reserve], idle.map { |socket| hear(socket) }.uniq
+    go
+    wait_until("they stay") { all.find { |one| one[:pid] == reserve }[:connections]&.zero? }
+    idle.each { |socket| socket.write(format(GET, "/")) }
+
+    refute_includes idle.map { |socket| hear(socket) }, reserve
+  end
+
+  def test_one_worker_and_a_reserve_are_enough
+    serve_app(workers: 1)
+    reserve = reserve_pid
+    burning = ask("/burn")
+    await_held(1)
+
+    assert_equal reserve, hear(ask("/"))
+    go
+    hear(burning)
+
+    assert_equal 1, metrics["heddle_reserve_steps_in_total"].values.sum
+  end
+
+  def test_a_reserve_that_dies_is_replaced_and_so_it_is_at_a_reload
+    serve_app
+    first = reserve_pid
+    signal("KILL", first)
+    wait_for("reserve worker 2 (pid #{first}) was ended by SIGKILL")
+    wait_until("there is no other") { states.include?("reserve") && reserve_pid != first }
+    second = reserve_pid
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code")
+
+    wait_until("it is the old one after the reload") { states.tally == { "running" => 2, "reserve" => 1 } }
+
+    refute_equal second, reserve_pid
+  end
+
+  def test_more_and_fewer_workers_leave_as_many_reserves
+    serve_app
+    signal("TTIN")
+    wait_until("there are not 3") { states.tally == { "running" => 3, "reserve" => 1 } }
+
+    assert_equal [0, 1, 2, 3], all.map { |one| one[:index] }
+    signal("TTOU")
+    wait_until("there are not 2") { states.tally == { "running" => 2, "reserve" => 1 } }
+
+    assert_equal [0, 1, 2], all.map { |one| one[:index] }
+  end
+
+  def test_people_are_told_of_it
+    serve_app
+
+    assert_includes served.output, "2 workers, each with one loop, and 1 in reserve."
+    assert_equal({ { "worker" => "2" } => 0 }, metrics["heddle_reserve_serving"])
+    assert_equal [1, 1, 1], metrics["heddle_worker_up"].values
+  end
+
+  def test_where_there_can_be_none_there_is_none
+    count = lambda do |**options|
+      Heddle::Server::Configuration.new(environment: "production", workers: 2, **options).reserve_count
+    end
+
+    assert_equal [1, 3, 1], [count.call, count.call(reserve_workers: 3), count.call(workers: 1)]
+    none = [{ reserve_workers: 0 }, { workers: 0 }, { mode: :thread, threads: 5 }, { protect: [:offload] },
+            { workers: 1, environment: "development" }]
+
+    assert_equal([0] * 5, none.map { |options| count.call(**options) })
+  end
+end
