@@ -49,6 +49,20 @@ module Heddle
         end
       end
 
+      # Tells the clients of Action Cable to connect anew, and has their channels end in order (`unsubscribed`), before
+      # this process ends. Their connections are Action Cable's own.
+      # @param log [#notice]
+      # @return [Boolean] whether there were any
+      def close_cables(log)
+        return false unless defined?(::ActionCable::Server::Base) && ::ActionCable.server.connections.any?
+
+        ::ActionCable.server.restart
+        true
+      rescue StandardError => e
+        log.notice("Action Cable can't be ended in order: #{e.message} (#{e.class})")
+        false
+      end
+
       # Before Sentry.init, which may say otherwise.
       # @return [void]
       def isolate_sentry

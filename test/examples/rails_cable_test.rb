@@ -72,6 +72,43 @@ class RailsCableTest < Minitest::Test
     assert_kind_of Integer, one.message { |message| message.dig("message", "count") }.dig("message", "count")
   end
 
+  # Waits until the other workers serve.
+  def reload(served)
+    Process.kill("HUP", served.pid)
+    sleep 0.02 until served.output.include?("reloaded") || !served.alive?
+  end
+
+  def test_at_a_reload_web_sockets_go_on_until_the_time_is_up_and_are_told_to_connect_anew
+    own = ServedExample.new("rails_postgresql", bundled: true,
+                                                environment: environment("production").merge("HEDDLE_STOP_TIMEOUT" => "8"))
+    one = CableClient.new(own.uri).tap { |client| @clients << client }
+    one.subscribe("NotesChannel")
+    reload(own)
+    one.perform("NotesChannel", "count")
+
+    assert_kind_of Integer, one.message { |message| message["identifier"] && message["message"] }["message"]["count"]
+    farewell = one.message { |message| message["type"] == "disconnect" }
+
+    assert_equal ["server_restart", true], farewell.values_at("reason", "reconnect")
+    one.await_close
+  ensure
+    own&.stop
+  end
+
+  def test_when_the_server_stops_web_sockets_are_told_to_connect_anew
+    own = ServedExample.new("rails_postgresql", bundled: true, environment: environment("production"))
+    one = CableClient.new(own.uri).tap { |client| @clients << client }
+    one.subscribe("NotesChannel")
+    Process.kill("TERM", own.pid)
+
+    assert_equal "server_restart", one.message { |message| message["type"] == "disconnect" }["reason"]
+    one.await_close
+
+    assert_equal 0, own.wait.exitstatus
+  ensure
+    own&.stop
+  end
+
   def test_web_sockets_do_not_hold_up_requests_and_close_in_order
     one = client
     codes = []

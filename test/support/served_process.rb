@@ -44,6 +44,9 @@ class ServedProcess
   # @return [Integer]
   def pid = @process.pid
 
+  # @return [Boolean] whether it runs
+  def alive? = @process.alive?
+
   # @return [URI::HTTP] of a path on it
   def at(path) = URI.join(uri, path)
 

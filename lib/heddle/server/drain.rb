@@ -9,9 +9,11 @@ module Heddle
       # Seconds after which it looks whether it was told to stop at once: a word from another thread may come just
       # before it begins to wait.
       LOOK = 1.0
-      # Seconds between two looks for connections that other workers can have.
+      # Seconds between two looks for connections that other workers can have, or that the application has taken over.
       GIVING = 0.02
-      private_constant :LAST_WORD, :LOOK, :GIVING
+      # Seconds that clients of Action Cable have to say goodbye.
+      GOODBYE = 1.0
+      private_constant :LAST_WORD, :LOOK, :GIVING, :GOODBYE
 
       # @param sockets [Net::Sockets]
       # @param engine [HTTP::H1::Engine] what they speak
@@ -37,6 +39,7 @@ module Heddle
         @sockets.wake_at_end(Fiber.current)
         @giving ? give(&) : let_come_to_rest(&)
         wait_until(@deadline)
+        end_detached
         @sockets.ended?
       end
 
@@ -65,6 +68,17 @@ module Heddle
         @log.notice("idle connections can't be handed over, and are closed: #{e.message}")
       ensure
         @sockets.shutdown_idle
+      end
+
+      # Connections that the application has taken over can't go to another process. At a reload they live on until the
+      # time is up; a server that stops has no successor whose clients could be spared a second connection.
+      def end_detached
+        await_detached(@deadline) if @giving
+        await_detached(now + GOODBYE) if @engine.detached? && Rails.close_cables(@log)
+      end
+
+      def await_detached(time)
+        @scheduler.park(GIVING) while @engine.detached? && now < time && !@at_once.call
       end
 
       # @return [Boolean] whether there is something left to wait for

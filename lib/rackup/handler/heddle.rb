@@ -98,8 +98,7 @@ module Rackup
         def tell_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 
-          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) counts with `heddle serve`, " \
-               "and with `rails server` outside of development and test"
+          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) counts with `heddle serve`"
         end
 
         def announce(server)

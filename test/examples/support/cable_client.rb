@@ -52,6 +52,9 @@ class CableClient
     wait_until("no goodbye") { @closed }
   end
 
+  # Waits until the server has said goodbye.
+  def await_close = wait_until("no goodbye") { @closed }
+
   def close = @socket.close
 
   private

@@ -31,6 +31,46 @@ class ClusterReloadTest < Minitest::Test
     assert_operator load.by_worker.size, :>=, 40, "each reload replaces both workers"
   end
 
+  # Answers lines on connections that it takes over, as WebSockets are.
+  HIJACKER = <<~RUBY
+    run do |env|
+      next [200, {}, []] unless env["PATH_INFO"] == "/take"
+
+      socket = env["rack.hijack"].call
+      Thread.new do
+        while (line = socket.gets)
+          socket.write("\#{$$} \#{line}")
+        end
+      ensure
+        socket.close
+      end
+      [200, {}, []]
+    end
+  RUBY
+
+  def test_a_connection_that_the_application_took_over_goes_on_while_it_is_open
+    write("config.ru", HIJACKER)
+    serve("--stop-timeout", "600")
+    socket = ask("/take")
+    socket.puts("one")
+    old = socket.gets
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code")
+    socket.puts("one")
+
+    assert_equal old, socket.gets, "the worker that it began with answers"
+    socket.close
+    wait_until("the old worker goes on") { !running?(old.to_i) }
+  ensure
+    socket&.close
+  end
+
+  def running?(pid)
+    Process.kill(0, pid)
+  rescue Errno::ESRCH
+    false
+  end
+
   def answer_of(socket)
     head = socket.gets("\r\n\r\n") or flunk "the connection is closed:\n#{served.output}"
     socket.read(head[/^content-length: (\d+)/i, 1].to_i)

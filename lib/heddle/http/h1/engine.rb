@@ -23,8 +23,17 @@ module Heddle
                        stream_bodies: false)
           @configuration = configuration
           @writer = ResponseWriter.new
+          @detached = ObjectSpace::WeakMap.new
           set_up(configuration, on_refusal&.to_proc, proxies, body_folder, stream_bodies)
         end
+
+        # An application has taken this connection over. One that it forgets ends with the collector's next run.
+        # @param socket [BasicSocket]
+        # @return [void]
+        def detach(socket) = @detached[socket] = true
+
+        # @return [Boolean] whether an application has a connection that it has taken over
+        def detached? = @detached.keys.any? { |socket| !socket.closed? }
       end
     end
   end

@@ -60,8 +60,9 @@ module Heddle
         # @return [Socket] with the bytes that were read ahead pushed back
         # @raise [ClientGone]
         def detach
+          engine = self.engine
           drain
-          super
+          super.tap { |socket| engine.detach(socket) }
         end
 
         # @return [Integer, nil] the status that was sent; nil when there was none
