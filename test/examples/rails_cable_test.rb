@@ -79,8 +79,8 @@ class RailsCableTest < Minitest::Test
   end
 
   def test_at_a_reload_web_sockets_go_on_until_the_time_is_up_and_are_told_to_connect_anew
-    own = ServedExample.new("rails_postgresql", bundled: true,
-                                                environment: environment("production").merge("HEDDLE_STOP_TIMEOUT" => "8"))
+    environment = environment("production").merge("HEDDLE_STOP_TIMEOUT" => "8")
+    own = ServedExample.new("rails_postgresql", bundled: true, environment:)
     one = CableClient.new(own.uri).tap { |client| @clients << client }
     one.subscribe("NotesChannel")
     reload(own)
