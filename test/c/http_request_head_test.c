@@ -120,6 +120,48 @@ static void faults_are_told_when_their_last_byte_has_come(void)
     refused_at_once("GET * HTTP/1.1\r\n", 400);
 }
 
+/* -- framing ------------------------------------------------------------------------------------------------------ */
+
+static void refused(const char *lines, int status, const char *reason)
+{
+    char head[512];
+    outcome out;
+    heddle_http_limits limits = fuzz_limits(0);
+    size_t size = (size_t)snprintf(head, sizeof(head), "POST / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
+    parse(&out, head, size, 0, &limits);
+    CHECK_EQUAL(-1, out.result);
+    CHECK_EQUAL(status, out.refusal.status);
+    if (!strstr(out.refusal.reason, reason))
+        printf("    %s: %s\n", lines, out.refusal.reason);
+    CHECK(strstr(out.refusal.reason, reason));
+}
+
+/* A proxy before us may have read the other one: what follows the body would be a request of somebody else's. */
+static void a_body_whose_end_could_be_read_in_two_ways_is_refused(void)
+{
+    refused("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400, "Content-Length and Transfer-Encoding");
+    refused("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400, "Content-Length and Transfer-Encoding");
+    refused("transfer-encoding: CHUNKED\r\nA: b\r\ncontent-length: 0\r\n", 400, "Content-Length and Transfer-Encoding");
+    refused("Content-Length: 5\r\nContent-Length: 6\r\n", 400, "Content-Length");
+    refused("Content-Length: 5, 6\r\n", 400, "Content-Length");
+    refused("Content-Length: +5\r\n", 400, "Content-Length");
+    refused("Content-Length: -5\r\n", 400, "Content-Length");
+    refused("Content-Length: 0x5\r\n", 400, "Content-Length");
+    refused("Content-Length: \r\n", 400, "Content-Length");
+    refused("Content-Length: 99999999999999999999\r\n", 413, "larger");
+    refused("Transfer-Encoding: chunked, chunked\r\n", 400, "");
+    refused("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400, "");
+    refused("Transfer-Encoding: chunked, identity\r\n", 400, "");
+    refused("Transfer-Encoding: gzip, chunked\r\n", 501, "");
+}
+
+/* A cache or a proxy may have taken the other host. */
+static void a_host_that_could_be_read_in_two_ways_is_refused(void)
+{
+    refused("Host: a\r\n", 400, "Host");
+    refused("Content-Length: 0\r\nhost: b\r\n", 400, "Host");
+}
+
 /* -- names -------------------------------------------------------------------------------------------------------- */
 
 static void every_known_name_is_found_in_any_case_of_letters(void)
@@ -188,6 +230,10 @@ int main(int argc, char **argv)
               faults_are_told_when_their_last_byte_has_come);
     check_run("request head", "a head that comes byte by byte is read in linear time",
               a_head_that_comes_byte_by_byte_is_read_in_linear_time);
+    check_run("request head", "a body whose end could be read in two ways is refused",
+              a_body_whose_end_could_be_read_in_two_ways_is_refused);
+    check_run("request head", "a host that could be read in two ways is refused",
+              a_host_that_could_be_read_in_two_ways_is_refused);
     check_run("field names", "every known name is found in any case of letters",
               every_known_name_is_found_in_any_case_of_letters);
     check_run("field names", "a name that differs by one byte is another", a_name_that_differs_by_one_byte_is_another);

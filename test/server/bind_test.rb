@@ -120,6 +120,23 @@ class BindTest < Minitest::Test
     end
   end
 
+  # Between the bind and the chmod anybody whom the umask lets in could connect, and would stay.
+  def test_a_socket_has_its_mode_from_its_first_moment
+    before = File.umask(0)
+    at_first = nil
+    Dir.mktmpdir do |folder|
+      [0o600, 0o660].each do |mode|
+        path = File.join(folder, mode.to_s)
+        File.stub(:chmod, ->(*) { at_first = File.stat(path).mode & 0o777 }) { listen(Server::UnixBind.new(path, mode)) }
+
+        assert_equal mode, at_first
+      end
+    end
+    assert_equal 0, File.umask, "it is put back"
+  ensure
+    File.umask(before)
+  end
+
   def test_what_an_address_says_for_itself
     bind = Server::Bind.parse("unix:/tmp/x?mode=660&owner=a:b", 1)
 
