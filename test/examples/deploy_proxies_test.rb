@@ -201,7 +201,7 @@ class DeployProxiesTest < Minitest::Test
 
     shown = @browser.wait_for("document.body.dataset.result", seconds: PATIENCE)
 
-    assert shown, @browser.console.join("\n")
+    assert shown, "#{url}: #{@browser.console}"
     result = JSON.parse(@browser.run("return document.body.dataset.result"))
 
     assert_equal ["1000000 #{Digest::SHA256.hexdigest("x" * 1_000_000)}", "one\ntwo\n", "hello"],
