@@ -52,7 +52,8 @@ module Heddle
 
         { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
           refusals: sums(engines.map(&:refusals)), latencies: sums(engines.map(&:latencies)),
-          latency_sum: engines.sum(&:latency_sum) }
+          latency_sum: engines.sum(&:latency_sum), spooled: engines.sum(&:spooled),
+          body_disk_used: engines.map(&:body_disk_used).max }
       end
 
       def sums(lists) = lists.transpose.map(&:sum)

@@ -19,7 +19,7 @@ class H1ExchangeMemoryTest < Minitest::Test
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
     refusals = []
-    engine = H1::Engine.new(Heddle::HTTP::Configuration.new(body_pause: 0.001),
+    engine = H1::Engine.new(Heddle::HTTP::Configuration.new(body_buffer: 6_000),
                             on_refusal: ->(*told) { refusals << told })
     kept = []
     sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) do |exchange|
@@ -59,6 +59,11 @@ class H1ExchangeMemoryTest < Minitest::Test
         HOW if round == warm
         converse.(head.("/plain", "Content-Length: 5000") + "b" * 2_500, "b" * 2_500)
           .end_with?("a" * 100 + "b" * 5_000) or abort "plain"
+        converse.(head.("/plain", "Content-Length: 70000") + "d" * 30_000, "d" * 40_000)
+          .end_with?("a" * 100 + "d" * 70_000) or abort "in a file"
+        converse.(head.("/plain", "Transfer-Encoding: chunked"), "2710\r\n#{"e" * 10_000}\r\n0\r\n\r\n")
+          .end_with?("a" * 100 + "e" * 10_000) or abort "chunked in a file"
+        converse.(head.("/plain", "Content-Length: 70000") + "f" * 10_000).start_with?("HTTP/1.1 400 ") or abort "cut"
         chunks = Array.new(3) { "3e8\r\n#{"c" * 1_000}\r\n" }
         converse.(head.("/plain", "Transfer-Encoding: chunked"), *chunks, "0\r\n\r\n")
           .end_with?("a" * 100 + "c" * 3_000) or abort "chunked"

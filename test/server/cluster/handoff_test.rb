@@ -130,6 +130,20 @@ class ClusterHandoffTest < Minitest::Test
     go
   end
 
+  # Its file is of this process alone.
+  def test_a_connection_whose_body_is_in_a_file_stays
+    serve_app
+    blocker, witness, upload = neighbours(3)
+    upload.socket.write("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n")
+    upload.socket.write("x" * 100_000)
+    witness.worker # it has read that, too
+    stick(blocker)
+    upload.socket.write("x" * 100_000)
+    go
+
+    assert_equal [@stuck, "x" * 200_000], upload.hear
+  end
+
   def test_requests_that_came_together_are_all_answered
     serve_app
     blocker, idle = neighbours(2)

@@ -98,6 +98,7 @@ class RactorsTest < Minitest::Test
 
       assert_equal ["ractor 1", "ractor 2"], names.uniq.sort
       assert_equal "ABC", Net::HTTP.post(served.at("/body"), "abc").body
+      assert_equal "X" * 200_000, Net::HTTP.post(served.at("/body"), "x" * 200_000).body
     end
     assert_predicate @status, :success?
   end

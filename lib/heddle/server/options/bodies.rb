@@ -11,7 +11,8 @@ module Heddle
                    default_words: "the system's temporary folder", example: 'body_folder "/var/tmp"',
                    text: "where the bodies of requests are written that are larger than body_buffer",
                    details: "The files have no name and are gone when their request is over, or the process. Where " \
-                            "the temporary folder is in memory (tmpfs), name one on a disk."),
+                            "the temporary folder is in memory (tmpfs), name one on a disk. See " \
+                            "[Request bodies](bodies.md)."),
         Option.new(name: :stream_bodies, unit: :list, argument: "PATHS", none: "off", default: [],
                    example: 'stream_bodies "/uploads", "/grpc.Service"',
                    text: "the requests whose application reads the body while it comes: all, off, or those of these " \

@@ -4,7 +4,8 @@ module Heddle
   class Server
     module Ractors
       # What a Ractor's engine has counted when it last said so: HTTP::H1::Engine itself is the Ractor's alone.
-      Figures = Data.define(:requests, :refused, :answers, :refusals, :latencies, :latency_sum, :slowest, :gone) do
+      Figures = Data.define(:requests, :refused, :answers, :refusals, :latencies, :latency_sum, :slowest,
+                            :spooled, :body_disk_used, :gone) do
         # @param engine [HTTP::H1::Engine]
         # @param gone [Integer] clients that left
         # @return [Figures]
@@ -13,11 +14,11 @@ module Heddle
         # @param other [Figures] of the Ractor that has taken the place of this one
         # @return [Figures] of both
         def +(other)
-          numbers = %i[requests refused latency_sum gone].to_h { |name| [name, [self, other].sum(&name)] }
+          numbers = %i[requests refused latency_sum spooled gone].to_h { |name| [name, [self, other].sum(&name)] }
           lists = %i[answers refusals latencies].to_h do |name|
             [name, [self, other].map(&name).transpose.map(&:sum)]
           end
-          with(**numbers, **lists, slowest: other.slowest)
+          with(**numbers, **lists, slowest: other.slowest, body_disk_used: other.body_disk_used)
         end
       end
     end
