@@ -28,8 +28,12 @@ module Heddle
     # @return [Integer] a number of the loop that stood still
     attr_reader :loop
 
+    # @return [Integer] how many stalls of the same endpoint got no line of their own since its last one
+    attr_accessor :untold
+
     # @param found [Array] what the extension has noted
     def initialize(found)
+      @untold = 0
       @cause, @began, @seconds, request, place, @loop = found
       @request = request.scrub.freeze unless request.empty?
       @backtrace = place.scrub.lines(chomp: true).freeze
@@ -52,7 +56,7 @@ module Heddle
     # @return [String] a line for a log
     def to_s
       "stall of #{(seconds * 1000).round} ms: #{CAUSES.fetch(cause)}#{", in #{request}" if request}" \
-        "#{", at #{place}" if place}"
+        "#{", at #{place}" if place}#{left_out}"
     end
 
     # @return [String] what to do about it
@@ -83,6 +87,10 @@ module Heddle
     DEMO = "#{__dir__}/cli/demo/".freeze
     GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze
     private_constant :HELPERS, :DEMO, :GEMS
+
+    def left_out
+      " (#{untold} more of #{request ? endpoint : "these"} since the last line)" if untold > 0
+    end
 
     def helps?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)
 

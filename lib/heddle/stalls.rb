@@ -7,18 +7,18 @@ require "heddle/watch"
 
 module Heddle
   # Reports what holds up a loop: what `Heddle.enable :stall_report` switches on. Each stall is told in a line, at most
-  # {LINES} a minute for one place, and counted by cause and by endpoint.
+  # one in {INTERVAL} for one endpoint, and counted by cause and by endpoint.
   module Stalls
     # Seconds after which something is a stall.
     THRESHOLD = 0.05
-    # Lines a minute for stalls of one cause in one place.
-    LINES = 3
+    # Seconds in which one endpoint gets one line, and so does one place outside of requests.
+    INTERVAL = 60
     # Stalls that {recent} keeps.
     RECENT = 100
     # Endpoints that are counted each by itself; what comes then is counted together.
     ENDPOINTS = 200
     OTHERS = "(others)"
-    # Places whose lines are counted.
+    # Endpoints and places whose lines are counted.
     PLACES = 500
 
     # How many, how many seconds together, and the longest.
@@ -29,6 +29,10 @@ module Heddle
         self.longest = [longest, seconds].max
       end
     end
+
+    # When an endpoint got its last line, and how many stalls it had since.
+    Line = Struct.new(:at, :untold)
+    private_constant :Line
 
     @lock = Thread::Mutex.new
     @lines = {}
@@ -135,14 +139,21 @@ module Heddle
         Offload.take_in_place.each { |call| @tell.call(call) } if Protection.enabled.include?(:offload)
       end
 
+      # Sets how many went untold since the last line of the same endpoint, or of the same place outside of requests.
       def worth_a_line?(stall)
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        key = [stall.cause, stall.place || stall.endpoint]
-        @lines.shift unless @lines.key?(key) || @lines.size < PLACES
-        lines = @lines[key] ||= []
-        lines.shift if lines.size >= LINES && now - lines.first > 60
-        lines << now if lines.size < LINES
-        lines.last.equal?(now)
+        key = stall.request ? stall.endpoint : [stall.cause, stall.place]
+        line = @lines[key]
+        if line && now - line.at < INTERVAL
+          line.untold += 1
+          return false
+        end
+
+        stall.untold = line.untold if line
+        @lines.delete(key)
+        @lines.shift if @lines.size >= PLACES
+        @lines[key] = Line.new(now, 0)
+        true
       end
     end
 

@@ -135,20 +135,26 @@ class StallsTest < Minitest::Test
     assert_match(/Heddle.enable :preempt/, Heddle::Stalls.line(stall, advise: true))
   end
 
-  def test_one_place_is_told_a_few_times_a_minute_and_counted_each_time
-    counted = -> { Heddle::Stalls.statistics[:by_cause][:native_with_gvl][:count] }
-    deadline = now + LIMIT / 2
-    stalls_of do
-      until counted.call > Heddle::Stalls::LINES || now > deadline
-        NativeCalls.hold(THRESHOLD * 4)
-        sleep 0.001
-      end
-    end
+  # @return [Array<Heddle::Stall>] those that get a line
+  def told_of(requests, place = "/app/x.rb:3:show")
+    stalls = requests.map { |request| Heddle::Stall.new([:native, 1.0, 0.5, request, place, 1]) }
+    stalls.select { |stall| Heddle::Stalls.send(:worth_a_line?, stall) }
+  end
 
-    assert_operator counted.call, :>, Heddle::Stalls::LINES
-    told = @told.select { |stall| stall.cause == :native_with_gvl }.map(&:place)
+  def test_an_endpoint_gets_a_line_a_minute_which_counts_those_without
+    assert_equal ["GET /pages/1", "GET /other"], told_of(["GET /pages/1", "GET /pages/2", "GET /other", "GET /pages/3"])
+      .map(&:request)
+    Heddle::Stalls.instance_variable_get(:@lines).each_value { |line| line.at -= Heddle::Stalls::INTERVAL }
+    later, = told_of(["GET /pages/4"])
 
-    assert_operator told.tally.values.max, :<=, Heddle::Stalls::LINES, "of one place"
+    assert_equal 2, later.untold
+    assert_match(%r{in GET /pages/4, at .* \(2 more of GET /pages/:id since the last line\)\z}, later.to_s)
+    assert_empty told_of(["GET /pages/5"])
+  end
+
+  def test_outside_of_requests_a_place_gets_a_line_a_minute
+    assert_equal 1, told_of(["", ""]).size
+    assert_equal 1, told_of([""], "/app/y.rb:4:other").size
   end
 
   def test_who_is_preempted_stalls_nobody
