@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef struct heddle_beat heddle_beat;
 
@@ -70,12 +71,22 @@ struct heddle_beat {
 
     /* Written by the watch before the verdict, read by the loop after it. */
     int64_t late_since, late_at;
+    _Atomic int64_t late_lost; /* of that, ns that the machine took (lost_time.h); the watch goes on adding */
     _Atomic uint32_t found[HEDDLE_DOINGS]; /* looks; the watch goes on counting meanwhile */
 
     /* The watch's own. */
     uint64_t seen;
     int64_t since, moved;
     bool held_up;
+    int64_t lost;                             /* ns since `since` that were the machine's */
+    int64_t looked, cpu_seen, queued_seen;    /* when that was last added to, and what the thread had used then */
+    bool progressed;                          /* it had used a core since the look before */
+
+    /* Of the loop's thread, where the system tells; set before `thread`. */
+    bool timed;
+    clockid_t cpu_clock;
+    int schedstat, thread_id; /* a descriptor, or -1 */
+
     uint32_t gvl_seen, answers_seen;
     bool asked;
     _Atomic uint32_t unanswered; /* looks since it was asked; the loop reads it, too */
@@ -83,5 +94,8 @@ struct heddle_beat {
 
 /* The first of all records; they are linked by `next` and none leaves. */
 extern _Atomic(heddle_beat *) heddle_beats;
+
+/* When the watch is to look next, CLOCK_MONOTONIC ns; INT64_MAX: it looks, or sleeps until it is roused. */
+extern _Atomic int64_t heddle_watch_due;
 
 #endif

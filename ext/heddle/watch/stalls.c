@@ -1,6 +1,7 @@
 #include "watch/stalls.h"
 
 #include "preempt/preempt.h"
+#include "watch/lost_time.h"
 #include "watch/watch.h"
 
 #include <ruby/debug.h>
@@ -149,6 +150,13 @@ static heddle_doing most(const heddle_beat *beat)
     return most;
 }
 
+/* The machine's part of what ended now: the watch may not have come to see the last of it. */
+static int64_t lost_until(const heddle_beat *beat, int64_t now)
+{
+    int64_t due = atomic_load(&heddle_watch_due), lost = atomic_load_explicit(&beat->late_lost, memory_order_relaxed);
+    return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
+}
+
 void heddle_loop_was_late(heddle_loop *loop, bool idle)
 {
     heddle_beat *beat = loop->beat;
@@ -158,7 +166,10 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle)
     one->began = beat->late_since;
     /* What came to its end just as the watch found it has been followed by a wait for events since. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
-    one->length = (ended ? beat->late_at : heddle_now()) - one->began;
+    int64_t over = ended ? beat->late_at : heddle_now();
+    one->length = over - one->began - lost_until(beat, over);
+    if (one->length < 0)
+        one->length = 0;
     memcpy(one->request, beat->request, sizeof(one->request));
     memcpy(one->place, beat->place, sizeof(one->place));
     if (beat->sighted == HEDDLE_UNSEEN)

@@ -1,5 +1,7 @@
 #include "watch/watch.h"
 
+#include "watch/lost_time.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +16,7 @@ static const int64_t QUIET = 50000000;   /* without any event for so long it goe
 
 _Atomic(heddle_beat *) heddle_beats;
 _Atomic int heddle_watch_asleep;
+_Atomic int64_t heddle_watch_due = INT64_MAX;
 
 static struct {
     pthread_mutex_t mutex;
@@ -44,6 +47,7 @@ static heddle_beat *spare(void)
     heddle_beat *beat = calloc(1, sizeof(*beat));
     if (!beat)
         return NULL;
+    beat->schedstat = -1;
     beat->next = atomic_load(&heddle_beats);
     atomic_store(&heddle_beats, beat);
     return beat;
@@ -65,6 +69,7 @@ heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
         atomic_store(&beat->gvl, 0); /* it calls this with the GVL */
         beat->seen = 0;
         beat->moved = clock_now();
+        heddle_lost_time_attach(beat);
         atomic_store(&beat->thread, thread);
     }
     if (watch.wants && !watch.running && !watch.paused)
@@ -79,6 +84,7 @@ void heddle_beat_give_back(heddle_beat *beat)
 {
     pthread_mutex_lock(&watch.mutex);
     atomic_store(&beat->thread, 0);
+    heddle_lost_time_detach(beat);
     beat->loop = NULL;
     pthread_mutex_unlock(&watch.mutex);
 }
@@ -105,6 +111,7 @@ static void begin(heddle_beat *beat, uint64_t word, int64_t now)
     beat->held_up = false;
     beat->unanswered = 0;
     forget_looks(beat);
+    heddle_lost_time_begin(beat, now);
 }
 
 /*
@@ -142,12 +149,18 @@ static void ask(heddle_beat *beat)
     watch.settings.ask();
 }
 
+/* Takes too long: unless its thread waits for a core, and it is not known yet for how long it does. */
 static void judge(heddle_beat *beat, int64_t now)
 {
-    if (atomic_load(&beat->verdict) != HEDDLE_IN_TIME)
+    if (atomic_load(&beat->verdict) != HEDDLE_IN_TIME) {
+        atomic_store_explicit(&beat->late_lost, beat->lost, memory_order_relaxed);
+        return;
+    }
+    if (heddle_lost_time_goes_on(beat))
         return;
     beat->late_since = beat->since;
     beat->late_at = now;
+    atomic_store_explicit(&beat->late_lost, beat->lost, memory_order_relaxed);
     atomic_store(&beat->verdict, HEDDLE_LATE);
 }
 
@@ -158,14 +171,14 @@ static bool is_held_up(int64_t age)
 }
 
 /* When to look again. */
-static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
+static int64_t busy(heddle_beat *beat, int64_t now, int64_t late, uint32_t gvl)
 {
     int look = atomic_exchange(&beat->look, HEDDLE_LOOK_LATER);
     if (look == HEDDLE_LOOK_AFRESH && atomic_load(&beat->verdict) == HEDDLE_IN_TIME)
         begin(beat, beat->seen, now);
     note_doing(beat, gvl);
     beat->gvl_seen = gvl;
-    int64_t age = now - beat->since;
+    int64_t age = now - beat->since - heddle_lost_time_add(beat, now, late);
     bool stalls = watch.wants & HEDDLE_WATCH_STALLS;
     beat->held_up = is_held_up(age);
     if (stalls && age >= watch.settings.threshold)
@@ -178,7 +191,7 @@ static int64_t busy(heddle_beat *beat, int64_t now, uint32_t gvl)
 }
 
 /* In the selector, or on its way out of it, for which it may have to wait until another thread gives up the GVL. */
-static int64_t idle(heddle_beat *beat, int64_t now, uint32_t gvl)
+static int64_t idle(heddle_beat *beat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
         heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != beat->gvl_seen) {
@@ -186,19 +199,21 @@ static int64_t idle(heddle_beat *beat, int64_t now, uint32_t gvl)
         beat->since = now;
         beat->held_up = false;
         forget_looks(beat);
+        heddle_lost_time_begin(beat, now);
         return CALM;
     }
     beat->moved = now;
     count_looks(beat, HEDDLE_DOING_NOTHING, 1);
-    beat->held_up = is_held_up(now - beat->since);
-    if (!(watch.wants & HEDDLE_WATCH_STALLS) || now - beat->since < watch.settings.threshold)
+    int64_t age = now - beat->since - heddle_lost_time_add(beat, now, late);
+    beat->held_up = is_held_up(age);
+    if (!(watch.wants & HEDDLE_WATCH_STALLS) || age < watch.settings.threshold)
         return ALERT;
     judge(beat, now);
     ask(beat);
     return ALERT;
 }
 
-static int64_t examine(heddle_beat *beat, int64_t now)
+static int64_t examine(heddle_beat *beat, int64_t now, int64_t late)
 {
     if (!atomic_load(&beat->thread))
         return CALM;
@@ -209,7 +224,7 @@ static int64_t examine(heddle_beat *beat, int64_t now)
         beat->gvl_seen = gvl;
         return CALM;
     }
-    return word & 1 ? busy(beat, now, gvl) : idle(beat, now, gvl);
+    return word & 1 ? busy(beat, now, late, gvl) : idle(beat, now, late, gvl);
 }
 
 /* -- looking after what is a loop's -------------------------------------------------------------------------------- */
@@ -231,7 +246,7 @@ static bool stands_still(heddle_rescue *rescue)
         if (!own && !((beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
             continue;
         if (own || !found) {
-            rescue->since = beat->since;
+            rescue->since = beat->since + beat->lost;
             rescue->label = own && holds_itself_up(beat) ? atomic_load_explicit(&beat->label, memory_order_relaxed) : 0;
         }
         found = true;
@@ -331,14 +346,27 @@ void heddle_watch_rouse(void)
     pthread_mutex_unlock(&watch.mutex);
 }
 
+/* Returns by how much later it woke up than it was to. */
+static int64_t rest(int64_t pause)
+{
+    struct timespec time = {.tv_nsec = pause};
+    int64_t due = clock_now() + pause;
+    atomic_store(&heddle_watch_due, due);
+    nanosleep(&time, NULL);
+    atomic_store(&heddle_watch_due, INT64_MAX);
+    int64_t now = clock_now();
+    return now > due ? now - due : 0;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
+    int64_t late = 0;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
         int64_t now = clock_now(), pause = CALM;
         for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-            int64_t wish = examine(beat, now);
+            int64_t wish = examine(beat, now, late);
             pause = wish < pause ? wish : pause;
         }
         for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next) {
@@ -346,8 +374,7 @@ static void *run(void *unused)
             pause = wish < pause ? wish : pause;
         }
         pthread_mutex_unlock(&watch.mutex);
-        struct timespec time = {.tv_nsec = pause};
-        nanosleep(&time, NULL);
+        late = rest(pause);
         pthread_mutex_lock(&watch.mutex);
         sleep_while_quiet(clock_now());
     }
@@ -372,6 +399,9 @@ static void after_fork_in_parent(void)
 /* The thread is gone, and the loops of the parent run no more; a loop that goes on takes a new record. */
 static void after_fork_in_child(void)
 {
+    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next)
+        heddle_lost_time_detach(beat);
+    atomic_store(&heddle_watch_due, INT64_MAX);
     atomic_store(&heddle_beats, NULL);
     atomic_store(&heddle_watch_asleep, 0);
     watch.running = false;

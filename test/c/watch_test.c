@@ -1,0 +1,175 @@
+/* sources: watch/watch.c watch/lost_time.c */
+/* wrap: clock_gettime nanosleep pread */
+#include "check.h"
+#include "watch/watch.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+/* What takes a loop's thread too long is found late; what the machine took from it is not. */
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static const int64_t MS = 1000000;
+static const clockid_t CPU_CLOCK = 1 << 20;
+
+static _Atomic int64_t clock_time = 1000000000, cpu_time, queued_time, asked_pause;
+static sem_t sleeps, wakes;
+static heddle_beat *beat;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *time)
+{
+    int64_t now = id == CLOCK_MONOTONIC ? clock_time : cpu_time;
+    *time = (struct timespec){.tv_sec = now / 1000000000, .tv_nsec = now % 1000000000};
+    return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *unused)
+{
+    asked_pause = time->tv_nsec;
+    sem_post(&sleeps);
+    sem_wait(&wakes);
+    return 0;
+}
+
+ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)
+{
+    return snprintf(bytes, size, "1 %lld 1\n", (long long)queued_time);
+}
+
+heddle_doing heddle_watch_gvl(uint32_t word)
+{
+    return HEDDLE_DOING_NATIVE_HELD;
+}
+
+static bool collects(void)
+{
+    return false;
+}
+
+static void ask(void)
+{
+}
+
+static void wait_for_look(void)
+{
+    sem_wait(&sleeps);
+}
+
+/* The watch looks again, so much later than it asked for; meanwhile the thread computed, or waited for a core. */
+static void pass(int64_t late, int64_t cpu, int64_t queued)
+{
+    clock_time += asked_pause + late;
+    cpu_time += cpu;
+    queued_time += queued;
+    sem_post(&wakes);
+    wait_for_look();
+}
+
+static void start(void)
+{
+    static const heddle_watch_settings settings = {
+        .slice = 10000000, .threshold = 50000000, .handoff = 15000000, .collects = collects, .ask = ask};
+    sem_init(&sleeps, 0, 0);
+    sem_init(&wakes, 0, 0);
+    clock_time = 1000000000;
+    beat = heddle_beat_take(&beat, 1);
+    beat->cpu_clock = CPU_CLOCK;
+    CHECK_EQUAL(0, heddle_watch_want(HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
+    wait_for_look();
+}
+
+static void finish(void)
+{
+    /* The thread looks once more, and ends. */
+    for (int i = 0; i < 3; i++)
+        sem_post(&wakes);
+    heddle_watch_want(0, NULL);
+    heddle_beat_give_back(beat);
+}
+
+static bool is_late(void)
+{
+    return atomic_load(&beat->verdict) == HEDDLE_LATE;
+}
+
+static void who_computes_is_late(void)
+{
+    start();
+    for (int i = 0; i < 20; i++)
+        pass(0, asked_pause, 0);
+    CHECK(!is_late());
+    for (int i = 0; i < 20; i++)
+        pass(0, asked_pause, 0);
+    CHECK(is_late());
+    finish();
+}
+
+static void who_waits_in_native_code_is_late(void)
+{
+    start();
+    for (int i = 0; i < 40; i++)
+        pass(0, 0, 0);
+    CHECK(is_late());
+    finish();
+}
+
+static void a_process_that_was_stopped_is_not(void)
+{
+    start();
+    pass(0, 0, 0);
+    pass(300 * MS, 0, 0);
+    CHECK(!is_late());
+    CHECK(!beat->held_up);
+    for (int i = 0; i < 40; i++)
+        pass(0, 0, 0);
+    CHECK(is_late()); /* what comes after that counts */
+    CHECK(beat->late_lost >= 300 * MS && beat->late_lost < 310 * MS);
+    finish();
+}
+
+static void who_waits_for_a_core_is_not(void)
+{
+    start();
+    for (int i = 0; i < 100; i++)
+        pass(0, asked_pause / 10, asked_pause - asked_pause / 10);
+    CHECK(!is_late());
+    for (int i = 0; i < 400; i++)
+        pass(0, asked_pause / 10, asked_pause - asked_pause / 10);
+    CHECK(is_late()); /* 80 ms of its own by now */
+    finish();
+}
+
+static void who_keeps_the_watch_from_its_core_is_late(void)
+{
+    start();
+    pass(0, 0, 0);
+    pass(300 * MS, 300 * MS, 0);
+    CHECK(is_late());
+    CHECK(beat->late_lost < 10 * MS);
+    finish();
+}
+
+static void a_watch_that_is_a_little_late_forgives_nothing(void)
+{
+    start();
+    for (int i = 0; i < 15; i++)
+        pass(5 * MS, 0, 0);
+    CHECK(is_late());
+    CHECK_EQUAL(0, beat->late_lost);
+    finish();
+}
+
+#define RUN(test) check_run("watch", #test, test)
+
+int main(int count, char **arguments)
+{
+    check_filter = count > 1 ? arguments[1] : NULL;
+    RUN(who_computes_is_late);
+    RUN(who_waits_in_native_code_is_late);
+    RUN(a_process_that_was_stopped_is_not);
+    RUN(who_waits_for_a_core_is_not);
+    RUN(who_keeps_the_watch_from_its_core_is_late);
+    RUN(a_watch_that_is_a_little_late_forgives_nothing);
+    return check_end();
+}
