@@ -298,12 +298,20 @@ static VALUE offload_functions(VALUE self)
     return list;
 }
 
+/* Heddle::Offload.dawdle(seconds, seed), for trials: see heddle_threads_dawdle. */
+static VALUE offload_dawdle(VALUE self, VALUE seconds, VALUE seed)
+{
+    heddle_threads_dawdle((int64_t)(NUM2DBL(seconds) * 1e9), (unsigned)NUM2ULL(seed));
+    return Qnil;
+}
+
 void Init_heddle_offload(VALUE heddle)
 {
     VALUE offload = rb_define_module_under(heddle, "Offload");
     heddle_calls_setup();
     VALUE class = rb_singleton_class(offload);
     rb_define_private_method(class, "serve", offload_serve, 0);
+    rb_define_private_method(class, "dawdle", offload_dawdle, 2);
     rb_define_private_method(class, "lead", offload_lead, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
     rb_define_private_method(class, "deny_libraries", offload_deny, 1);

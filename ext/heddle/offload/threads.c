@@ -47,6 +47,9 @@ static _Atomic unsigned generation;
 
 static _Thread_local heddle_job *current;
 
+static _Atomic int64_t dawdling; /* ns; see heddle_threads_dawdle */
+static _Atomic unsigned dawdling_seed;
+
 /* -- time ---------------------------------------------------------------------------------------------------------- */
 
 static int64_t nanoseconds(clockid_t clock)
@@ -357,6 +360,29 @@ void heddle_threads_part(heddle_offload_thread *thread)
     free(thread);
 }
 
+static void pause_at_random(int64_t most)
+{
+    static _Thread_local unsigned random;
+    if (!random)
+        random = atomic_fetch_add(&dawdling_seed, 1) * 2 + 1;
+    int64_t pause = most * (rand_r(&random) % 1024) / 1024;
+    struct timespec time = {.tv_sec = pause / 1000000000, .tv_nsec = pause % 1000000000};
+    nanosleep(&time, NULL);
+}
+
+static void dawdle(void)
+{
+    int64_t most = atomic_load_explicit(&dawdling, memory_order_relaxed);
+    if (__builtin_expect(most > 0, 0))
+        pause_at_random(most);
+}
+
+void heddle_threads_dawdle(int64_t most, unsigned seed)
+{
+    atomic_store(&dawdling_seed, seed);
+    atomic_store(&dawdling, most);
+}
+
 /* Under the lock before and after, without it meanwhile. */
 static void run(heddle_offload_thread *thread, heddle_job *job)
 {
@@ -369,6 +395,7 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&lock);
 
+    dawdle();
     heddle_thread_pauses before = {0};
     int64_t cpu_before = 0;
     if (!job->brief) {
@@ -384,6 +411,7 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     int64_t cpu = -1;
     if (!job->brief)
         cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
+    dawdle();
 
     pthread_mutex_lock(&lock);
     job->result = result;

@@ -53,6 +53,9 @@ heddle_job *heddle_threads_current(void);
 /* Has the job's fiber run the function, and waits for that. On the job's thread. */
 void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data);
 
+/* For trials: every call is preceded and followed by a pause of up to so many ns; 0: none. */
+void heddle_threads_dawdle(int64_t most, unsigned seed);
+
 /* Counts forks: in a child no job of before is ever answered. */
 unsigned heddle_threads_generation(void);
 

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require "stringio"
+
+module Trials
+  # A program of programs/: each of its examples prints what must be the same in all four ways.
+  module Program
+    # Runs the block, and so long as it runs, other fibers.
+    # @yieldparam out [StringIO] what it prints
+    def self.example(name)
+      return if Inside.skip?(name)
+
+      out = StringIO.new
+      Inside.run(name) do
+        yield out
+      rescue StandardError => e
+        out.puts "#{e.class}: #{e.message}"
+      end
+      Inside.printed(name, out.string)
+    end
+
+    # Runs the blocks at once: threads where there is no loop.
+    # @return [Array] what they returned
+    def self.together(*blocks)
+      return blocks.map { |block| Thread.new(&block) }.map(&:value) unless defined?(Heddle) && Fiber.scheduler
+
+      Heddle.map(blocks, &:call)
+    end
+
+    # Seconds that the block computes in Ruby.
+    def self.compute(seconds)
+      ended = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ended
+    end
+  end
+end

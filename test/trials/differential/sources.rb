@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+require_relative "suite"
+
+module Trials
+  # Gets what a suite needs into a folder of the user's cache: its tests' sources, the gem of that version. Nothing of
+  # it is committed.
+  class Sources
+    CACHE = File.join(ENV.fetch("XDG_CACHE_HOME", File.join(Dir.home, ".cache")), "heddle/trials")
+    # Instead of what can be fetched: a folder with one checkout a suite, by the suite's name.
+    CHECKOUTS = ENV.fetch("HEDDLE_TRIAL_SOURCES", nil)
+    # A framework's gem, of one version for all suites.
+    FRAMEWORKS = { "minitest" => "minitest 5.27.0", "test_unit" => "test-unit 3.7.8", "rspec" => "rspec 3.13.2" }.freeze
+
+    # @return [String] why a suite can't be had
+    class Missing < StandardError; end
+
+    def initialize(suite, ruby: RbConfig.ruby)
+      @suite = suite
+      @ruby = ruby
+    end
+
+    # @return [Hash] see {WayRun#initialize}
+    # @raise [Missing]
+    def place
+      return own_programs if @suite.source == "ours"
+
+      install(@suite.settings["gem"]) if @suite.gem_name
+      needs.each { |gem| install(gem) }
+      folder = find_folder
+      load_path = @suite.settings.fetch("load_path", []).map { |path| File.expand_path(path, folder) }
+      { folder:, environment:, prelude:, load_path: }
+    end
+
+    private
+
+    def abi = @abi ||= ask("print RbConfig::CONFIG['ruby_version']")
+    def gems = File.join(CACHE, "gems", abi)
+    def ask(code) = IO.popen([@ruby, "--disable=gems", "-rrbconfig", "-e", code], &:read)
+
+    def needs = [FRAMEWORKS[@suite.framework], *@suite.needs].compact
+
+    def environment = { "GEM_HOME" => gems, "GEM_PATH" => gems, **@suite.settings.fetch("environment", {}) }
+
+    # The very versions that were installed.
+    def prelude
+      [@suite.settings["gem"], *needs].compact.map do |gem|
+        name, version = gem.split
+        "gem(#{name.dump}#{", #{version.dump}" if version})"
+      end.push(@suite.settings["prelude"]).compact.join("; ")
+    end
+
+    def own_programs
+      environment = { "GEM_HOME" => nil, "GEM_PATH" => nil }
+      prelude = "require #{File.join(Suite::ROOT, "bin/support/gem_paths.rb").dump}"
+      { folder: File.join(__dir__, "programs"), environment:, prelude:, load_path: [] }
+    end
+
+    def find_folder
+      checkout = CHECKOUTS && File.join(CHECKOUTS, @suite.name)
+      return checkout if checkout && File.directory?(checkout)
+
+      kind, what = @suite.source.split(" ", 2)
+      case kind
+      when "debian" then debian(what)
+      when "gem" then File.join(gems, "gems", @suite.settings["gem"].tr(" ", "-"))
+      else raise Missing, "#{@suite.name}: needs a checkout of #{what} in HEDDLE_TRIAL_SOURCES/#{@suite.name}"
+      end
+    end
+
+    def debian(package)
+      folder = File.join(CACHE, "sources", package.tr("=/", "__"))
+      return folder if File.directory?(folder)
+
+      FileUtils.mkdir_p(File.dirname(folder))
+      output, status = Open3.capture2e(File.join(__dir__, "fetch_source"), package, folder)
+      status.success? or raise Missing, "#{@suite.name}: Debian's source package #{package} can't be had:\n#{output}"
+      folder
+    end
+
+    def install(gem)
+      name, version = gem.split
+      return if Dir.exist?(File.join(gems, "gems", "#{name}-#{version}")) ||
+                (version.nil? && Dir.glob(File.join(gems, "gems", "#{name}-[0-9]*")).any?)
+
+      options = ["--no-document", "--platform", "ruby", "--install-dir", gems, *("--version" if version), *version]
+      output, status = Open3.capture2e({ "GEM_HOME" => gems, "GEM_PATH" => gems, "RUBYOPT" => nil },
+                                       @ruby, "-S", "gem", "install", *options, name)
+      status.success? or raise Missing, "#{@suite.name}: gem install #{gem} failed:\n#{output.lines.last(20).join}"
+    end
+  end
+end
