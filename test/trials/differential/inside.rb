@@ -16,7 +16,8 @@ module Trials
   # Where an example runs.
   module Inside
     WAY = ENV.fetch("HEDDLE_TRIAL_WAY")
-    SKIPPED = File.exist?(ENV.fetch("HEDDLE_TRIAL_SKIP", "")) ? File.readlines(ENV["HEDDLE_TRIAL_SKIP"], chomp: true) : []
+    SKIP_FILE = ENV.fetch("HEDDLE_TRIAL_SKIP")
+    SKIPPED = File.exist?(SKIP_FILE) ? File.readlines(SKIP_FILE, chomp: true) : []
     # Seconds between two turns of a fiber beside the example.
     PAUSE = 0.0005
 
@@ -35,7 +36,7 @@ module Trials
 
       # @param result [String] pass, fail, error or skip
       def ended(name, result, message = nil)
-        note(name:, result:, message: message&.lines&.first(3)&.join&.slice(0, 400)&.scrub) if Process.pid == @process
+        note(name:, result:, message: message.to_s.scrub.lines.first(3).join.slice(0, 400))
       end
 
       # The end of a program of ours: what it has printed is its result.

@@ -53,8 +53,10 @@ module Trials
 
     def put(mark, text)
       page = File.read(@file)
-      page.sub!(/(<!-- #{mark}: .*? -->\n).*?(<!-- end of #{mark} -->)/m) { "#{Regexp.last_match(1)}#{text}#{Regexp.last_match(2)}" }
-      File.write(@file, page)
+      start = page[/<!-- #{mark}: .*? -->\n/]
+      head, rest = page.split(start, 2)
+      finish = "<!-- end of #{mark} -->"
+      File.write(@file, [head, start, text, finish, rest.split(finish, 2).last].join)
     end
   end
 end

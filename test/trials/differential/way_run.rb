@@ -109,13 +109,13 @@ module Trials
       # One name for several examples: all of them count.
       result = [results[name], result].compact.uniq.sort.join("+") if results.key?(name) && !@suite.apart?
       results[name] = result
-      messages[name] = event["message"] if event["message"]
+      messages[name] = event["message"].to_s
     end
 
     def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def environment(base)
-      { "RUBYOPT" => nil, "CI" => nil, "HEDDLE_PROTECT" => nil, **@place.fetch(:environment),
+      { "RUBYOPT" => nil, "CI" => nil, "HEDDLE_PROTECT" => nil, "MT_NO_PLUGINS" => "1", "SEED" => "1", **@place.fetch(:environment),
         "HEDDLE_TRIAL_WAY" => @way, "HEDDLE_TRIAL_FRAMEWORK" => @suite.framework,
         "HEDDLE_TRIAL_RESULTS" => "#{base}.results", "HEDDLE_TRIAL_SKIP" => "#{base}.skip",
         "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_CHAOS" => @seed.to_s }
@@ -125,15 +125,14 @@ module Trials
       paths = [File.join(Suite::ROOT, "lib"), *@place.fetch(:load_path)].flat_map { |path| ["-I", path] }
       prelude = "#{@place.fetch(:prelude)}; require #{File.join(__dir__, "inside.rb").dump}"
       start = { "rspec" => "exit RSpec::Core::Runner.run(ARGV)",
-                "ruby_core" => "exit Test::Unit::AutoRunner.run(true, Dir.pwd)" }.fetch(@suite.framework) do
-        "ARGV.slice!(0..).each { |file| load File.expand_path(file) }"
-      end
+                "ruby_core" => "exit Test::Unit::AutoRunner.run(true, Dir.pwd)" }
+      start = start.fetch(@suite.framework, "ARGV.slice!(0..).each { |file| load File.expand_path(file) }")
       [@ruby, *paths, "-e", "#{prelude}; #{start}", "--", *options, *files]
     end
 
     # The same order in all ways.
     def options
-      { "rspec" => %w[--order defined --seed 1 --no-color] }.fetch(@suite.framework, [])
+      { "rspec" => %w[--order defined --no-color] }.fetch(@suite.framework, [])
     end
   end
 end

@@ -9,11 +9,8 @@ libc = Fiddle.dlopen(nil)
 Trials::Program.example("a call that concerns the calling thread is made by it") do |out|
   pause = Fiddle::Function.new(libc["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)
   Trials::Program.together(*Array.new(3) { -> { pause.call(5_000) } })
-  # PR_GET_NAME, of the thread of this fiber, which Linux shows in its status.
-  prctl = Fiddle::Function.new(libc["prctl"], [Fiddle::TYPE_INT, *([Fiddle::TYPE_LONG] * 4)], Fiddle::TYPE_INT)
-  name = Fiddle::Pointer.malloc(16, Fiddle::RUBY_FREE)
-  prctl.call(16, name.to_i, 0, 0, 0)
-  out.puts name.to_s == File.read("/proc/thread-self/comm").chomp
+  identity = Fiddle::Function.new(libc["gettid"], [], Fiddle::TYPE_INT)
+  out.puts Array.new(3) { identity.call == Process.pid }.inspect
 end
 
 Trials::Program.example("errno of a call stays with its fiber") do |out|

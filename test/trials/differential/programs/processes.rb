@@ -2,6 +2,8 @@
 
 # Children that are forked, and how they end.
 
+require "English"
+
 Trials::Program.example("a forked child ends with its own status") do |out|
   ways = { "exit" => -> { exit 3 }, "exit!" => -> { exit! 4 }, "end of block" => -> {}, "abort" => -> { abort },
            "exec" => -> { exec "true" } }
@@ -11,7 +13,7 @@ Trials::Program.example("a forked child ends with its own status") do |out|
       block.call
     end
     Process.wait(pid)
-    out.puts "#{name}: #{$?.exitstatus.inspect}"
+    out.puts "#{name}: #{$CHILD_STATUS.exitstatus.inspect}"
   end
 end
 
@@ -24,7 +26,7 @@ Trials::Program.example("a sleeping child ends by TERM") do |out|
   reader.read(1)
   Process.kill(:TERM, pid)
   Process.wait(pid)
-  out.puts $?.termsig.inspect
+  out.puts $CHILD_STATUS.termsig.inspect
 end
 
 Trials::Program.example("pipes to programs") do |out|

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require_relative "comparison"
+require_relative "page"
+require_relative "servers"
+require_relative "sources"
+require_relative "way_run"
+
+module Trials
+  # One suite in several ways, and what is said of it.
+  class Trial
+    # @param ways [Array<String>] `plain` first
+    # @param ruby [String] for suites that are not of one Ruby
+    def initialize(suite, ways:, seed: 1, ruby: RbConfig.ruby, out: $stdout)
+      @suite = suite
+      @ways = ways
+      @seed = seed
+      @ruby = suite.ruby ? "ruby#{suite.ruby}" : ruby
+      @out = out
+    end
+
+    # @param write [Boolean] into docs/gems.md
+    # @return [Boolean] nothing differs but what an exclusion names
+    def run(write: false)
+      comparison = Comparison.new(@suite, run_ways(Sources.new(@suite, ruby: @ruby).place))
+      return say("no example was run: see tmp/trials/#{@suite.name}") if comparison.examples.zero?
+
+      comparison.unexpected.each { |difference| tell(*difference) }
+      Page.new.update(comparison, ruby: @ruby, seed: @seed) if write
+      comparison.unexpected.empty?
+    rescue Sources::Missing => e
+      say(e.message)
+    end
+
+    private
+
+    def say(text)
+      @out.puts "#{@suite.name}: #{text}"
+      false
+    end
+
+    def run_ways(place)
+      Servers.with(@suite.server) do |environment|
+        place = place.merge(environment: place.fetch(:environment).merge(environment))
+        @ways.to_h { |way| [way, run_way(way, place)] }
+      end
+    end
+
+    def run_way(way, place)
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      run = WayRun.new(@suite, way, place:, ruby: @ruby, seed: @seed,
+                                    logs: File.join(Suite::ROOT, "tmp/trials", @suite.name))
+      tally = run.run.values.map { |result| result[/\A\w+/] }.tally.map { |result, number| "#{number} #{result}" }
+      seconds = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started).round(1)
+      @out.puts "#{@suite.name.ljust(12)} #{way.ljust(9)} #{run.results.size} examples in #{seconds} s: " \
+                "#{tally.join(", ")}"
+      @out.flush
+      run
+    end
+
+    def tell(way, example, there, here, message)
+      @out.puts "  #{way}: #{example}: #{there.inspect} on plain Ruby, here #{here.inspect}"
+      @out.puts "    #{message.lines.first(2).map(&:strip).join(" ")}" unless message.empty?
+    end
+  end
+end

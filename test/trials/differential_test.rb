@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require_relative "differential/comparison"
+require_relative "differential/page"
+require_relative "differential/sources"
+require_relative "differential/way_run"
+
+# The runner of the differential trials tells what became of each example, and our own programs print the same in all
+# four ways. Gems' suites take too long for here: `test/trials/run` runs them.
+class TrialDifferentialTest < Minitest::Test
+  MINITEST = <<~RUBY
+    require "minitest/autorun"
+    class PlantedTest < Minitest::Test
+      def test_passes = assert(true)
+      def test_fails = assert(false, "planted")
+      def test_skips = skip("planted")
+      def test_raises = raise("planted")
+      def test_differs = assert_nil(Fiber.scheduler)
+      def test_switches = assert_operator(Fiber.scheduler ? Fiber.scheduler.statistics[:preemptions] : 1, :>=, 0)
+    end
+  RUBY
+  RSPEC = <<~RUBY
+    RSpec.describe "planted" do
+      it("passes") { expect(1).to eq(1) }
+      it("fails") { expect(1).to eq(2) }
+      it("raises") { raise "planted" }
+      it("is pending") { skip "planted" }
+      it("differs") { expect(Fiber.scheduler).to be_nil }
+    end
+  RUBY
+  BROKEN = <<~RUBY
+    Trials::Program.example("first") { |out| out.puts 1 }
+    Trials::Program.example("crashes") { Process.kill(:KILL, Process.pid) }
+    Trials::Program.example("hangs") { sleep }
+    Trials::Program.example("last") { |out| out.puts 2 }
+  RUBY
+
+  def test_examples_of_minitest_run_where_they_belong
+    runs = planted("minitest", MINITEST, ways: %w[plain loop])
+
+    assert_equal({ "passes" => "pass", "fails" => "fail", "skips" => "skip", "raises" => "error", "differs" => "pass",
+                   "switches" => "pass" }, runs["plain"].results.transform_keys { |name| name[/test_(.+)/, 1] })
+    assert_equal [["loop", "PlantedTest#test_differs", "pass", "fail"]], differences(runs)
+  end
+
+  def test_examples_of_rspec_run_where_they_belong
+    runs = planted("rspec", RSPEC, ways: %w[plain chaos])
+
+    assert_equal %w[pass fail error skip pass], runs["plain"].results.values
+    assert_equal [["chaos", "./planted.rb:6 planted differs", "pass", "fail"]], differences(runs)
+  end
+
+  def test_a_suite_goes_on_after_an_example_that_crashes_or_hangs
+    results = planted("program", BROKEN, ways: %w[plain])["plain"].results
+
+    assert_equal({ "first" => "printed: 1\n", "crashes" => "crash", "hangs" => "hang", "last" => "printed: 2\n" },
+                 results)
+  end
+
+  def test_an_exclusion_excuses_its_example_in_its_way_only
+    suite = Trials::Suite.new("planted", {})
+    suite.define_singleton_method(:exclusions) { [{ "example" => "b*", "way" => "loop", "reason" => "why" }] }
+    run = Struct.new(:results, :messages)
+    runs = { "plain" => run.new({ "a" => "pass", "bee" => "pass" }, {}) }
+    %w[loop chaos].each { |way| runs[way] = run.new({ "a" => "pass", "bee" => "fail" }, {}) }
+    comparison = Trials::Comparison.new(suite, runs)
+
+    assert_equal({ "why" => ["bee"] }, comparison.expected)
+    assert_equal([%w[chaos bee]], comparison.unexpected.map { |difference| difference.first(2) })
+  end
+
+  def test_what_was_run_is_on_the_page
+    Dir.mktmpdir do |folder|
+      page = File.join(folder, "gems.md")
+      File.write(page, "<!-- table: x -->\n<!-- end of table -->\n<!-- reasons: x -->\n<!-- end of reasons -->\n")
+      suite = Trials::Suite.all.find { |one| one.name == "programs" }
+      run = Struct.new(:results, :messages).new({ "a" => "pass" }, {})
+      comparison = Trials::Comparison.new(suite, { "plain" => run, "loop" => run })
+      2.times { Trials::Page.new(page).update(comparison, ruby: RbConfig.ruby, seed: 1) }
+
+      assert_equal ["| programs | #{RUBY_VERSION} | 1: 1 pass | loop | 0 | 0 |"],
+                   File.readlines(page, chomp: true).grep(/^\| prog/)
+    end
+  end
+
+  def test_our_programs_print_the_same_in_all_ways
+    suite = Trials::Suite.all.find { |one| one.name == "programs" }
+    %w[ffi lmdb nokogiri].each { |gem| skip "needs the gem #{gem}" if Gem::Specification.find_all_by_name(gem).empty? }
+    comparison = Trials::Comparison.new(suite, runs_of(suite, Trials::Sources.new(suite).place))
+
+    assert_operator comparison.examples, :>=, 14
+    assert_empty comparison.unexpected, comparison.unexpected.map { |difference| difference.join(" | ") }.join("\n")
+  end
+
+  private
+
+  def planted(framework, program, ways:)
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "planted.rb"), program)
+      suite = Trials::Suite.new("planted", "framework" => framework, "files" => ["planted.rb"], "patience" => 3)
+      prelude = "require #{File.join(Trials::Suite::ROOT, "bin/support/gem_paths.rb").dump}"
+      runs_of(suite, { folder:, environment: {}, prelude:, load_path: [] }, ways:)
+    end
+  end
+
+  def runs_of(suite, place, ways: Trials::WayRun::WAYS)
+    Dir.mktmpdir do |logs|
+      ways.to_h { |way| [way, Trials::WayRun.new(suite, way, place:, logs:).tap(&:run)] }
+    end
+  end
+
+  def differences(runs)
+    Trials::Comparison.new(Trials::Suite.new("planted", {}), runs).differences.map { |difference| difference.first(4) }
+  end
+end
