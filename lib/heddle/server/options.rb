@@ -40,7 +40,8 @@ module Heddle
         "HEDDLE_WERROR" => "how the extension is built", "HEDDLE_LIBKQUEUE" => "the tests",
         "HEDDLE_TEST_" => "the tests", "HEDDLE_BENCH_" => "the benchmarks", "HEDDLE_FIGURES" => "the tests",
         "HEDDLE_JOBS" => "the tests", "HEDDLE_SANITIZED" => "the tests", "HEDDLE_SEED" => "the tests",
-        "HEDDLE_SOAK_CALLS" => "the tests", "HEDDLE_CHAOS" => "the trials", "HEDDLE_TRIAL_" => "the trials", "HEDDLE_TORTURE" => "the tests"
+        "HEDDLE_SOAK_CALLS" => "the tests", "HEDDLE_TORTURE" => "the tests",
+        "HEDDLE_CHAOS" => "the trials", "HEDDLE_TRIAL_" => "the trials"
       }.freeze
 
       # @return [Array<String>] every variable that an option reads

@@ -115,8 +115,8 @@ module Trials
     def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def environment(base)
-      { "RUBYOPT" => nil, "CI" => nil, "HEDDLE_PROTECT" => nil, "MT_NO_PLUGINS" => "1", "SEED" => "1", **@place.fetch(:environment),
-        "HEDDLE_TRIAL_WAY" => @way, "HEDDLE_TRIAL_FRAMEWORK" => @suite.framework,
+      { "RUBYOPT" => nil, "CI" => nil, "HEDDLE_PROTECT" => nil, "MT_NO_PLUGINS" => "1", "SEED" => "1",
+        **@place.fetch(:environment), "HEDDLE_TRIAL_WAY" => @way, "HEDDLE_TRIAL_FRAMEWORK" => @suite.framework,
         "HEDDLE_TRIAL_RESULTS" => "#{base}.results", "HEDDLE_TRIAL_SKIP" => "#{base}.skip",
         "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_CHAOS" => @seed.to_s }
     end
