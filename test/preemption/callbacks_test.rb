@@ -3,7 +3,6 @@
 require "test_helper"
 require "support/native_library"
 require "support/preempted"
-require "json"
 require "monitor"
 require "stringio"
 
