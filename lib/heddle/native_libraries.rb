@@ -6,25 +6,51 @@ module Heddle
   # Native libraries by what a switch of fibers may do to them.
   #
   # A C function that calls a block, or a method of an object that it was given, may keep something by its thread
-  # meanwhile, such as libxml2 its error handler. All requests of a worker share a thread, so another request must not
-  # run then. Heddle does not preempt a fiber while a C function of any extension waits for it, but for these.
+  # meanwhile, as libxml2 keeps its error handler. All requests of a loop share a thread, so another request must not
+  # run then. Heddle preempts no fiber for which a C function of an extension waits, but for the re-entrant ones; and in
+  # callbacks of those that are declared not re-entrant a fiber even waits without letting others run.
+  #
+  # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c".
   module NativeLibraries
-    # Extensions that come with Ruby, keep nothing by their thread, and call back in the middle of nothing.
-    REENTRANT = %w[monitor stringio date_core json/ext/generator enc/encdb enc/trans/transdb].freeze
+    # Extensions that come with Ruby and keep nothing by their thread while they call back.
+    REENTRANT = %w[monitor stringio date_core json/ext/generator].freeze
     # What keeps something by its thread, and is known to.
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c].freeze
 
-    class << self
-      # @return [Array<String>] the ends of their paths
-      attr_reader :reentrant, :not_reentrant
+    @reentrant = REENTRANT
+    @not_reentrant = NOT_REENTRANT
 
-      # @api private
-      def list(reentrant: REENTRANT, not_reentrant: NOT_REENTRANT)
-        Native.list_libraries(reentrant, not_reentrant)
-        @reentrant = reentrant
-        @not_reentrant = not_reentrant
+    class << self
+      # @return [Array<String>] those in whose callbacks fibers are preempted like anywhere else
+      attr_reader :reentrant
+      # @return [Array<String>] those in whose callbacks fibers wait in place
+      attr_reader :not_reentrant
+
+      # @param names [Array<String>] in place of what is listed
+      def reentrant=(names)
+        list(names, @not_reentrant)
+      end
+
+      # @param names [Array<String>] in place of what is listed; none: no fiber waits in place
+      def not_reentrant=(names)
+        list(@reentrant, names)
+      end
+
+      private
+
+      def list(reentrant, not_reentrant)
+        both = [reentrant, not_reentrant].map { |names| names.map { |name| checked(name) }.freeze }
+        Native.list_libraries(*both)
+        @reentrant, @not_reentrant = both
+      end
+
+      def checked(name)
+        return name.dup.freeze if name.is_a?(String) && name.match?(%r{\A[^/\0][^\0]*\z}) && !name.end_with?(".so")
+
+        raise ArgumentError, "#{name.inspect} names no native library (the end of a file's path without its " \
+                             "extension, such as \"nokogiri/nokogiri\")"
       end
     end
-    list
+    self.reentrant = REENTRANT
   end
 end

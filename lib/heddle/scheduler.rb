@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/native"
+require "heddle/native_libraries"
 require "heddle/selector"
 require "heddle/scheduler/offload_threads"
 require "heddle/scheduler/offload_job"

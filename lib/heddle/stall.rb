@@ -27,6 +27,9 @@ module Heddle
     attr_reader :backtrace
     # @return [Integer] a number of the loop that stood still
     attr_reader :loop
+    # @return [String, nil] the file of the library that has called back the code which waited in place, as no other
+    #   fiber may enter the library meanwhile ({NativeLibraries})
+    attr_reader :library
 
     # @return [Integer] how many stalls of the same endpoint got no line of their own since its last one
     attr_accessor :untold
@@ -34,7 +37,8 @@ module Heddle
     # @param found [Array] what the extension has noted
     def initialize(found)
       @untold = 0
-      @cause, @began, @seconds, request, place, @loop = found
+      @cause, @began, @seconds, request, place, @loop, library = found
+      @library = File.basename(library.scrub).freeze unless library.to_s.empty?
       @request = request.scrub.freeze unless request.empty?
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
@@ -55,12 +59,14 @@ module Heddle
 
     # @return [String] a line for a log
     def to_s
-      "stall of #{(seconds * 1000).round} ms: #{CAUSES.fetch(cause)}#{", in #{request}" if request}" \
+      "stall of #{(seconds * 1000).round} ms: #{what}#{", in #{request}" if request}" \
         "#{", at #{place}" if place}#{left_out}"
     end
 
     # @return [String] what to do about it
     def advice
+      return "read what it needs first, and hand that over: docs/stalls.md#waits-in-native-callbacks" if library
+
       case cause
       when :native
         return "Heddle.enable :offload lets the others run during such a call" unless on?(:offload)
@@ -81,6 +87,10 @@ module Heddle
     end
 
     private
+
+    def what
+      library ? "a wait in place, in a callback of #{library}, which is not re-entrant" : CAUSES.fetch(cause)
+    end
 
     # Beginnings of the paths of code that only acts for the application: Ruby's own, and Heddle's but for its demo.
     HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze

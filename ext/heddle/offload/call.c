@@ -3,6 +3,7 @@
 #include "offload/spin.h"
 #include "offload/threads.h"
 #include "scheduler/drop_error.h"
+#include "scheduler/wait_in_place.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -292,7 +293,7 @@ static void put_off(heddle_loop *loop, int state)
 
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)
 {
-    if (!may_wait(loop))
+    if (!may_wait(loop) || heddle_must_call_in_place(loop))
         return false;
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();

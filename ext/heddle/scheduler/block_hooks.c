@@ -3,6 +3,7 @@
 #include "scheduler/early_unblock.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
+#include "scheduler/wait_in_place.h"
 
 /* True when woken, false when the time was up. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
@@ -86,6 +87,36 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
     return Qnil;
 }
 
+typedef struct {
+    heddle_park park;
+    int64_t deadline;
+} sleep_in_place;
+
+static VALUE wait_asleep_in_place(VALUE data)
+{
+    sleep_in_place *self = (sleep_in_place *)data;
+    heddle_wait_in_place(self->park.loop, NULL, 0, self->deadline, &self->park.woken);
+    return Qnil;
+}
+
+static VALUE end_sleep_in_place(VALUE data)
+{
+    heddle_park_leave(&((sleep_in_place *)data)->park);
+    return Qnil;
+}
+
+/* False: it may switch. So does what has no end but by somebody else, who may be a fiber of this loop. */
+static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
+{
+    sleep_in_place self = {.deadline = heddle_deadline(timeout)};
+    if (timeout < 0 || !heddle_must_wait_in_place(loop))
+        return false;
+    heddle_park_enter(loop, &self.park);
+    self.park.blocked = true;
+    rb_ensure(wait_asleep_in_place, (VALUE)&self, end_sleep_in_place, (VALUE)&self);
+    return true;
+}
+
 /*
  * call-seq: kernel_sleep(duration = nil) -> true
  *
@@ -96,7 +127,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
-    if (!heddle_early_unblock_take_asleep(loop))
+    if (!heddle_early_unblock_take_asleep(loop) && !sleep_without_switch(loop, timeout))
         park_for(loop, timeout, true);
     return Qtrue;
 }
@@ -124,7 +155,9 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
  */
 static VALUE scheduler_yield(VALUE self)
 {
-    park_for(heddle_loop_get(self), 0, false);
+    heddle_loop *loop = heddle_loop_get(self);
+    if (!heddle_must_wait_in_place(loop))
+        park_for(loop, 0, false);
     return Qnil;
 }
 

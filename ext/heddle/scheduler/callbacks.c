@@ -1,5 +1,7 @@
 #include "scheduler/callbacks.h"
 
+#include "scheduler/wait_in_place.h"
+
 #include <ruby/thread.h>
 
 static uintptr_t stack_base(void)
@@ -23,6 +25,33 @@ heddle_frames_verdict heddle_callbacks_look(heddle_loop *loop, unsigned kinds, h
     if (verdict == HEDDLE_FRAMES_CLEAR && loop->current && loop->current->fiber != rb_fiber_current())
         return HEDDLE_FRAMES_UNKNOWN;
     return verdict;
+}
+
+/* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
+
+/*
+ * $LOADED_FEATURES: Ruby adds each extension's file once it has loaded it. How many there were when was last looked
+ * which of the listed libraries are among what is loaded; -1: look again.
+ */
+static VALUE features;
+static long features_seen = -1;
+static bool listed_loaded;
+
+static bool is_any_listed_loaded(void)
+{
+    if (__builtin_expect(RARRAY_LEN(features) != features_seen, 0)) {
+        features_seen = RARRAY_LEN(features);
+        listed_loaded = !heddle_code_map_unsupported() && heddle_code_map_refresh() &&
+                        heddle_code_map_has(HEDDLE_CODE_NOT_REENTRANT);
+    }
+    return listed_loaded;
+}
+
+bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
+{
+    if (!loop->in_main_ractor || !is_any_listed_loaded())
+        return false;
+    return heddle_native_frames_look_again(HEDDLE_CODE_NOT_REENTRANT, stack_base(), found) != HEDDLE_FRAMES_CLEAR;
 }
 
 /* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
@@ -53,6 +82,7 @@ static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentr
 {
     list(HEDDLE_CODE_REENTRANT, reentrant);
     list(HEDDLE_CODE_NOT_REENTRANT, not_reentrant);
+    features_seen = -1;
     return Qnil;
 }
 
@@ -75,6 +105,16 @@ static VALUE native_callback_of(VALUE self)
     return rb_assoc_new(verdict_symbol(verdict), frame.library ? rb_utf8_str_new_cstr(frame.library->path) : Qnil);
 }
 
+/*
+ * call-seq: wait_in_place? -> true or false
+ *
+ * Must the calling fiber wait without a switch? In Ruby code that a library calls which is not re-entrant.
+ */
+static VALUE scheduler_wait_in_place_p(VALUE self)
+{
+    return heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse;
+}
+
 /* Heddle::Native.callback_looks: how often stacks were looked at, how often walked, and how many frames. */
 static VALUE native_callback_looks(VALUE self)
 {
@@ -85,8 +125,11 @@ static VALUE native_callback_looks(VALUE self)
 void Init_heddle_callbacks(VALUE heddle)
 {
     heddle_code_map_set_ruby((void *)rb_nogvl);
+    features = rb_gv_get("$LOADED_FEATURES");
+    rb_gc_register_mark_object(features);
     VALUE native = rb_define_module_under(heddle, "Native");
     rb_define_singleton_method(native, "list_libraries", native_list_libraries, 2);
     rb_define_singleton_method(native, "callback_of", native_callback_of, 0);
     rb_define_singleton_method(native, "callback_looks", native_callback_looks, 0);
+    rb_define_method(rb_path2class("Heddle::Scheduler"), "wait_in_place?", scheduler_wait_in_place_p, 0);
 }

@@ -12,6 +12,12 @@ enum { HEDDLE_KEPT_WHOLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 /* As heddle_native_frames_look, for the calling fiber of this loop and for what has resumed it. */
 heddle_frames_verdict heddle_callbacks_look(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);
 
+/*
+ * Does a function of a library that is listed as not re-entrant wait for the calling fiber, or can that not be ruled
+ * out? A comparison while none is loaded.
+ */
+bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found);
+
 void Init_heddle_callbacks(VALUE heddle);
 
 #endif

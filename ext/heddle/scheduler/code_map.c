@@ -34,6 +34,11 @@ static size_t range_count, range_capacity;
 /* The linker's counts of what it has loaded and unloaded, as of the last refresh. */
 static unsigned long long loaded, unloaded;
 static bool current;
+/* Of the ranges of each kind, by the number of its bit. */
+enum { KINDS = 6 };
+static struct {
+    uintptr_t lowest, highest;
+} bounds[KINDS];
 static uint64_t version;
 
 const char *heddle_code_map_unsupported(void)
@@ -181,6 +186,17 @@ static void clear(void)
     current = false;
 }
 
+static void find_bounds(void)
+{
+    memset(bounds, 0, sizeof(bounds));
+    for (size_t i = 0; i < range_count; i++) {
+        int kind = __builtin_ctz(libraries[ranges[i].library].kind);
+        if (!bounds[kind].highest)
+            bounds[kind].lowest = ranges[i].start;
+        bounds[kind].highest = ranges[i].end;
+    }
+}
+
 /* Only the first object is visited: the counts stand in each. */
 static int compare_counts(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -206,6 +222,7 @@ bool heddle_code_map_refresh(void)
         return false;
     }
     qsort(ranges, range_count, sizeof(*ranges), compare_ranges);
+    find_bounds();
     current = true;
     version++;
     return true;
@@ -233,15 +250,30 @@ const heddle_library *heddle_code_map_find(uintptr_t address)
     return NULL;
 }
 
+static bool has_code(unsigned kind)
+{
+    return bounds[kind].highest;
+}
+
+bool heddle_code_map_has(unsigned kinds)
+{
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        if (kinds >> kind & 1 && has_code(kind))
+            return true;
+    }
+    return false;
+}
+
 void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
 {
     *lowest = *highest = 0;
-    for (size_t i = 0; i < range_count; i++) {
-        if (!(libraries[ranges[i].library].kind & kinds))
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        if (!(kinds >> kind & 1) || !has_code(kind))
             continue;
-        if (!*highest)
-            *lowest = ranges[i].start;
-        *highest = ranges[i].end;
+        if (!*highest || bounds[kind].lowest < *lowest)
+            *lowest = bounds[kind].lowest;
+        if (bounds[kind].highest > *highest)
+            *highest = bounds[kind].highest;
     }
 }
 
@@ -277,6 +309,12 @@ const heddle_library *heddle_code_map_find(uintptr_t address)
 {
     (void)address;
     return NULL;
+}
+
+bool heddle_code_map_has(unsigned kinds)
+{
+    (void)kinds;
+    return false;
 }
 
 void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)

@@ -43,6 +43,8 @@ bool heddle_code_map_refresh(void);
 uint64_t heddle_code_map_version(void);
 /* Whose code is at this address; NULL for memory of no library (a just-in-time compiler's, a trampoline's). */
 const heddle_library *heddle_code_map_find(uintptr_t address);
+/* Is a library of these kinds, a mask, loaded? */
+bool heddle_code_map_has(unsigned kinds);
 /* The lowest and the highest address of any library of these kinds, a mask; equal when there is none. */
 void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);
 

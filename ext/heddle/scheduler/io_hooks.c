@@ -2,6 +2,7 @@
 
 #include "scheduler/hooks.h"
 #include "scheduler/io_wait.h"
+#include "scheduler/wait_in_place.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -44,7 +45,10 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
         return events;
     }
 
-    int ready = heddle_io_wait_ready(heddle_loop_get(self), argv[0], NUM2INT(argv[1]), timeout);
+    heddle_loop *loop = heddle_loop_get(self);
+    int ready = heddle_must_wait_in_place(loop)
+                    ? heddle_io_wait_ready_in_place(loop, argv[0], NUM2INT(argv[1]), timeout)
+                    : heddle_io_wait_ready(loop, argv[0], NUM2INT(argv[1]), timeout);
     if (ready)
         return INT2NUM(ready);
     if (own && timeout >= 0)
@@ -188,6 +192,10 @@ static VALUE run_select(VALUE data)
         VALUE result = collect(selection);
         if (!NIL_P(result) || selection->timeout == 0 || (deadline >= 0 && heddle_now() >= deadline))
             return result;
+        if (heddle_must_wait_in_place(selection->loop)) {
+            heddle_wait_in_place(selection->loop, selection->polls, (nfds_t)selection->count, deadline, NULL);
+            continue;
+        }
         heddle_park_enter(selection->loop, &selection->park);
         heddle_park_until(&selection->park, deadline);
         rb_ensure(wait_for_any, data, end_wait_for_any, data);

@@ -1,5 +1,7 @@
 #include "scheduler/io_wait.h"
 
+#include "scheduler/wait_in_place.h"
+
 #include <errno.h>
 #include <ruby/io.h>
 #include <string.h>
@@ -181,6 +183,23 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     if (wait.result < 0)
         rb_syserr_fail(-wait.result, "waiting for IO");
     return wait.result;
+}
+
+int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout)
+{
+    struct pollfd one = {.fd = rb_io_descriptor(io)};
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+    if (one.fd < 0)
+        rb_syserr_fail(EBADF, "waiting for IO");
+    one.events = (short)((events & HEDDLE_READABLE ? POLLIN : 0) | (events & HEDDLE_WRITABLE ? POLLOUT : 0) |
+                         (events & HEDDLE_PRIORITY ? POLLPRI : 0));
+    if (!heddle_wait_in_place(loop, &one, 1, deadline, NULL))
+        return 0;
+    check_open(io);
+    RB_GC_GUARD(io);
+    int ready = (one.revents & POLLIN ? HEDDLE_READABLE : 0) | (one.revents & POLLOUT ? HEDDLE_WRITABLE : 0) |
+                (one.revents & POLLPRI ? HEDDLE_PRIORITY : 0);
+    return ready & events ? ready & events : events; /* an error or the end: every call tells of it */
 }
 
 bool heddle_io_others_ready(const heddle_loop *loop)

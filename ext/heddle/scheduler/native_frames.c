@@ -9,23 +9,32 @@ heddle_native_frames_counts heddle_native_frames_count(void)
     return counts;
 }
 
+enum { WORDS = 16 }; /* compared at a time */
+
 /* Reads what belongs to other frames, and where the sanitizer sees no variables. */
 __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds, uintptr_t from, uintptr_t to)
 {
     uintptr_t lowest, highest;
     heddle_code_map_bounds(kinds, &lowest, &highest);
-    if (lowest == highest)
-        return false;
-    for (const uintptr_t *word = (const uintptr_t *)from; (uintptr_t)word + sizeof(*word) <= to; word++) {
-        uintptr_t value = *(const volatile uintptr_t *)word;
+    const uintptr_t span = highest - lowest, *word = (const uintptr_t *)from, *end = (const uintptr_t *)to;
 #if defined(__aarch64__)
-        value &= (UINTPTR_C(1) << 48) - 1; /* return addresses may be signed */
+    const uintptr_t mask = (UINTPTR_C(1) << 48) - 1; /* return addresses may be signed */
+#else
+    const uintptr_t mask = UINTPTR_MAX;
 #endif
-        if (value - lowest > highest - lowest)
-            continue;
-        const heddle_library *library = heddle_code_map_find(value);
-        if (library && library->kind & kinds)
-            return true;
+    if (!span)
+        return false;
+    /* Most words point nowhere near: without a branch each, in pieces. */
+    while (word < end) {
+        unsigned count = end - word < WORDS ? (unsigned)(end - word) : WORDS, near = 0;
+        for (unsigned i = 0; i < count; i++)
+            near += (word[i] & mask) - lowest < span;
+        for (unsigned i = 0; near && i < count; i++) {
+            const heddle_library *library = heddle_code_map_find(word[i] & mask);
+            if (library && library->kind & kinds)
+                return true;
+        }
+        word += count;
     }
     return false;
 }
@@ -49,16 +58,20 @@ static bool visit(const heddle_stack_frame *frame, void *data)
     return true;
 }
 
-heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, heddle_native_frame *found)
+static heddle_frames_verdict look(unsigned kinds, uintptr_t base, heddle_native_frame *found, bool refreshes)
 {
     search self = {.kinds = kinds};
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     heddle_frames_verdict verdict = HEDDLE_FRAMES_UNKNOWN;
+    if (found)
+        *found = self.frame;
     counts.looks++;
-    if (!heddle_code_map_unsupported() && here < base && heddle_code_map_refresh()) {
+    if (!heddle_code_map_unsupported() && here < base && (!refreshes || heddle_code_map_refresh())) {
         verdict = HEDDLE_FRAMES_CLEAR;
         if (contains_code(kinds, here, base)) {
             counts.walks++;
+            if (!refreshes && !heddle_code_map_refresh())
+                return HEDDLE_FRAMES_UNKNOWN;
             switch (heddle_stack_walk(base, visit, &self)) {
             case HEDDLE_WALK_COMPLETE: break;
             case HEDDLE_WALK_STOPPED: verdict = HEDDLE_FRAMES_NATIVE; break;
@@ -69,4 +82,14 @@ heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, 
     if (found)
         *found = self.frame;
     return verdict;
+}
+
+heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, heddle_native_frame *found)
+{
+    return look(kinds, base, found, true);
+}
+
+heddle_frames_verdict heddle_native_frames_look_again(unsigned kinds, uintptr_t base, heddle_native_frame *found)
+{
+    return look(kinds, base, found, false);
 }

@@ -31,6 +31,9 @@ typedef struct {
  */
 heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, heddle_native_frame *found);
 
+/* The same where nothing can have been loaded since heddle_code_map_refresh that is of these kinds. */
+heddle_frames_verdict heddle_native_frames_look_again(unsigned kinds, uintptr_t base, heddle_native_frame *found);
+
 /* How often was looked, how often a stack had to be walked, and how many frames were walked in all. */
 typedef struct {
     uint64_t looks, walks, frames;

@@ -1,6 +1,7 @@
 /* process_wait: by pidfd, or by the ring's waitid; no thread, and no child reaped that was not asked for. */
 
 #include "scheduler/hooks.h"
+#include "scheduler/wait_in_place.h"
 #include "scheduler/io_wait.h"
 
 #include <errno.h>
@@ -132,6 +133,9 @@ static bool waitid_wait(process_waiting *wait)
 
 #endif
 
+/* Where no other fiber may run meanwhile, in nanoseconds. */
+static const int64_t LOOK_AT_CHILD = 5 * 1000 * 1000;
+
 /*
  * call-seq: process_wait(pid, flags) -> Process::Status
  *
@@ -144,6 +148,10 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags)
         VALUE status = reap(wait.pid, wait.flags);
         if (!NIL_P(status))
             return status;
+        if (heddle_must_wait_in_place(wait.loop)) {
+            heddle_wait_in_place(wait.loop, NULL, 0, heddle_deadline(LOOK_AT_CHILD), NULL);
+            continue;
+        }
         bool waited = wait.pid > 0 && !(wait.flags & WUNTRACED) && pidfd_wait(&wait);
         if (!waited && !waitid_wait(&wait))
             return rb_funcall(self, rb_intern("process_wait_in_thread"), 2, pid, flags);

@@ -2,6 +2,7 @@
 
 #include "scheduler/hooks.h"
 #include "scheduler/io_wait.h"
+#include "scheduler/wait_in_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -256,7 +257,7 @@ static ssize_t transfer_some(io_transfer *transfer)
 {
     if (transfer->offset < 0)
         transfer->note = heddle_io_note(transfer->loop, transfer->fd);
-    bool first = true;
+    bool first = true, in_place = false;
     int64_t timeout = -1;
     for (;;) {
         bool skips = first && waits_first(transfer);
@@ -265,9 +266,11 @@ static ssize_t transfer_some(io_transfer *transfer)
         else if (skips)
             transfer->once = false;
         ssize_t result = skips ? -EAGAIN : patient_attempt(transfer);
+        if (result == -EAGAIN && first)
+            in_place = heddle_must_wait_in_place(transfer->loop);
         if (result == -EAGAIN && !skips && !transfer->socket) {
             if (is_file(transfer->fd)) {
-                result = complete(transfer);
+                result = in_place ? -ENOSYS : complete(transfer);
                 return result == -ENOSYS ? plain_attempt(transfer) : result;
             }
             transfer->note |= HEDDLE_IO_STREAM;
@@ -275,7 +278,7 @@ static ssize_t transfer_some(io_transfer *transfer)
         if (result == -EAGAIN && transfer->once && !caller_waits(transfer->loop))
             return result;
         transfer->once = false;
-        if (result == -EAGAIN && first)
+        if (result == -EAGAIN && first && !in_place)
             result = attempt_after_a_turn(transfer);
         if (result != -EAGAIN) {
             if (transfer->socket || transfer->note & HEDDLE_IO_STREAM)
@@ -286,7 +289,8 @@ static ssize_t transfer_some(io_transfer *transfer)
             timeout = heddle_io_timeout(transfer->io);
         first = false;
         int events = transfer->write ? HEDDLE_WRITABLE : HEDDLE_READABLE;
-        if (!heddle_io_wait_ready(transfer->loop, transfer->io, events, timeout))
+        if (!(in_place ? heddle_io_wait_ready_in_place(transfer->loop, transfer->io, events, timeout)
+                       : heddle_io_wait_ready(transfer->loop, transfer->io, events, timeout)))
             heddle_io_timed_out();
     }
 }

@@ -47,6 +47,7 @@ enum {
     HEDDLE_BEAT_PATIENCE = 10, /* looks that an answer may take */
     HEDDLE_BEAT_REQUEST = 256, /* bytes of a method and a path */
     HEDDLE_BEAT_PLACE = 2048,  /* bytes of a backtrace */
+    HEDDLE_BEAT_LIBRARY = 256, /* bytes of a library's path */
 };
 
 struct heddle_beat {
@@ -68,6 +69,11 @@ struct heddle_beat {
     int sighted; /* request and place are those of this beat: see HEDDLE_SEEN */
     char request[HEDDLE_BEAT_REQUEST];
     char place[HEDDLE_BEAT_PLACE];
+    /* The last wait in place, inside a callback of a library: when it ended, and the same of it as above. */
+    int64_t callback_until;
+    char callback_library[HEDDLE_BEAT_LIBRARY];
+    char callback_request[HEDDLE_BEAT_REQUEST];
+    char callback_place[HEDDLE_BEAT_PLACE];
 
     /* Written by the watch before the verdict, read by the loop after it. */
     int64_t late_since, late_at;

@@ -18,6 +18,7 @@ typedef struct {
     uintptr_t loop; /* which one: a number, and no pointer to be followed */
     char request[HEDDLE_BEAT_REQUEST];
     char place[HEDDLE_BEAT_PLACE];
+    char library[HEDDLE_BEAT_LIBRARY]; /* in a callback of which the loop waited in place, or "" */
 } stall;
 
 bool heddle_stalls_untold;
@@ -134,6 +135,23 @@ void heddle_stalls_sight(VALUE thread, heddle_beat *own)
     }
 }
 
+void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
+{
+    heddle_beat *beat = loop->beat;
+    if (!beat || !(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
+        return;
+    beat->callback_until = heddle_now();
+    snprintf(beat->callback_library, sizeof(beat->callback_library), "%s", library);
+    describe_request(loop, beat->callback_request, sizeof(beat->callback_request));
+    describe_place(loop, loop->thread, false, beat->callback_place, sizeof(beat->callback_place));
+}
+
+void heddle_stalls_prolong_callback(heddle_loop *loop)
+{
+    if (loop->beat)
+        loop->beat->callback_until = heddle_now();
+}
+
 /* -- when it is over --------------------------------------------------------------------------------------------- */
 
 static heddle_doing most(const heddle_beat *beat)
@@ -174,6 +192,12 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle)
     memcpy(one->place, beat->place, sizeof(one->place));
     if (beat->sighted == HEDDLE_UNSEEN)
         one->request[0] = one->place[0] = '\0';
+    one->library[0] = '\0';
+    if (beat->callback_until >= beat->late_since) {
+        memcpy(one->library, beat->callback_library, sizeof(one->library));
+        memcpy(one->request, beat->callback_request, sizeof(one->request));
+        memcpy(one->place, beat->callback_place, sizeof(one->place));
+    }
     beat->sighted = HEDDLE_UNSEEN;
     atomic_store(&beat->verdict, HEDDLE_IN_TIME);
     if (noted < KEPT)
@@ -208,16 +232,17 @@ static VALUE cause(heddle_doing doing)
  * call-seq: Heddle::Native.take_stalls -> Array
  *
  * Those that were noted since it was last called, oldest first: [cause, begin and length in seconds, request, place,
- * number of the loop].
+ * number of the loop, path of the library in whose callback it waited in place].
  */
 static VALUE stalls_take(VALUE self)
 {
     VALUE list = rb_ary_new();
     for (; noted > 0; noted--) {
         const stall *one = &stalls[(next_stall - noted) % KEPT];
-        rb_ary_push(list, rb_ary_new_from_args(6, cause(one->doing), DBL2NUM((double)one->began / 1e9),
+        rb_ary_push(list, rb_ary_new_from_args(7, cause(one->doing), DBL2NUM((double)one->began / 1e9),
                                                DBL2NUM((double)one->length / 1e9), rb_utf8_str_new_cstr(one->request),
-                                               rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop)));
+                                               rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop),
+                                               rb_utf8_str_new_cstr(one->library)));
     }
     return list;
 }

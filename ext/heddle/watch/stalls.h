@@ -13,6 +13,10 @@ extern bool heddle_stalls_untold;
  * loops are that are late, or who holds the GVL that they wait for.
  */
 void heddle_stalls_sight(VALUE thread, heddle_beat *beat);
+/* The current fiber is about to wait in place, in a callback of this library: should that be a stall, it is told so. */
+void heddle_stalls_note_callback(heddle_loop *loop, const char *library);
+/* It has waited until now. */
+void heddle_stalls_prolong_callback(heddle_loop *loop);
 /* Tells Ruby that some were noted. */
 void heddle_stalls_announce(heddle_loop *loop);
 

@@ -62,6 +62,7 @@ heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
     if (beat) {
         beat->loop = loop;
         beat->sighted = HEDDLE_UNSEEN;
+        beat->callback_until = 0;
         atomic_store(&beat->verdict, HEDDLE_IN_TIME);
         atomic_store(&beat->pass, 0);
         atomic_store(&beat->look, HEDDLE_LOOK_LATER);

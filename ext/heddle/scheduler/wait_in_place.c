@@ -1,0 +1,87 @@
+#include "scheduler/wait_in_place.h"
+
+#include "scheduler/callbacks.h"
+#include "watch/stalls.h"
+
+#include <errno.h>
+#include <ruby/thread.h>
+
+/* Nothing wakes the thread when the fiber is cancelled or one of its IOs closed: it looks, so often. */
+static const int64_t LOOK = 50 * 1000 * 1000;
+
+static void note(heddle_loop *loop, const heddle_native_frame *frame)
+{
+    heddle_stalls_note_callback(loop, frame->library ? frame->library->path : "");
+}
+
+bool heddle_must_wait_in_place(heddle_loop *loop)
+{
+    heddle_native_frame frame;
+    if (!heddle_callbacks_pinned(loop, &frame))
+        return false;
+    note(loop, &frame);
+    return true;
+}
+
+bool heddle_must_call_in_place(heddle_loop *loop)
+{
+    heddle_native_frame frame;
+    if (!heddle_callbacks_pinned(loop, &frame))
+        return false;
+    /* What stands for Ruby's function that the library has called. */
+    const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
+    if (called && called->kind == HEDDLE_CODE_HEDDLE)
+        return false;
+    note(loop, &frame);
+    return true;
+}
+
+typedef struct {
+    struct pollfd *polls;
+    nfds_t count;
+    struct timespec time;
+    int result, error;
+} polling;
+
+static void *poll_without_gvl(void *data)
+{
+    polling *self = data;
+#ifdef __linux__
+    self->result = ppoll(self->polls, self->count, &self->time, NULL);
+#else
+    self->result = poll(self->polls, self->count, (int)(self->time.tv_sec * 1000 + self->time.tv_nsec / 1000000));
+#endif
+    self->error = errno;
+    return NULL;
+}
+
+/* The loop's timers don't run meanwhile: a time limit of this fiber ends the look. */
+static int64_t next_look(heddle_loop *loop, int64_t now, int64_t deadline)
+{
+    int64_t until = now + LOOK;
+    if (deadline >= 0 && deadline < until)
+        until = deadline;
+    for (heddle_timeout *one = heddle_fiber_current(loop)->timeouts; one; one = one->outer) {
+        if (one->timer.place && one->timer.deadline < until)
+            until = one->timer.deadline;
+    }
+    return until > now ? until - now : 0;
+}
+
+int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken)
+{
+    for (;;) {
+        heddle_fiber_check(loop, rb_fiber_current());
+        int64_t now = heddle_now(), length = next_look(loop, now, deadline);
+        polling one = {.polls = polls, .count = count};
+        one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};
+        rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);
+        heddle_stalls_prolong_callback(loop);
+        if (one.result > 0 || (woken && *woken))
+            return one.result > 0 ? one.result : 0;
+        if (one.result < 0 && one.error != EINTR)
+            rb_syserr_fail(one.error, "waiting in place");
+        if (deadline >= 0 && heddle_now() >= deadline)
+            return 0;
+    }
+}

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+# test: each selector
+
+require "test_helper"
+require "support/native_library"
+require "support/scheduled"
+require "heddle"
+require "socket"
+require "tempfile"
+require "timeout"
+require "zlib"
+
+# In Ruby code that a library calls which no other fiber may enter meanwhile, a fiber waits without a switch.
+class WaitInPlaceTest < Minitest::Test
+  include Scheduled
+
+  CALLBACKS = NativeLibrary.new(File.expand_path("../preemption/support/callbacks.c", __dir__))
+  require CALLBACKS.path
+
+  def setup
+    Heddle::NativeLibraries.not_reentrant = [*Heddle::NativeLibraries::NOT_REENTRANT, "callbacks"]
+  end
+
+  def teardown
+    Heddle::NativeLibraries.not_reentrant = Heddle::NativeLibraries::NOT_REENTRANT
+  end
+
+  # How many turns another fiber of the loop has had while the block was called.
+  # @param call [Proc] given what it is to call
+  def turns_during(waiting, call: ->(block) { CallingBack.call(block) })
+    turns = 0
+    value = during = nil
+    scheduled(Heddle::Scheduler.new(selector: selector_under_test)) do
+      done = false
+      Fiber.schedule { (turns += 1) && sleep(0.0005) until done }
+      sleep 0.002
+      call.call(lambda do
+        before = turns
+        value = waiting.call
+        during = turns - before
+      end)
+    ensure
+      done = true
+    end
+    [during, value]
+  end
+
+  # What a thread of its own does after a while.
+  def later(seconds = 0.03, &block)
+    Thread.new do
+      sleep seconds
+      block.call
+    end
+  end
+
+  def piped(read)
+    reader, writer = IO.pipe
+    lambda do
+      later { writer << "line\n" && writer.close }
+      read.call(reader)
+    end
+  end
+
+  def connected
+    own, peer = UNIXSocket.pair
+    lambda do
+      later { peer << "line\n" }
+      own.readpartial(100)
+    end
+  end
+
+  def test_io_is_waited_for_in_place
+    [[piped(:gets.to_proc), "line\n"], [piped(:read.to_proc), "line\n"], [connected, "line\n"],
+     [piped(->(io) { io.wait_readable(5).equal?(io) }), true],
+     [piped(->(io) { IO.select([io], nil, nil, 5) && io.gets }), "line\n"],
+     [-> { `echo line` }, "line\n"], [-> { Process.wait2(spawn("exit 3")).last.exitstatus }, 3],
+     [-> { File.read(__FILE__).size }, File.size(__FILE__)]].each do |waiting, expected|
+      assert_equal [0, expected], turns_during(waiting), waiting.source_location.last.to_s
+    end
+  end
+
+  def test_a_sleep_is_slept_in_place
+    began = now
+
+    assert_equal [0, 0], turns_during(-> { sleep(0.05).to_i })
+    assert_operator now - began, :>=, 0.05
+    assert_equal 0, turns_during(-> { sleep 0 }).first
+  end
+
+  def test_a_call_that_could_be_offloaded_is_made_in_place
+    data = Random.new(1).bytes(3_000_000)
+    Heddle.enable :offload
+
+    assert_equal 0, turns_during(-> { Zlib::Deflate.deflate(data, 9).size.positive? }).first
+  ensure
+    Heddle.disable :offload
+  end
+
+  def test_time_is_up_in_place_as_elsewhere
+    silent, = IO.pipe
+    silent.timeout = 0.02
+
+    assert_nil turns_during(-> { silent.wait_readable(0.02) }).last
+    assert_nil turns_during(-> { IO.select([silent], nil, nil, 0.02) }).last
+    assert_raises(IO::TimeoutError) { turns_during(-> { silent.read(1) }) }
+    assert_raises(Timeout::Error) { turns_during(-> { Timeout.timeout(0.02) { sleep 5 } }) }
+  end
+
+  def test_an_io_that_is_closed_meanwhile_raises
+    reader, = IO.pipe
+    assert_raises(IOError) do
+      turns_during(lambda do
+        later { reader.close }
+        reader.wait_readable
+      end)
+    end
+  end
+
+  # What a parser reads, slow to come: no other parser runs in between.
+  def test_nokogiri_reads_in_place
+    Gem::Specification.find_by_name("nokogiri")
+    require "nokogiri"
+    reader, writer = IO.pipe
+    during, names = turns_during(lambda do
+      Nokogiri::XML::Reader(reader).map(&:name)
+    end, call: lambda do |block|
+      writer << "<a><b/>"
+      later { writer << "</a>" && writer.close }
+      block.call
+    end)
+
+    assert_equal [0, %w[a b a]], [during, names]
+  rescue Gem::MissingSpecError
+    skip("needs the gem nokogiri: bin/setup")
+  end
+
+  # Another fiber may be who gives what they wait for.
+  def test_locks_and_queues_are_waited_for_by_a_switch
+    queue = Thread::Queue.new
+    scheduled do
+      Fiber.schedule { (sleep 0.001) && queue << :item }
+
+      assert_equal(:item, CallingBack.call(-> { queue.pop }))
+    end
+  end
+
+  def test_elsewhere_fibers_switch
+    [:call.to_proc, ->(block) { CallingBack.call(-> { 1 }) && block.call },
+     ->(block) { Fiber.new { block.call }.resume }].each do |call|
+      assert_operator turns_during(-> { sleep 0.05 }, call:).first, :>, 0
+    end
+    Heddle::NativeLibraries.not_reentrant = []
+
+    assert_operator turns_during(-> { sleep 0.05 }).first, :>, 0
+  end
+
+  def test_a_wait_in_place_that_is_a_stall_is_told_with_the_library_and_the_line
+    told = []
+    line = nil
+    Heddle::Stalls.enable(threshold: 0.02)
+    Heddle::Stalls.telling(->(stall) { told << stall if stall.library }) do
+      turns_during(-> { (line = __LINE__) && sleep(0.1) })
+      scheduled { sleep 0.01 }
+    end
+
+    assert_equal ["callbacks.#{RbConfig::CONFIG["DLEXT"]}"], told.map(&:library)
+    assert_includes told.first.place, "wait_in_place_test.rb:#{line}"
+    assert_includes told.first.to_s, "in a callback of callbacks"
+  ensure
+    Heddle::Stalls.disable
+  end
+
+  def test_names_that_name_no_library_are_refused
+    ["", "/usr/lib/x", "nokogiri.so", :ffi_c].each do |name|
+      error = assert_raises(ArgumentError) { Heddle::NativeLibraries.not_reentrant = [name] }
+
+      assert_includes error.message, name.inspect
+    end
+  end
+end
