@@ -16,7 +16,8 @@ class CallbacksTest < Minitest::Test
 
   # Is a fiber that computes in the block given to `call` left for another one meanwhile?
   # @param call [#call] called with a Proc, which it calls
-  def left?(call)
+  # @param within [Numeric] seconds that it computes for at most, or until it was left
+  def left?(call, within: LIMIT / 2)
     turns = 0
     before = during = nil
     scheduled do
@@ -24,7 +25,8 @@ class CallbacksTest < Minitest::Test
       Fiber.schedule { (turns += 1) && sleep(0) until done }
       call.call(lambda do
         before ||= turns
-        compute(SLICE * 25)
+        ended = now + within
+        nil until turns > before || now > ended
         during = turns - before
         nil
       end)
@@ -98,11 +100,11 @@ class CallbacksTest < Minitest::Test
   }.freeze
 
   KEPT_WHOLE.each do |name, call|
-    define_method("test_code_for_which_an_extension_waits_that_#{name}_is_not_interrupted") { refute left?(call) }
+    define_method("test_code_for_which_an_extension_waits_that_#{name}_is_not_interrupted") { refute left?(call, within: SLICE * 25) }
   end
 
   def test_a_fiber_that_such_code_resumes_is_not_interrupted_either
-    refute left?(->(block) { CallingBack.yield { Fiber.new { block.call }.resume } })
+    refute left?(->(block) { CallingBack.yield { Fiber.new { block.call }.resume } }, within: SLICE * 25)
   end
 
   def test_after_such_a_call_a_fiber_gives_way_again
