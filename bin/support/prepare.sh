@@ -51,28 +51,62 @@ ensure_compiler() {
   fi
 }
 
+# Groups of the Gemfile that can't be built here, or are not wanted.
+groups_without() {
+  local groups=''
+  [ "$runtime" = no ] || groups=development:mariadb:cplusplus
+  command -v mariadb_config >/dev/null || groups=$groups:mariadb
+  command -v c++ >/dev/null || groups=$groups:cplusplus
+  printf '%s\n' "${groups#:}"
+}
+
 # bundle_with RUBY GEMFILE ARGUMENT...: Ruby's own Bundler, with this checkout's settings only.
 bundle_with() {
-  local ruby=$1 gemfile=$2 version
+  local ruby=$1 gemfile=$2 version source mirror=''
   shift 2
   # Named, or Bundler would fetch the version that a lock file of another Ruby was written with.
   version=$("$ruby" -rbundler -e 'print Bundler::VERSION' 2>/dev/null) || {
     complain "Bundler is missing for $ruby: install it (Debian: apt-get install ruby-bundler)"
     return 1
   }
+  # The lock file names rubygems.org, whatever mirror RubyGems is set to here.
+  source=$("$ruby" -e 'print Gem.sources.to_a.first')
+  [ "${source%/}" = https://rubygems.org ] || mirror="BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/=$source"
   # Where the Rails example needs nokogiri compiled, libxml2 need not be compiled with it (2 minutes).
   if pkg-config --exists libxml-2.0 libxslt 2>/dev/null; then
     export BUNDLE_BUILD__NOKOGIRI="${BUNDLE_BUILD__NOKOGIRI---use-system-libraries}"
   fi
-  env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_FROZEN -u BUNDLE_DEPLOYMENT \
-    BUNDLE_WITHOUT="$([ "$runtime" = no ] || echo development)" BUNDLE_GEMFILE="$gemfile" BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
+  env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_DEPLOYMENT ${mirror:+"$mirror"} \
+    BUNDLE_FROZEN="$frozen" BUNDLE_WITHOUT="$(groups_without)" BUNDLE_GEMFILE="$gemfile" \
+    BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
     BUNDLE_SILENCE_ROOT_WARNING=1 BUNDLE_IGNORE_MESSAGES=1 BUNDLER_VERSION="$version" \
     "$ruby" -e 'load Gem.activate_bin_path("bundler", "bundle", ">= 0")' -- "$@"
 }
 
-# The lock file belongs to this checkout. One that another Ruby made may name gems that this one can't have.
+# The lock file of the checkout's own gems is under version control: what it names is installed, with its checksums, and
+# nothing is resolved. Those of the examples belong to this checkout, and one that another Ruby made may name gems that
+# this one can't have.
 bundle_install() {
-  bundle_with "$1" "$2" install || { rm -f -- "$2.lock" && bundle_with "$1" "$2" install; }
+  local frozen=false
+  if [ "$2" = "$root/Gemfile" ]; then
+    frozen=true
+    bundle_with "$1" "$2" install
+  else
+    bundle_with "$1" "$2" install || { rm -f -- "$2.lock" && bundle_with "$1" "$2" install; }
+  fi
+}
+
+# lock_gems: resolves what the lock file does not say yet, by the oldest Ruby, so that all can have it; the newest one's
+# Bundler adds the checksums, which needs Bundler 2.6.
+lock_gems() {
+  local frozen=false runtime=no oldest newest platform
+  oldest=$(printf '%s\n' "$rubies" | sort -t $'\t' -k2,2 | head -n 1)
+  newest=$(printf '%s\n' "$rubies" | sort -t $'\t' -k2,2 | tail -n 1)
+  bundle_with "$(ruby_field "$oldest" 5)" "$root/Gemfile" lock || return 1
+  for platform in ruby x86_64-linux aarch64-linux x86_64-darwin arm64-darwin; do
+    bundle_with "$(ruby_field "$oldest" 5)" "$root/Gemfile" lock --add-platform "$platform" || return 1
+  done
+  bundle_with "$(ruby_field "$newest" 5)" "$root/Gemfile" lock --add-checksums
 }
 
 # install_gems RUBY VERSION [GEMFILE...]: the development gems and those of the examples, unless a stamp says that
@@ -90,7 +124,7 @@ install_gems() {
     stamp=$root/vendor/bundle/.installed-$version-$(printf '%s' "$name" | tr '/' '-')
     # What the Gemfile makes of the machine is a part of it.
     state=$(printf '%s\n' "$ruby" && { command -v mariadb_config c++ || :; } &&
-      cat "$gemfile" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
+      cat "$gemfile" "$root/Gemfile.lock" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
     ! has_stamp "$stamp" "$gemfile" "$state" || continue
     if [ "$runtime" = yes ]; then
       stamp=$stamp-runtime
