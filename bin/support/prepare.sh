@@ -90,7 +90,10 @@ bundle_install() {
   local frozen=false
   if [ "$2" = "$root/Gemfile" ]; then
     frozen=true
-    bundle_with "$1" "$2" install
+    bundle_with "$1" "$2" install || {
+      complain "If the Gemfile or heddle.gemspec was changed, write the lock file anew: bin/setup --lock"
+      return 1
+    }
   else
     bundle_with "$1" "$2" install || { rm -f -- "$2.lock" && bundle_with "$1" "$2" install; }
   fi

@@ -153,6 +153,7 @@ static void a_body_whose_end_could_be_read_in_two_ways_is_refused(void)
     refused("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400, "");
     refused("Transfer-Encoding: chunked, identity\r\n", 400, "");
     refused("Transfer-Encoding: gzip, chunked\r\n", 501, "");
+    refused_at_once("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
 }
 
 /* A cache or a proxy may have taken the other host. */
@@ -160,6 +161,9 @@ static void a_host_that_could_be_read_in_two_ways_is_refused(void)
 {
     refused("Host: a\r\n", 400, "Host");
     refused("Content-Length: 0\r\nhost: b\r\n", 400, "Host");
+    refused_at_once("GET / HTTP/1.1\r\nHost: [::1:2:3:4:5:6:7:8:9]\r\n\r\n", 400);
+    refused_at_once("GET / HTTP/1.1\r\nHost: [1:2:3:4:5:6:7]\r\n\r\n", 400);
+    refused_at_once("GET / HTTP/1.1\r\nHost: [::1]:65536x\r\n\r\n", 400);
 }
 
 /* -- names -------------------------------------------------------------------------------------------------------- */

@@ -65,6 +65,10 @@ static void lines_that_are_wrong_are_refused(void)
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
         expect(-1, wrong[i], strlen(wrong[i]));
+    /* inet_pton ends at a NUL. */
+    static const char nul[] = "PROXY TCP4 1.2.3.4\0x 1.2.3.4 1 2\r\n", unknown[] = "PROXY UNKNOWN \0\r\n";
+    expect(-1, nul, sizeof(nul) - 1);
+    expect(-1, unknown, sizeof(unknown) - 1);
     char line[120];
     memset(line, 'x', sizeof(line));
     memcpy(line, "PROXY UNKNOWN ", 14);

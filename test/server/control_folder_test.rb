@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "heddle/server"
+require "minitest/mock"
 require "tmpdir"
 
 # The folder of workers' sockets goes with its server, also with one that was killed.
@@ -36,6 +37,15 @@ class ControlFolderTest < Minitest::Test
     folder.remove
 
     assert_empty Dir.children(@parent)
+  end
+
+  def test_what_another_user_has_made_is_left_alone
+    path = File.join(@parent, "heddle-workers-of-another")
+    Dir.mkdir(path)
+    foreign = File.lstat(path).tap { |stat| stat.define_singleton_method(:owned?) { false } }
+    File.stub(:lstat, foreign) { Folder.new(@parent).remove }
+
+    assert_path_exists path
   end
 
   def test_that_of_a_server_that_was_killed_goes_and_that_of_one_that_runs_stays

@@ -173,6 +173,28 @@ class ControlTest < Minitest::Test
     assert_equal address.own_folder, File.dirname(address.default_path("/")), "where tmp is everybody's"
   end
 
+  # Of the name that the default path would have, made by another user before.
+  def test_a_folder_that_is_not_this_users_alone_gets_no_socket
+    address = Heddle::Server::Control::Address
+    Dir.stub(:tmpdir, @folder) do
+      own = address.own_folder
+      path = File.join(own, "x.sock")
+      elsewhere = File.join(@folder, "elsewhere")
+      Dir.mkdir(elsewhere, 0o700)
+      File.symlink(elsewhere, own)
+
+      assert_raises(Heddle::Server::BootError, "a symbolic link") { address.new(path:).open }
+      File.unlink(own)
+      Dir.mkdir(own, 0o750)
+
+      assert_raises(Heddle::Server::BootError, "its group reads it") { address.new(path:).open }
+      File.chmod(0o700, own)
+      foreign = File.lstat(own).tap { |stat| stat.define_singleton_method(:owned?) { false } }
+      File.stub(:lstat, foreign) { assert_raises(Heddle::Server::BootError, "another's") { address.new(path:).open } }
+      address.new(path:).open.each(&:close)
+    end
+  end
+
   def test_who_answers_is_trusted_as_this_user_or_as_the_owner_of_the_folder
     address = Heddle::Server::Control::Address.parse("unix:#{@path}")
     another = Process.euid + 1
