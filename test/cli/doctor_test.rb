@@ -42,6 +42,41 @@ class DoctorTest < Minitest::Test
     assert_match(/Sequel\.extension :fiber_concurrency/, finding.advice)
   end
 
+  def deployment(**options)
+    Heddle::CLI::Doctor::Deployment.new(Heddle::Server::Configuration.new(**options), folder: @folder).findings
+  end
+
+  def test_the_file_that_starts_another_server_is_named
+    File.write(File.join(@folder, "Dockerfile"), "# puma\nFROM ruby\nCMD [\"bundle\", \"exec\", \"puma\", \"-p1\"]\n")
+    File.write(File.join(@folder, "Procfile"), "web: bin/rails server\n")
+    puma, rails, = deployment
+
+    assert_equal [:warning, "Dockerfile:3", "starts Puma"], [puma.level, puma.subject, puma.text]
+    assert_equal [:note, "Procfile:1"], [rails.level, rails.subject]
+    File.write(File.join(@folder, "Dockerfile"), "CMD [\"./bin/rails\", \"server\"]\n")
+    File.write(File.join(@folder, "Procfile"), "web: bundle exec heddle serve # config/puma.rb is gone\n")
+
+    assert_equal %w[Dockerfile:1 proxy], deployment.map(&:subject)
+  end
+
+  def test_early_hints_behind_a_proxy_are_spoken_of
+    assert_equal %i[ok note warning], %i[off on always].map { |value| deployment(early_hints: value).last.level }
+    assert_match(/nginx before 1\.29/, deployment(early_hints: :always).last.advice)
+  end
+
+  # This checkout's own: all but Heddle's are in the group development.
+  def test_gems_that_production_does_not_load_are_left_out
+    root = File.expand_path("../..", __dir__)
+    environment = { "BUNDLE_GEMFILE" => "#{root}/Gemfile", "BUNDLE_PATH" => "#{root}/vendor/bundle",
+                    "RUBYOPT" => "-rbundler/setup", "GEM_HOME" => nil, "GEM_PATH" => nil }
+    program = 'require "heddle/cli"; puts Heddle::CLI::Doctor::Libraries.in_production.map(&:name)'
+    output, status = Open3.capture2(environment, RbConfig.ruby, "-I#{root}/lib", "-e", program)
+
+    assert_predicate status, :success?, output
+    assert_includes output.split, "rack"
+    refute_includes output.split, "sentry-ruby"
+  end
+
   def test_versions_count
     old = Libraries::KNOWN.find { |known| known.name == "mongoid" }
 
@@ -55,7 +90,7 @@ class DoctorTest < Minitest::Test
     "sequel" => [%w[5.99.0], []], "mongoid" => [%w[9.0.5], %w[9.1.0]], "request_store" => [%w[1.7.0], []],
     "rack-timeout" => [%w[0.7.0], []], "rack-mini-profiler" => [%w[4.0.0], []],
     "puma_worker_killer" => [%w[1.0.0], []], "unicorn-worker-killer" => [%w[0.4.5], []],
-    "pitchfork" => [%w[0.18.0], []], "puma" => [%w[8.0.2], []]
+    "sqlite3" => [%w[2.7.0], []], "pitchfork" => [%w[0.18.0], []], "puma" => [%w[8.0.2], []]
   }.freeze
 
   def test_every_entry_is_found_by_its_versions_and_says_what_is_wrong

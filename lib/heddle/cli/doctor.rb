@@ -8,6 +8,7 @@ module Heddle
     # finding says what to do.
     class Doctor
       autoload :Application, "heddle/cli/doctor/application"
+      autoload :Deployment, "heddle/cli/doctor/deployment"
       autoload :Libraries, "heddle/cli/doctor/libraries"
       autoload :Machine, "heddle/cli/doctor/machine"
 
@@ -35,6 +36,7 @@ module Heddle
         found = Machine.new(@configuration).findings
         return found unless @loaded
 
+        found += Deployment.new(@configuration).findings
         mode, isolated = @configuration.mode, @configuration.isolate
         found + Libraries.new(mode:, isolated:).findings + Application.new(mode:).findings
       end

@@ -49,6 +49,10 @@ module Heddle
                     advice: "take it out; Heddle.timeout around what may take long, and --stop-timeout"),
           Known.new(name: "rack-mini-profiler", versions: [">= 0"], level: :note,
                     text: "counts queries of a fiber: those of tasks that a request starts are missing", advice: nil),
+          Known.new(name: "sqlite3", versions: [">= 0"], level: :note,
+                    text: "keeps Ruby's lock while a query runs: other requests of that worker wait for it, under " \
+                          "any server",
+                    advice: "keep queries short (indexes), and take as many workers as there are processors"),
           Known.new(name: "puma_worker_killer", versions: [">= 0"], level: :warning, text: "kills workers of Puma only",
                     advice: "take it out"),
           Known.new(name: "unicorn-worker-killer", versions: [">= 0"], level: :warning,
@@ -67,7 +71,24 @@ module Heddle
         WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
         private_constant :POOLS, :HARMLESS, :WORDS
 
+        # Groups of a Gemfile that production leaves out.
+        AWAY = %i[development test].freeze
+        private_constant :AWAY
+
         class << self
+          # @return [Array<Gem::Specification>] of the gems that are loaded, without those that only groups of
+          #   development and test bring
+          def in_production
+            specs = Gem.loaded_specs.values
+            return specs unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
+
+            groups = ::Bundler.definition.groups - AWAY
+            names = ::Bundler.definition.specs_for(groups).map(&:name)
+            specs.select { |spec| names.include?(spec.name) }
+          rescue StandardError
+            specs
+          end
+
           def sentry_level
             return unless defined?(::Sentry) && ::Sentry.respond_to?(:configuration)
 
@@ -79,7 +100,7 @@ module Heddle
         # @param specs [Array<Gem::Specification>] of the gems that are loaded
         # @param mode [Symbol] in which the application will be served
         # @param isolated [Array<String>] the option isolate
-        def initialize(specs = Gem.loaded_specs.values, mode: :fiber, isolated: Server::Isolation::KNOWN)
+        def initialize(specs = Libraries.in_production, mode: :fiber, isolated: Server::Isolation::KNOWN)
           @specs = specs
           @mode = mode
           @isolated = isolated.map(&:to_s)
