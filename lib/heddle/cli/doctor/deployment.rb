@@ -7,7 +7,7 @@ module Heddle
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze
-        PUMA = /\b(?:bundle exec |bin\/)?puma\b(?!_|\.rb)/
+        PUMA = %r{\b(?:bundle exec |bin/)?puma\b(?!_|\.rb)}
         RAILS = %r{\bbin/rails["',\s]+(?:server|s)\b|\brails (?:server|s)\b}
         private_constant :FILES, :PUMA, :RAILS
 
@@ -51,7 +51,7 @@ module Heddle
           when :off
             Finding.new(level: :ok, subject: "proxy", text: "early_hints is off: any proxy may stand in front")
           when :on
-            Finding.new(level: :note, subject: "proxy", text: "early_hints is on: 103 is sent to clients without a proxy",
+            Finding.new(level: :note, subject: "proxy", text: "early_hints is on: clients without a proxy get 103",
                         advice: "a proxy must say Via, Forwarded or X-Forwarded-*, or it gets 103, which nginx " \
                                 "before 1.29 takes for the response")
           else
