@@ -36,6 +36,7 @@ module Heddle
     # What {status} says of Ruby's own calls before it was switched on for the first time.
     NOT_TRIED = "not tried yet"
 
+    autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
     class << self
@@ -48,9 +49,13 @@ module Heddle
       #   what is both allowed and denied is denied
       # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
       #   offloaded though they hold Ruby's lock: see docs/offload.md for what such a library must not do
-      # @raise [ArgumentError] for a library that must not be hooked
-      def enable(allow: [], deny: [], libc: [])
+      # @param threads [Integer, nil] how many offload threads there may be; nil: as before, at first
+      #   {ThreadLimit.default}. Then calls queue until others end
+      # @raise [ArgumentError] for a library that must not be hooked, or no thread at all
+      def enable(allow: [], deny: [], libc: [], threads: nil)
         name_libraries(allow:, deny:, libc:)
+        self.thread_limit = threads if threads
+        limit_threads(@thread_limit ||= ThreadLimit.default)
         know_good_libraries(KNOWN_GOOD.map(&:to_s))
         allow_libraries(@allow)
         deny_libraries(@deny)
@@ -60,6 +65,26 @@ module Heddle
         @hooked = @libc
         lead
         switch(true)
+      end
+
+      # @param threads [Integer] how many offload threads there may be from now on
+      # @raise [ArgumentError] unless it is 1 or more
+      def thread_limit=(threads)
+        unless threads.is_a?(Integer) && threads.between?(1, 100_000)
+          raise ArgumentError, "#{threads.inspect} offload threads: it takes a whole number from 1 to 100000"
+        end
+
+        limit_threads(@thread_limit = threads)
+      end
+
+      # While the block runs, what there is to say is told to this in place of $stderr.
+      # @param tell [#call] called with a line, in a fiber of a loop
+      # @return what the block returns
+      def telling(tell)
+        before, @tell = @tell, tell
+        yield
+      ensure
+        @tell = before
       end
 
       # Names libraries for the next time it is switched on.
@@ -95,6 +120,15 @@ module Heddle
 
       # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
       def take_in_place = take_held_up.map { |function, seconds| InPlace.new(function:, seconds:) }
+
+      # @api private
+      # Called from C, once a process, on a fiber of the loop that must not wait.
+      def threads_used_up(scheduler)
+        limit = threads[:limit]
+        line = "all #{limit} offload threads are at work: native calls queue until others end " \
+               "(offload_threads, docs/offload.md#how-many-threads)"
+        scheduler.spawn(-> { @tell.call(line) })
+      end
 
       # @api private
       # Called from C, once: what Fiddle calls here is not run elsewhere, whatever it is.
@@ -149,6 +183,7 @@ module Heddle
     @deny = DENIED
     @libc = LIBC
     @hooked = []
+    @tell = ->(line) { $stderr.write("heddle: #{line}\n") }
     Protection.register(:offload, self)
   end
 end

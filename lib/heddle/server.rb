@@ -177,7 +177,11 @@ module Heddle
     private
 
     # In development a line says what to do about a stall, too.
-    def protected(&)
+    def protected(&block)
+      Offload.telling(->(line) { @log.notice(line) }) { protected_and_told(&block) }
+    end
+
+    def protected_and_told(&)
       return Protection.during(protections, &) unless protections.include?(:stall_report)
 
       advise = @configuration.environment == "development"
@@ -197,6 +201,7 @@ module Heddle
       require "heddle/offload"
       Offload.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny,
                              libc: @configuration.offload_libc)
+      Offload.thread_limit = @configuration.offload_thread_limit
     rescue ArgumentError => e
       raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
     end

@@ -229,7 +229,7 @@ static void a_callback_is_answered_by_who_waits(void)
     wait_told(&job, 1);
     CHECK_EQUAL(HEDDLE_JOB_CALLING_BACK, atomic_load(&job.job.state));
     CHECK(job.job.callback == ask && job.job.callback_data == &value);
-    heddle_threads_answer(&job.job, &job);
+    heddle_threads_answer(&job.job, &job, false);
     wait_told(&job, 2);
     heddle_threads_settle();
     CHECK(job.job.result == &job);
@@ -387,10 +387,36 @@ static void spinning_begins_anew_when_it_was_of_use_several_times(void)
     CHECK_EQUAL(1, times_left_out(&spin));
 }
 
+static int unblocked;
+
+/* It may wait for what another thread does: here it takes the threads' own lock. */
+static void unblock_under_the_lock(void *data)
+{
+    unblocked += heddle_threads_count().running > 0;
+    cancel(data);
+}
+
+static void the_unblocking_function_is_called_once_and_without_the_lock(void)
+{
+    int number = 2;
+    waiting_job job = {.job = {.function = meet, .data = &number, .notify = tell, .unblock = unblock_under_the_lock}};
+    heddle_threads_setup();
+    if (heddle_threads_submit(&job.job))
+        start_thread();
+    wait_inside(1);
+    for (int i = 0; i < 3; i++)
+        heddle_threads_interrupt(&job.job);
+    finish(&job);
+    CHECK_EQUAL(1, unblocked);
+    end_threads();
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("offload threads", "a job gives its result and errno", a_job_gives_its_result_and_errno);
+    check_run("offload threads", "the unblocking function is called once, and without the lock",
+              the_unblocking_function_is_called_once_and_without_the_lock);
     check_run("offload threads", "jobs that wait for later ones end", jobs_that_wait_for_later_ones_end);
     check_run("offload threads", "who waits behind a job that nobody asks for gets a thread",
               who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread);

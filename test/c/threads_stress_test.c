@@ -178,7 +178,7 @@ static void hear(loop *self, call *one)
     one->told = 0;
     if (atomic_load(&one->job.state) == HEDDLE_JOB_CALLING_BACK) {
         self->called_back++;
-        heddle_threads_answer(&one->job, one->job.callback(one->job.callback_data));
+        heddle_threads_answer(&one->job, one->job.callback(one->job.callback_data), false);
     } else {
         finish(self, one);
     }

@@ -161,20 +161,51 @@ class OffloadCancelTest < Minitest::Test
     assert_equal %i[cancelled returned], events
   end
 
-  # Ruby would skip the function, and the caller ask again and again.
-  def test_a_call_that_promises_to_return_does_not_begin_where_something_is_to_be_raised
+  # As in Ruby: rb_thread_call_without_gvl2 neither runs its function then, nor raises.
+  def test_a_call_that_promises_to_return_does_so_without_running_where_something_is_to_be_raised
     events = []
     in_loop do
       task = Heddle.async do
         events << NativeCalls.meet2(2)
-        events << NativeCalls.meet2(2)
+        events << NativeCalls.meet2(1)
+        sleep 0
+        events << :not_reached
       end
       until_inside 1
       task.cancel
       task.wait
     end
 
-    assert_equal %i[cancelled], events
+    assert_equal [:cancelled, false], events
+  end
+
+  def test_what_such_a_call_did_not_raise_is_raised_where_its_library_takes_interrupts
+    events = []
+    in_loop do
+      task = Heddle.async do
+        events << NativeCalls.meet2(2)
+        events << NativeCalls.meet2_until_run(1)
+      end
+      until_inside 1
+      task.cancel
+      task.wait
+
+      assert_predicate task, :cancelled?
+    end
+
+    assert_equal [:cancelled], events
+  end
+
+  # It may write to a pipe, or count. A signal is sent again: it may have come just before the system call.
+  def test_the_librarys_own_unblocking_function_is_called_once
+    in_loop do
+      task = Heddle.async { NativeCalls.ignore_unblocking(0.1) }
+      until_true { Heddle::Offload.threads[:running] == 1 }
+      task.cancel
+      task.wait
+    end
+
+    assert_equal 1, NativeCalls.cancelled
   end
 
   def test_the_fiber_goes_on_after_an_error

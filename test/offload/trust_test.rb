@@ -148,6 +148,51 @@ class OffloadTrustTest < Minitest::Test
     assert_equal "from the callback\n0\n[:denied, nil]\n", output
   end
 
+  # -- what an allowed library may rely on -----------------------------------------------------------------------------
+
+  ALLOWED = ", allow: ['thread_bound']"
+
+  # Of a string that only the native function's frame holds, as Ruby looks for values there, too.
+  def test_values_that_a_native_frame_keeps_across_callbacks_are_not_collected
+    output = trusting("thread_bound", <<~RUBY, options: ALLOWED)
+      collect = -> { GC.start && 20_000.times { "x" * 80 } && GC.start }
+      Heddle.run { p 5.times.map { ThreadBound.keep(&collect) }, offloaded.call }
+    RUBY
+
+    assert_equal "[true, true, true, true, true]\n5\n", output
+  end
+
+  # It would ask for ever: plain Ruby leaves it by the exception.
+  def test_a_callback_that_raises_leaves_the_native_function
+    output = trusting("thread_bound", <<~RUBY, options: ALLOWED)
+      asked = 0
+      Heddle.run do
+        ThreadBound.until_answered { (asked += 1) && raise(IndexError) }
+      rescue IndexError
+        p [:raised, asked, offloaded.call]
+        p ThreadBound.until_answered { asked += 1 }
+      end
+    RUBY
+
+    assert_equal "[:raised, 1, 1]\ntrue\n", output
+  end
+
+  def test_what_openssl_says_of_an_error_is_complete
+    output = trusting("plain_calls", <<~'RUBY')
+      require "openssl"
+      message = -> do
+        OpenSSL::PKey.generate_key("RSA", "rsa_keygen_bits" => 1024, "rsa_keygen_pubexp" => 4)
+      rescue StandardError => e
+        [e.message, OpenSSL.errors]
+      end
+      plain = message.call
+      loop = Heddle.run { 3.times.map { Heddle.async(&message) }.map(&:value) }
+      p offloaded.call > 0, plain.first.match?(/: \S/), loop.uniq == [plain], OpenSSL.errors
+    RUBY
+
+    assert_equal "true\ntrue\ntrue\n[]\n", output
+  end
+
   # -- Fiddle: the library of the function that is called decides ------------------------------------------------------
 
   FIDDLE = <<~RUBY

@@ -1,5 +1,6 @@
 #include "offload/call.h"
 
+#include "offload/openssl_errors.h"
 #include "offload/spin.h"
 #include "offload/threads.h"
 #include "scheduler/drop_error.h"
@@ -11,6 +12,9 @@
 
 /* How often a call is told to end: the signal may come just before the system call that it is to interrupt. */
 static const int64_t INSISTING = 10 * 1000 * 1000;
+
+/* How often a queued call looks whether there may be another thread, once there are as many as there may be. */
+static const int64_t PATIENCE = 1000 * 1000 * 1000;
 
 /*
  * The rules by which nobody ever touches a stack that is gone:
@@ -71,16 +75,28 @@ static void add_call(call *self)
     calls = self;
 }
 
+/* Values that only the native function's own frames hold: what a callback has returned to it. */
+static void mark_frames(const heddle_job *job)
+{
+    heddle_native_frames frames = heddle_threads_frames(job);
+    if (!frames.start)
+        return;
+    rb_gc_mark_locations(frames.start, frames.end);
+    rb_gc_mark_locations((const VALUE *)&frames.registers, (const VALUE *)(&frames.registers + 1));
+}
+
 static void mark_calls(void *data)
 {
     for (call *each = calls, *next; each; each = next) {
         next = each->next;
         if (each->job.abandoned && atomic_load(&each->job.state) == HEDDLE_JOB_ENDED) {
+            heddle_openssl_errors_free(each->job.errors);
             remove_call(each);
             continue;
         }
         rb_gc_mark(each->fiber);
         rb_gc_mark(each->scheduler);
+        mark_frames(&each->job);
     }
 }
 
@@ -195,7 +211,7 @@ static int answer_callback(call *self, bool skip)
         rb_protect(run_callback, (VALUE)self, &state);
         result = state ? NULL : self->job.callback_result;
     }
-    heddle_threads_answer(&self->job, result);
+    heddle_threads_answer(&self->job, result, skip || state);
     return state;
 }
 
@@ -218,6 +234,25 @@ static bool recruit(void)
     if (!NIL_P(before))
         rb_set_errinfo(before);
     return false;
+}
+
+static VALUE tell_full(VALUE scheduler)
+{
+    return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("threads_used_up"), 1, scheduler);
+}
+
+/* Told once: from here on calls queue until others end. */
+static void note_full(heddle_loop *loop)
+{
+    static bool told;
+    int state = 0;
+    VALUE before = rb_errinfo();
+    if (told)
+        return;
+    told = true;
+    rb_protect(tell_full, loop->scheduler, &state);
+    if (state)
+        rb_set_errinfo(before);
 }
 
 static bool queued(const call *self)
@@ -259,7 +294,11 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             heddle_threads_interrupt(&self->job);
 
         int state = 0;
-        self->limit = out.cancelled ? INSISTING : queued(self) ? HEDDLE_OVERDUE_NS : 0;
+        bool full = queued(self) && !self->job.prompt && heddle_threads_full();
+        if (full)
+            note_full(self->loop);
+        /* Where no thread may be added all that can help is that one is gone, which is rare. */
+        self->limit = out.cancelled ? INSISTING : full ? PATIENCE : queued(self) ? HEDDLE_OVERDUE_NS : 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
         if (state) {
@@ -280,6 +319,22 @@ static bool is_exception(VALUE error)
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
 }
 
+/* Is something to be raised in the fiber at its next wait? */
+static bool interrupted(heddle_loop *loop, VALUE fiber)
+{
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    return owner->interrupt != Qundef || heddle_fiber_timeout_due(owner, fiber);
+}
+
+static bool put_off_any; /* since the process began: without, nobody has to look */
+
+void heddle_offload_check(void)
+{
+    heddle_loop *loop = put_off_any ? heddle_offload_loop() : NULL;
+    if (loop && may_wait(loop))
+        heddle_fiber_check(loop, rb_fiber_current());
+}
+
 /* The caller expects its call to return: a kill alone can't be put off. */
 static void put_off(heddle_loop *loop, int state)
 {
@@ -287,6 +342,7 @@ static void put_off(heddle_loop *loop, int state)
     if (!is_exception(rb_errinfo()))
         rb_jump_tag(state);
     VALUE error = heddle_drop_error();
+    put_off_any = true;
     if (owner->interrupt == Qundef)
         heddle_fiber_interrupt(owner, error);
 }
@@ -297,17 +353,26 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         return false;
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
-    if (kind != HEDDLE_CALL_GOES_ON)
+    if (kind == HEDDLE_CALL_RETURNS && interrupted(loop, fiber)) {
+        /* As Ruby: neither run nor raised. Its caller takes interrupts next, by rb_thread_check_ints. */
+        put_off_any = true;
+        job->result = NULL;
+        errno = 0;
+        return true;
+    }
+    if (kind == HEDDLE_CALL_ENDS_EARLY)
         heddle_fiber_check(loop, fiber);
 
     call self = {.job = *job, .loop = loop, .fiber = fiber, .scheduler = loop->scheduler};
     self.letter.open = opened;
     self.job.notify = post;
-    self.job.computes = heddle_function_computes(function);
+    self.job.computes = !job->prompt && heddle_function_computes(function);
     self.job.brief = function->offloaded && function->pace < HEDDLE_SPIN_NS / 2;
     self.deaf = kind == HEDDLE_CALL_GOES_ON;
+    self.job.take_errors = function->carries_errors ? heddle_openssl_errors_taker() : NULL;
 
-    if (heddle_threads_submit(&self.job) && !recruit() && heddle_threads_withdraw(&self.job))
+    /* Without a thread of its own it waits for those that there are: in place it could hold up what they wait for. */
+    if (heddle_threads_submit(&self.job) && !recruit() && !heddle_threads_any() && heddle_threads_withdraw(&self.job))
         return false;
     if (self.job.expected)
         loop->spin_until = self.job.queued + HEDDLE_SPIN_NS;
@@ -318,6 +383,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     loop->armed--;
 
     *job = self.job;
+    heddle_openssl_errors_give(job->errors);
     if (!out.withdrawn)
         heddle_function_ran(function, true, job->wall, job->cpu);
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)

@@ -19,15 +19,20 @@ bool heddle_offload_refused(void);
 
 typedef enum {
     HEDDLE_CALL_ENDS_EARLY, /* what is raised meanwhile ends the call, and is raised when that has ended */
-    HEDDLE_CALL_RETURNS,    /* … and is raised at the fiber's next wait: the caller expects its call to return */
+    HEDDLE_CALL_RETURNS,    /* … and is raised where the caller takes interrupts, or at the fiber's next wait: the caller
+                             * expects its call to return */
     HEDDLE_CALL_GOES_ON,    /* what is raised meanwhile waits for the call's own end, and then for the next wait */
 } heddle_call_kind;
 
 /*
  * Runs the job's function on an offload thread. True: job->result and errno are what the call has left. False: it was
- * not run, because it has to run here, or there is no thread for it. What was to be raised before it began is raised.
+ * not run, because it has to run here, or there is no thread for it. What was to be raised before it began is raised, but
+ * not for a call that has to return: that is not run then, and its result is NULL.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
+
+/* Where an extension takes interrupts: raises what had to wait because its call was to return. */
+void heddle_offload_check(void);
 
 /* Once. */
 void heddle_calls_setup(void);

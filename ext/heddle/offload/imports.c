@@ -155,6 +155,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
             .unblock = (heddle_unblock *)unblock,
             .unblock_data = unblock_data,
             .core = of_ruby(known),
+            .prompt = by_ruby,
         };
         heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_RETURNS : HEDDLE_CALL_ENDS_EARLY;
         if (heddle_offload_run(loop, &job, known, kind))
@@ -203,6 +204,13 @@ static void *ruby_with_gvl(void *(*function)(void *), void *data)
 {
     heddle_job *job = heddle_threads_current();
     return job && job->core ? heddle_threads_call_back(job, function, data) : rb_thread_call_with_gvl(function, data);
+}
+
+/* What is a fiber's own is raised here, too: a caller that repeats its call until it was run counts on it. */
+static void extension_check_ints(void)
+{
+    heddle_offload_check();
+    rb_thread_check_ints();
 }
 
 #ifdef BLOCKING_REGIONS
@@ -335,6 +343,9 @@ static void lead_object(const heddle_object *object, void *data)
         {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
 #endif
     };
+    const heddle_import interrupts[] = {
+        {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)extension_check_ints},
+    };
     /* What loads libraries at the program's wish; other libraries' own loading is their affair. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)our_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
@@ -352,6 +363,8 @@ static void lead_object(const heddle_object *object, void *data)
         return;
     }
     int led = heddle_object_lead(object, extension, sizeof(extension) / sizeof(extension[0]));
+    if (led > 0)
+        heddle_object_lead(object, interrupts, 1);
     if (heddle_library_listed(heddle_object_path(object), loaders, sizeof(loaders) / sizeof(loaders[0])))
         heddle_object_lead(object, loader, 1);
     remember(object, led > 0);

@@ -30,9 +30,14 @@ struct heddle_job {
     heddle_unblock *unblock; /* makes it end early, or NULL: then it runs to its end */
     void *unblock_data;
     bool core;     /* the function is Ruby's own */
+    bool prompt;   /* Ruby's own, as to open a file: rarely waits, so a few run beside the limit */
     bool computes; /* it is known to burn CPU: no more of those run at once than there are cores */
     bool brief;    /* it is known to take some microseconds: too few to measure what it does with them */
     bool expected; /* … and has a core of its own, so its end is worth spinning for; see spin.h */
+
+    /* Takes what the function left in the thread's queue of OpenSSL's errors; or NULL. On the job's thread. */
+    struct heddle_openssl_errors *(*take_errors)(void);
+    struct heddle_openssl_errors *errors;
 
     void *result;
     int error;                   /* errno afterwards */
@@ -48,6 +53,8 @@ struct heddle_job {
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
     bool answered;  /* the callback was run */
+    bool raised;    /* … and has raised */
+    bool unblocked; /* the unblocking function was called */
     bool abandoned; /* nobody waits for it any more */
 };
 

@@ -158,6 +158,13 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
     return Qnil;
 }
 
+/* How many offload threads there may be. */
+static VALUE offload_limit_threads(VALUE self, VALUE limit)
+{
+    heddle_threads_limit(NUM2UINT(limit));
+    return limit;
+}
+
 static VALUE offload_methods(VALUE self, VALUE quick, VALUE loading)
 {
     for (long i = 0; i < RARRAY_LEN(quick); i++)
@@ -250,6 +257,8 @@ static VALUE offload_threads(VALUE self)
     set(hash, "computing", UINT2NUM(now.computing));
     set(hash, "calls", ULL2NUM(now.jobs));
     set(hash, "grown", ULL2NUM(now.grown));
+    set(hash, "limit", UINT2NUM(now.limit));
+    set(hash, "full", ULL2NUM(now.full));
     return hash;
 }
 
@@ -320,6 +329,7 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "know_good_libraries", offload_know_good, 1);
     rb_define_private_method(class, "library_count", offload_library_count, 0);
     rb_define_private_method(class, "take_held_up", offload_take_held_up, 0);
+    rb_define_private_method(class, "limit_threads", offload_limit_threads, 1);
     rb_define_private_method(class, "probe", offload_probe, 0);
     rb_define_private_method(class, "hook_libc", offload_hook_libc, 1);
     rb_define_private_method(class, "native_methods", offload_methods, 2);

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -17,6 +19,9 @@
 
 /* Above this many threads for calls that wait, another is only started for one that was queued for a while. */
 enum { SOFT_LIMIT = 64 };
+
+/* Beyond the limit, for what is prompt: else nobody could open a file while all threads wait for a lock. */
+enum { RESERVED = 8 };
 
 /* A thread that had nothing to do for so long ends. */
 static const time_t IDLE_SECONDS = 5;
@@ -30,13 +35,17 @@ struct heddle_offload_thread {
     pthread_cond_t answered;
     heddle_job *job;
     bool leave;
+    unsigned interrupting; /* others that call its job's unblocking function: the job must not end meanwhile */
+    jmp_buf left;          /* where a native function is left whose callback has raised */
+    heddle_native_frames frames;
     heddle_offload_thread *next, *previous;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work;
-static heddle_job_queue waiting, computing; /* by what the jobs are known to do */
-static _Atomic unsigned queued;  /* in both, for who looks without the lock */
+static heddle_job_queue waiting, computing, prompt; /* by what the jobs are known to do */
+static _Atomic unsigned queued;  /* in all of them, for who looks without the lock */
+static unsigned slow;            /* running jobs that are not prompt, of which there may be as many as the limit says */
 static bool spinning;            /* a thread does, one at most: it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
@@ -87,14 +96,15 @@ static struct timespec seconds_from_now(time_t seconds)
 static void reset(void)
 {
     monotonic_condition(&work);
-    waiting = computing = (heddle_job_queue){0};
+    waiting = computing = prompt = (heddle_job_queue){0};
+    slow = 0;
     atomic_store(&queued, 0);
     spinning = false;
     spins = (heddle_spin){0};
     threads = NULL;
     starting = 0;
-    unsigned cores = counts.cores;
-    counts = (heddle_threads_counts){.cores = cores, .soft_limit = SOFT_LIMIT};
+    unsigned cores = counts.cores, limit = counts.limit;
+    counts = (heddle_threads_counts){.cores = cores, .soft_limit = SOFT_LIMIT, .limit = limit};
 }
 
 static void before_fork(void)
@@ -130,6 +140,7 @@ static unsigned available_cores(void)
 void heddle_threads_setup(void)
 {
     counts.cores = available_cores();
+    counts.limit = HEDDLE_THREADS_LIMIT;
     reset();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -143,7 +154,7 @@ unsigned heddle_threads_generation(void)
 
 static heddle_job_queue *queue_of(const heddle_job *job)
 {
-    return job->computes ? &computing : &waiting;
+    return job->prompt ? &prompt : job->computes ? &computing : &waiting;
 }
 
 static void append(heddle_job *job)
@@ -166,8 +177,14 @@ static unsigned free_cores(void)
 /* How many of the queued jobs a thread could take now. */
 static unsigned runnable(void)
 {
-    unsigned cores = free_cores();
-    return waiting.count + (computing.count < cores ? computing.count : cores);
+    unsigned cores = free_cores(), room = slow < counts.limit ? counts.limit - slow : 0;
+    unsigned others = waiting.count + (computing.count < cores ? computing.count : cores);
+    return prompt.count + (others < room ? others : room);
+}
+
+static unsigned queued_now(void)
+{
+    return waiting.count + computing.count + prompt.count;
 }
 
 /* Has each of so many more jobs a core of its own, and the thread that spins, too? */
@@ -179,9 +196,13 @@ static bool room_to_spin(unsigned more)
 /* The oldest one that may run. */
 static heddle_job *take(void)
 {
-    heddle_job *job = waiting.head, *other = free_cores() ? computing.head : NULL;
-    if (other && (!job || other->queued < job->queued))
-        job = other;
+    bool room = slow < counts.limit;
+    heddle_job *job = room ? waiting.head : NULL;
+    heddle_job *others[] = {room && free_cores() ? computing.head : NULL, prompt.head};
+    for (int i = 0; i < 2; i++) {
+        if (others[i] && (!job || others[i]->queued < job->queued))
+            job = others[i];
+    }
     if (job)
         unlink_job(job);
     return job;
@@ -196,7 +217,9 @@ static bool somebody_to_wake(void)
 /* True: those who are queued need one more thread. */
 static bool recruit(bool limited)
 {
-    if (runnable() <= counts.idle + starting)
+    if (slow >= counts.limit && queued_now() > prompt.count)
+        counts.full++;
+    if (runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
         return false;
     if (limited && counts.threads + starting >= counts.soft_limit + counts.cores)
         return false;
@@ -210,7 +233,7 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&lock);
     append(job);
-    job->expected = job->brief && room_to_spin(waiting.count + computing.count);
+    job->expected = job->brief && room_to_spin(queued_now());
     bool wake = somebody_to_wake(), more = recruit(true);
     pthread_mutex_unlock(&lock);
     if (wake)
@@ -276,14 +299,28 @@ bool heddle_threads_withdraw(heddle_job *job)
     return queued;
 }
 
+/*
+ * Under the lock before and after; without it while the library's own function runs, which may wait for a lock of the
+ * library's. As Ruby does, that one is called once, and a signal is sent again.
+ */
 static void interrupt(heddle_job *job)
 {
     if (atomic_load(&job->state) != HEDDLE_JOB_RUNNING || !job->unblock)
         return;
-    if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL)
-        pthread_kill(job->thread->native, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
-    else
-        job->unblock(job->unblock_data);
+    heddle_offload_thread *thread = job->thread;
+    if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
+        pthread_kill(thread->native, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
+        return;
+    }
+    if (job->unblocked)
+        return;
+    job->unblocked = true;
+    thread->interrupting++;
+    pthread_mutex_unlock(&lock);
+    job->unblock(job->unblock_data);
+    pthread_mutex_lock(&lock);
+    if (--thread->interrupting == 0)
+        pthread_cond_broadcast(&thread->answered);
 }
 
 void heddle_threads_interrupt(heddle_job *job)
@@ -293,10 +330,11 @@ void heddle_threads_interrupt(heddle_job *job)
     pthread_mutex_unlock(&lock);
 }
 
-void heddle_threads_answer(heddle_job *job, void *result)
+void heddle_threads_answer(heddle_job *job, void *result, bool raised)
 {
     pthread_mutex_lock(&lock);
     job->callback_result = result;
+    job->raised = raised;
     job->answered = true;
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_cond_signal(&job->thread->answered);
@@ -383,12 +421,23 @@ void heddle_threads_dawdle(int64_t most, unsigned seed)
     atomic_store(&dawdling, most);
 }
 
+/* Apart: what a longjmp returns to must not keep its variables in registers. */
+__attribute__((noinline)) static void *call_function(heddle_offload_thread *thread, heddle_job *job)
+{
+    /* A callback that raises leaves the native function, as in plain Ruby. */
+    if (_setjmp(thread->left) == 0)
+        return job->function(job->data);
+    return NULL;
+}
+
 /* Under the lock before and after, without it meanwhile. */
 static void run(heddle_offload_thread *thread, heddle_job *job)
 {
     job->thread = thread;
+    thread->frames = (heddle_native_frames){.end = __builtin_frame_address(0)};
     thread->job = job;
     counts.running++;
+    slow += !job->prompt;
     if (job->computes)
         counts.computing++;
     job->began = nanoseconds(CLOCK_MONOTONIC);
@@ -404,9 +453,11 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     }
     current = job;
     errno = 0;
-    void *result = job->function(job->data);
+    void *result = call_function(thread, job);
     int error = errno;
     current = NULL;
+    if (job->take_errors)
+        job->errors = job->take_errors();
     int64_t wall = nanoseconds(CLOCK_MONOTONIC) - job->began;
     int64_t cpu = -1;
     if (!job->brief)
@@ -414,12 +465,15 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     dawdle();
 
     pthread_mutex_lock(&lock);
+    while (thread->interrupting)
+        pthread_cond_wait(&thread->answered, &lock);
     job->result = result;
     job->error = error;
     job->wall = wall;
     job->cpu = cpu;
     thread->job = NULL;
     counts.running--;
+    slow -= !job->prompt;
     counts.jobs++;
     if (job->computes)
         counts.computing--;
@@ -499,6 +553,15 @@ void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), v
     int saved = errno;
     pthread_mutex_lock(&lock);
     heddle_offload_thread *thread = job->thread;
+    /*
+     * From here to the call's end the garbage collector looks for values between this frame and the one that made the
+     * call, and in the registers, as it does below rb_thread_call_with_gvl in plain Ruby. In this frame lie the registers
+     * that functions must restore, also where a libc hides some of them in a jmp_buf.
+     */
+    __builtin_unwind_init();
+    volatile uintptr_t lowest = (uintptr_t)&saved;
+    thread->frames.start = (const void *)(lowest & ~(uintptr_t)(sizeof(void *) - 1));
+    (void)_setjmp(thread->frames.registers); /* to be looked at, never to be jumped to */
     job->callback = function;
     job->callback_data = data;
     job->callback_result = NULL;
@@ -511,16 +574,53 @@ void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), v
         pthread_cond_wait(&thread->answered, &lock);
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     void *result = job->callback_result;
+    bool leave = job->answered ? job->raised : job->abandoned;
     pthread_mutex_unlock(&lock);
     errno = saved;
+    if (leave)
+        _longjmp(thread->left, 1);
     return result;
+}
+
+heddle_native_frames heddle_threads_frames(const heddle_job *job)
+{
+    heddle_native_frames frames = {0};
+    pthread_mutex_lock(&lock);
+    int state = atomic_load(&job->state);
+    if ((state == HEDDLE_JOB_RUNNING || state == HEDDLE_JOB_CALLING_BACK) && job->thread->frames.start)
+        frames = job->thread->frames;
+    pthread_mutex_unlock(&lock);
+    return frames;
+}
+
+void heddle_threads_limit(unsigned limit)
+{
+    pthread_mutex_lock(&lock);
+    counts.limit = limit;
+    pthread_mutex_unlock(&lock);
+}
+
+bool heddle_threads_any(void)
+{
+    pthread_mutex_lock(&lock);
+    bool any = counts.threads > 0;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+bool heddle_threads_full(void)
+{
+    pthread_mutex_lock(&lock);
+    bool full = slow >= counts.limit;
+    pthread_mutex_unlock(&lock);
+    return full;
 }
 
 heddle_threads_counts heddle_threads_count(void)
 {
     pthread_mutex_lock(&lock);
     heddle_threads_counts now = counts;
-    now.queued = waiting.count + computing.count;
+    now.queued = queued_now();
     pthread_mutex_unlock(&lock);
     return now;
 }

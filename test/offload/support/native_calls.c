@@ -78,6 +78,18 @@ static VALUE meet2(VALUE self, VALUE number)
     return outcome_of(&data);
 }
 
+/* Asks again until its function has run, and takes interrupts in between, as Ruby's own getaddrinfo does. */
+static VALUE meet2_until_run(VALUE self, VALUE number)
+{
+    meeting data = {.number = NUM2INT(number)};
+    while (!data.met && !data.cancelled) {
+        rb_thread_call_without_gvl2(meet_without_gvl, &data, cancel_meeting, &data);
+        if (!data.met)
+            rb_thread_check_ints();
+    }
+    return outcome_of(&data);
+}
+
 static VALUE meet_nogvl(VALUE self, VALUE number, VALUE flags)
 {
     meeting data = {.number = NUM2INT(number)};
@@ -142,6 +154,19 @@ static VALUE sleep_for(VALUE self, VALUE seconds)
     struct timespec time = duration(seconds);
     void *result = rb_thread_call_without_gvl(sleep_without_gvl, &time, RUBY_UBF_IO, NULL);
     return INT2NUM(result ? errno : 0);
+}
+
+static void note_cancelling(void *data)
+{
+    cancelled++;
+}
+
+/* Is told to end, and doesn't. */
+static VALUE ignore_unblocking(VALUE self, VALUE seconds)
+{
+    struct timespec time = duration(seconds);
+    rb_thread_call_without_gvl(sleep_without_gvl, &time, note_cancelling, NULL);
+    return Qtrue;
 }
 
 /* Can't be cut short. */
@@ -567,6 +592,8 @@ static void define(void)
     rb_define_const(module, "OFFLOAD_SAFE", INT2NUM(RB_NOGVL_OFFLOAD_SAFE));
     rb_define_singleton_method(module, "meet", meet, 1);
     rb_define_singleton_method(module, "meet2", meet2, 1);
+    rb_define_singleton_method(module, "meet2_until_run", meet2_until_run, 1);
+    rb_define_singleton_method(module, "ignore_unblocking", ignore_unblocking, 1);
     rb_define_singleton_method(module, "meet_nogvl", meet_nogvl, 2);
     rb_define_singleton_method(module, "meet_by_table", meet_by_table, 1);
     rb_define_singleton_method(module, "most_inside", most_inside, 0);

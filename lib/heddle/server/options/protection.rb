@@ -24,6 +24,11 @@ module Heddle
                    example: "offload_libc \"mylibrary\"",
                    text: "native libraries whose waits (poll, sleep, recv and so on) are offloaded though they hold " \
                          "Ruby's lock; libpq is by itself; read docs/offload.md first"),
+        Option.new(name: :offload_threads, unit: :auto, default: :auto, range: 1..100_000, advanced: true,
+                   example: "offload_threads 256",
+                   text: "threads that run offloaded calls in one process, at most; auto: 512, or the container's " \
+                         "limit of tasks (pids.max) divided by the workers if that is less",
+                   details: "See [How many threads](offload.md#how-many-threads)."),
         Option.new(name: :unprotected_share, unit: :share, default: 0, range: 0..1, advanced: true,
                    example: "unprotected_share 0.1",
                    text: "share of the workers, one at least, that run with protect off, to compare; 0: none",
