@@ -81,9 +81,10 @@ module Heddle
     alias close scheduler_close
 
     # @api private
-    # Tells every fiber to end.
+    # Tells every fiber to end, but the one that asks for it: a forked child's program, on its way out.
     def shutdown(_reason)
-      each_fiber { |fiber, job, _state| cancel_job(fiber, job) }
+      own = current_fiber
+      each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
     end
 
     # What resolves names: an object with +addresses(name) -> Array<String>+.
@@ -195,6 +196,11 @@ module Heddle
       job.respond_to?(:cancel) ? job.cancel : interrupt(fiber, Cancelled.new)
     end
 
+    # Called from C in a forked child when the fiber that has forked ends.
+    # @return [Boolean] whether what follows the loop goes on
+    # @raise what the process is to end with
+    def child_ends(job) = job.respond_to?(:end_in_child) && job.end_in_child
+
     # Called from C when a fiber ended with an exception that nobody caught: as a thread does, it says so. (Not for
     # SystemExit, signals and NoMemoryError: those go to whoever runs the loop.)
     def report_failure(fiber, error)
@@ -225,7 +231,9 @@ module Heddle
 
     # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for somebody.
     def sleeps_for_ever?(fiber)
-      labels = fiber.backtrace_locations(0, 3)&.map { |location| location.label[/[^#.]+\z/] }
+      # A fiber that runs the loop itself has the frames of this method above those.
+      frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, 3)
+      labels = frames&.map { |location| location.label[/[^#.]+\z/] }&.drop_while { |label| label != "kernel_sleep" }
       labels && labels[0, 2] == %w[kernel_sleep sleep] && labels[2] != "wait"
     end
 

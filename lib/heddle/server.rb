@@ -37,6 +37,7 @@ module Heddle
     autoload :Option, "heddle/server/option"
     autoload :OptionPage, "heddle/server/option_page"
     autoload :Options, "heddle/server/options"
+    autoload :OwnTrap, "heddle/server/own_trap"
     autoload :Pidfile, "heddle/server/pidfile"
     autoload :Ractors, "heddle/server/ractors"
     autoload :RequestId, "heddle/server/request_id"

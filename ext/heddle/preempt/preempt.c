@@ -233,7 +233,7 @@ static bool anybody_else(heddle_loop *loop)
 /* Does anything but a fiber of this loop run, or one that must not be left here? */
 static bool out_of_bounds(heddle_loop *loop)
 {
-    if (loop->stranded || loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->hooked ||
+    if (loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->hooked ||
         !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->doomed)
         return true;
     if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */

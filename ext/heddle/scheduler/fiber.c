@@ -7,7 +7,7 @@
 #include "scheduler/starter.h"
 #include "watch/watch.h"
 
-static ID id_call, id_new, id_report_failure, id_report_unstarted, id_report_killed;
+static ID id_call, id_child_ends, id_new, id_report_failure, id_report_unstarted, id_report_killed;
 
 static VALUE fiber_class;
 
@@ -25,6 +25,7 @@ static const unsigned STARTS_A_TURN = 16;
 void heddle_fiber_setup(void)
 {
     id_call = rb_intern("call");
+    id_child_ends = rb_intern("child_ends");
     id_new = rb_intern("new");
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     rb_gc_register_mark_object(fiber_class);
@@ -88,6 +89,34 @@ static void forget(heddle_fiber *fiber)
     free(fiber);
 }
 
+static VALUE ask_whether_to_go_on(VALUE data)
+{
+    VALUE *arguments = (VALUE *)data;
+    return rb_funcall(arguments[0], id_child_ends, 1, arguments[1]);
+}
+
+/*
+ * In the parent this fiber goes on. Here it was the program, after a fork without a block: the process ends with it, as
+ * it does with a thread that has forked. Only where it is the block of Heddle.run, what follows that goes on.
+ */
+NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state));
+
+static void end_childs_program(heddle_loop *loop, VALUE job, int state)
+{
+    VALUE arguments[] = {loop->scheduler, job}, goes_on = Qfalse;
+    if (!state && loop->parent_ran && !loop->closed)
+        goes_on = rb_protect(ask_whether_to_go_on, (VALUE)arguments, &state);
+    if (state || !RTEST(goes_on))
+        ruby_stop(state);
+    heddle_fiber *fiber = heddle_fiber_find(loop, rb_fiber_current());
+    if (fiber)
+        forget(fiber);
+    loop->forked_by = Qfalse;
+    loop->running = true;
+    for (;;)
+        heddle_fiber_transfer(loop->fiber); /* it comes back when another one ends: Ruby takes this for the root fiber */
+}
+
 /*
  * It holds the scheduler, and looks its record up: a program that kept the Fiber may switch to it when the record is
  * gone, because the scheduler was closed, or the fiber found no stack, or this is a child after fork.
@@ -96,6 +125,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
     heddle_loop *loop = heddle_loop_of(scheduler);
     heddle_fiber_stacks_release(loop);
+    heddle_loop_notice_fork(loop);
     VALUE self = rb_fiber_current();
     heddle_fiber *fiber = heddle_fiber_find(loop, self);
     int state = 0;
@@ -105,7 +135,11 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     loop->current = fiber;
     loop->arriving = NULL;
     heddle_park_leave(&fiber->entry);
-    rb_protect(call_job, fiber->job, &state);
+    VALUE job = fiber->job;
+    rb_protect(call_job, job, &state);
+    heddle_loop_notice_fork(loop);
+    if (loop->forked_by == self)
+        end_childs_program(loop, job, state);
     if (state) {
         VALUE error = rb_errinfo();
         if (is_exception(error) && !RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) &&
@@ -122,8 +156,6 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->went_to != self && !fiber->starter;
     if (fiber)
         forget(fiber);
-    if (fiber && loop->stranded && !state)
-        heddle_fiber_transfer(loop->fiber); /* not to the root fiber, as when a fiber ends; never comes back */
     if (from_elsewhere && !state && loop->running && !heddle_loop_forked(loop)) {
         loop->ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
@@ -288,7 +320,7 @@ static void give_way(starting *start)
 {
     heddle_loop *loop = start->park.loop;
     VALUE self = start->park.fiber;
-    if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->stranded ||
+    if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->forked_by ||
         start->park.owner->fiber != self || self == loop->fiber || !anybody_else(loop))
         return;
     heddle_park_wake(&start->park);

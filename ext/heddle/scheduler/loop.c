@@ -92,7 +92,7 @@ static void forget_parent(heddle_loop *loop)
     }
     /* The stacks of another thread's fibers are Ruby's to give back: they are not written to. */
     bool own = loop->thread == rb_thread_current();
-    if (loop->current == &loop->foreign)
+    if (loop->current == &loop->foreign || !own)
         loop->current = NULL;
     for (heddle_fiber *fiber = loop->fibers, *next; fiber; fiber = next) {
         next = fiber->next;
@@ -134,14 +134,21 @@ static void forget_parent(heddle_loop *loop)
     loop->arriving = NULL;
     loop->handed_over = NULL;
     loop->ending = Qfalse;
-    loop->stranded = loop->current && !loop->running;
+    loop->forked_by = loop->current ? loop->current->fiber : Qfalse;
+    loop->parent_ran = loop->running;
     if (loop->beat) /* the parent's is no longer looked at */
         loop->beat = own ? heddle_beat_take(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
-    if (loop->stranded)
-        loop->fiber = rb_fiber_current();
+    loop->until = NULL;
+    loop->hosting = 0;
     loop->running = false;
+}
+
+void heddle_loop_notice_fork(heddle_loop *loop)
+{
+    if (heddle_loop_forked(loop) && !loop->closed)
+        forget_parent(loop);
 }
 
 /* -- life -------------------------------------------------------------------------------------------------------- */
@@ -167,8 +174,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
 
 void heddle_loop_open(heddle_loop *loop)
 {
-    if (heddle_loop_forked(loop))
-        forget_parent(loop);
+    heddle_loop_notice_fork(loop);
     if (loop->closed)
         rb_raise(rb_eRuntimeError, "this scheduler is closed: make a new Heddle::Scheduler");
     if (loop->selector)
@@ -269,6 +275,7 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->body);
     rb_gc_mark(loop->early_unblocks);
     rb_gc_mark(loop->waiting_method);
+    rb_gc_mark(loop->forked_by);
     if (loop->hooked)
         rb_gc_mark(loop->switched_to);
     if (loop->starter) {

@@ -146,8 +146,13 @@ struct heddle_loop {
     bool running;          /* inside heddle_loop_run */
     heddle_park *until;    /* whose end the run waits for: a fiber that runs the loop itself */
     size_t hosting;        /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
-    bool stranded; /* a child forked by a scheduled fiber before anything ran the loop: what would run it is the copy
-                      of the parent's program, which must not go on here */
+    /*
+     * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that forks
+     * is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the thread's
+     * root fiber, to which fibers return that end. What ran the loop in the parent must not go on as long as it lives.
+     */
+    VALUE forked_by;
+    bool parent_ran; /* … and something did run the loop: it waits in `fiber` */
     bool closed;
     bool in_main_ractor;
 
@@ -197,6 +202,8 @@ void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* id
 void heddle_fork_watch(void);
 /* Is this a child's copy of a parent's loop? Opening it makes it the child's own. */
 bool heddle_loop_forked(const heddle_loop *loop);
+/* Forgets the parent's fibers in a child, the first time it is called there: before `current` changes. */
+void heddle_loop_notice_fork(heddle_loop *loop);
 void heddle_turns_setup(void); /* once */
 
 /* Runs turns until no fiber is left. Raises what is raised into it; the loop stays consistent. */

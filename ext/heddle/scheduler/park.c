@@ -122,6 +122,7 @@ void heddle_fiber_reserve_entry(heddle_fiber *fiber)
 void heddle_park_arrive(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
+    heddle_loop_notice_fork(loop); /* somebody has kept one of the parent's fibers */
     bool dispatched = loop->arriving == park;
     heddle_fiber *other = loop->current;
     heddle_fiber_stacks_release(loop);
@@ -142,6 +143,7 @@ void heddle_park_arrive(heddle_park *park)
 void heddle_park_leave(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
+    heddle_loop_notice_fork(loop);
     if (!heddle_park_entered(park)) { /* left already, or this is a child after fork */
         heddle_fiber_stacks_release(loop);
         return;
@@ -278,8 +280,9 @@ static void switch_away(heddle_park *park)
     heddle_loop *loop = park->loop;
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
-    if (!loop->running && (park->owner == &loop->foreign || loop->stranded)) {
-        /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one. */
+    heddle_park *next = heddle_fiber_take_starter(park->owner);
+    if (!next && !loop->running && (park->owner == &loop->foreign || loop->forked_by)) {
+        /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one; or a child. */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop hands over to us by returning, not by the token */
         if (!park->woken)
@@ -289,7 +292,6 @@ static void switch_away(heddle_park *park)
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
     park->away = true;
-    heddle_park *next = heddle_fiber_take_starter(park->owner);
     if (next) {
         loop->arriving = next;
         heddle_loop_beat(loop);

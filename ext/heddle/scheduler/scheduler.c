@@ -113,8 +113,12 @@ static VALUE scheduler_claim(VALUE self)
 static VALUE scheduler_release(VALUE self)
 {
     heddle_loop *loop = heddle_loop_of(self);
-    while (!loop->closed && loop->attachments)
-        loop->attachments->closing(loop->attachments);
+    while (!loop->closed && loop->attachments) {
+        heddle_attachment *attachment = loop->attachments;
+        attachment->closing(attachment);
+        if (loop->attachments == attachment)
+            heddle_loop_detach(loop, attachment); /* one of the parent's: it is closed here already */
+    }
     if (!loop->closed) {
         /* A timeout whose block is still on the stack must not find the freed heap, nor its owner. */
         for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
@@ -134,6 +138,16 @@ static VALUE scheduler_release(VALUE self)
 static VALUE scheduler_closed_p(VALUE self)
 {
     return heddle_loop_of(self)->closed ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: forked? -> true or false
+ *
+ * Is this a child process that one of its fibers has forked? That fiber is the program here, and runs the loop.
+ */
+static VALUE scheduler_forked_p(VALUE self)
+{
+    return heddle_loop_of(self)->forked_by ? Qtrue : Qfalse;
 }
 
 /*
@@ -296,6 +310,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_private_method(scheduler_class, "release", scheduler_release, 0);
     rb_define_method(scheduler_class, "selector", scheduler_selector, 0);
     rb_define_method(scheduler_class, "closed?", scheduler_closed_p, 0);
+    rb_define_method(scheduler_class, "forked?", scheduler_forked_p, 0);
     rb_define_method(scheduler_class, "running?", scheduler_running_p, 0);
     rb_define_method(scheduler_class, "fiber", scheduler_fiber, 0);
     rb_define_method(scheduler_class, "spawn", scheduler_spawn, 1);

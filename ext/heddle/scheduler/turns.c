@@ -339,7 +339,7 @@ static bool nothing_between(heddle_loop *loop)
 
 heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
 {
-    if (!loop->running || loop->until || loop->handed_over || loop->stranded || loop->doomed ||
+    if (!loop->running || loop->until || loop->handed_over || loop->forked_by || loop->doomed ||
         leaving->owner == &loop->foreign || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
@@ -421,6 +421,9 @@ static VALUE run_turns(VALUE data)
     if (run->until) {
         do {
             turn(loop);
+            /* A child's program with nothing left to do: one that has forked without a block, and should have ended. */
+            if (loop->forked_by && run->until->resting && !anybody_lives(loop))
+                rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));
     } else {
         while (anybody_lives(loop))

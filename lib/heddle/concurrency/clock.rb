@@ -13,15 +13,17 @@ module Heddle
         @scheduler = scheduler
         @alarms = [] # the latest first, so that the next one can be popped
         @void = 0
-        @fiber = nil
+        @fiber = @process = nil
       end
 
       # Calls `target.message` in `seconds`; it must not wait.
       #
       # @return [Alarm] for {#remove}
       def add(seconds, target, message)
+        forget_parent unless @fiber.nil? || @process == Process.pid
         alarm = Alarm.new(now + seconds, target, message)
         fiber = @fiber
+        @process = Process.pid unless fiber
         @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that nobody takes out again
         insert(alarm)
         @scheduler.unpark(fiber) if fiber && @alarms.last.equal?(alarm)
@@ -59,6 +61,14 @@ module Heddle
       end
 
       private
+
+      # This is a forked child: neither the fiber nor those that it was to tell exist here.
+      def forget_parent
+        @alarms.each { |alarm| alarm.target = nil }
+        @alarms.clear
+        @void = 0
+        @fiber = nil
+      end
 
       def ring
         while (alarm = @alarms.last)

@@ -96,7 +96,7 @@ module Heddle
       # Hands a signal that struck a task to the loop as well, which stops everything, and at the next one at once. Only
       # once, though it is raised in every scope on its way up.
       def pass_on(signal)
-        return if @passed_on.equal?(signal)
+        return if @passed_on.equal?(signal) || @scheduler.forked?
 
         @passed_on = signal
         @scheduler.spawn(-> { raise signal, cause: signal.cause })

@@ -39,6 +39,11 @@ module Heddle
         @value
       end
 
+      # What follows Heddle.run goes on in both processes, and meets its failure in {run_loop}.
+      #
+      # @api private
+      def end_in_child = true
+
       private
 
       # Fibers outside the tree must not hold up the error that ends the program.

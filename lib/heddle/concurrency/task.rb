@@ -73,6 +73,16 @@ module Heddle
       settle
     end
 
+    # It forked, and has ended in the child, where the tasks around it do not exist. Called by the scheduler.
+    #
+    # @api private
+    # @return [Boolean] does the program go on after Heddle.run?
+    # @raise the error that it failed with
+    def end_in_child
+      raise_failure if @failures
+      false
+    end
+
     # Waits until the task has ended.
     #
     # @param timeout [Numeric, nil] seconds to wait at most; nil: as long as it takes

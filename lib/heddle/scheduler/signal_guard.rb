@@ -73,7 +73,7 @@ module Heddle
 
       def heed(number)
         signal = exception(number)
-        raise signal if @deferred || !Native.own_code?
+        raise signal if @deferred || !Native.own_code? || @scheduler.closed?
 
         @deferred = signal
         @scheduler.spawn(self)

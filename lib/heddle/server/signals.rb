@@ -44,7 +44,7 @@ module Heddle
       # @return [Hash{String => Object}] what the signals that were taken meant before
       def take(writer)
         before = [*STOPPING, *YIELDING].to_h do |name|
-          [name, trap(name) { writer.write_nonblock("#{name}\n", exception: false) }]
+          [name, OwnTrap.set(name) { writer.write_nonblock("#{name}\n", exception: false) }]
         end
         claimed = before.select { |name, handler| YIELDING.include?(name) && !free?(handler) }
         claimed.each { |name, handler| trap(name, handler) }

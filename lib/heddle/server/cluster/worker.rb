@@ -53,8 +53,8 @@ module Heddle
         # @param app [#call]
         def run(app)
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
-          %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
-          trap("TERM") { @channel.say("asks_to_end") }
+          %w[INT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
+          OwnTrap.set("TERM") { @channel.say("asks_to_end") }
           hooks.run(:worker_boot, index)
           exit(serve(app))
         rescue SystemExit

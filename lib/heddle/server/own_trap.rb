@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Handlers of signals for this process alone. A child that the application forks inherits them, but not what they
+    # speak for: there a signal does what it does by default.
+    module OwnTrap
+      # @param name [String] of a signal that ends a process by default
+      # @yield in this process, at each signal
+      # @return [Object] what the signal meant before, as `trap` has it
+      def self.set(name)
+        process = Process.pid
+        trap(name) do
+          next yield if Process.pid == process
+
+          trap(name, "DEFAULT")
+          Process.kill(name, Process.pid)
+        end
+      end
+    end
+  end
+end
