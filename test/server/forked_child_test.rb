@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/served_process"
+require "tmpdir"
+
+# A child that a request forks has nothing of the server's: neither its sockets nor what its signals mean.
+class ServedForkedChildTest < Minitest::Test
+  APP = <<~RUBY
+    run(lambda do |env|
+      case env["PATH_INFO"]
+      when "/exit" then Process.wait(fork { sleep 0.001; exit 3 })
+      when "/without_a_block" then (pid = fork) ? Process.wait(pid) : exit(4)
+      else
+        reader, writer = IO.pipe
+        pid = fork { $stderr.reopen(File::NULL); writer << "x"; sleep }
+        reader.read(1)
+        Process.kill(env["PATH_INFO"].delete("/"), pid)
+        Process.wait(pid)
+      end
+      [200, {}, [$?.exitstatus.inspect, " ", $?.termsig.inspect]]
+    end)
+  RUBY
+
+  def test_it_ends_with_its_status_and_by_signals_and_the_server_goes_on
+    Dir.mktmpdir do |folder|
+      File.write(file = File.join(folder, "config.ru"), APP)
+      [1, 2].each do |workers|
+        served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0", "--workers", workers.to_s,
+                                    "--control", "off", "--no-access-log"])
+        answers = %w[/exit /without_a_block /TERM /INT /exit].map { |path| served.get(path).body }
+
+        assert_equal ["3 nil", "4 nil", "nil 15", "nil 2", "3 nil"], answers
+        assert_predicate served, :alive?
+      ensure
+        served&.stop
+      end
+    end
+  end
+end
