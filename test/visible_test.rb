@@ -9,7 +9,9 @@ class VisibleTest < Minitest::Test
   Visible = Heddle::Visible
 
   def test_ordinary_text_is_as_it_was
-    ["", "GET /a?b=ü", "tab\there", "日本", "it's 100 % “fine”", "\\x1B"].each { |text| assert_equal text, Visible.line(text) }
+    ["", "GET /a?b=ü", "tab\there", "日本", "it's 100 % “fine”", "\\x1B"].each do |text|
+      assert_equal text, Visible.line(text)
+    end
   end
 
   def test_control_characters_are_shown

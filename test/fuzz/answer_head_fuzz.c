@@ -102,7 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits.body = INT64_MAX - 1;
     char *copy = fuzz_copy(bytes, out.used);
     int result = heddle_response_head_parse(&head, answer.request, copy, out.used, 0, &limits, &refusal);
-    int too_long = answer.framing == HEDDLE_CONTENT_BY_LENGTH && answer.length == INT64_MAX; /* no client takes it */
+    /* No client takes it: the parser's numbers end where another digit could overflow. */
+    int too_long = answer.framing == HEDDLE_CONTENT_BY_LENGTH && answer.length / 10 > (INT64_MAX - 9) / 10;
     if ((plain && !too_long) || result > 0) {
         PROMISE(result == (int)out.used);
         PROMISE(head.status == answer.status && head.minor == 1);

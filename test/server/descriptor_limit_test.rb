@@ -49,7 +49,7 @@ class DescriptorLimitTest < Minitest::Test
   RUBY
 
   def test_the_limit_is_raised_unless_it_is_to_stay
-    assert_equal ["400", "300"], [soft_limit_with("{}"), soft_limit_with("{ descriptor_limit: :soft }")]
+    assert_equal %w[400 300], [soft_limit_with("{}"), soft_limit_with("{ descriptor_limit: :soft }")]
   end
 
   private
