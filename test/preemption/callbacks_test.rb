@@ -100,7 +100,9 @@ class CallbacksTest < Minitest::Test
   }.freeze
 
   KEPT_WHOLE.each do |name, call|
-    define_method("test_code_for_which_an_extension_waits_that_#{name}_is_not_interrupted") { refute left?(call, within: SLICE * 25) }
+    define_method("test_code_for_which_an_extension_waits_that_#{name}_is_not_interrupted") do
+      refute left?(call, within: SLICE * 25)
+    end
   end
 
   def test_a_fiber_that_such_code_resumes_is_not_interrupted_either
