@@ -75,7 +75,7 @@ static heddle_body_spool *new_spool(void)
 static void fill(heddle_body_spool *spool, size_t size, char with)
 {
     size_t room;
-    char *memory = heddle_body_spool_room(spool, &room);
+    char *memory = heddle_body_spool_room(spool, size, &room);
     CHECK(memory && room >= size);
     memset(memory, with, size);
     heddle_body_spool_added(spool, size);
@@ -236,6 +236,65 @@ static void an_empty_buffer_costs_nothing(void)
     await_closed(1);
 }
 
+static size_t room_for(heddle_body_spool *spool, uint64_t expected)
+{
+    size_t room = 0;
+    CHECK(heddle_body_spool_room(spool, expected, &room));
+    return room;
+}
+
+static void a_body_that_is_known_to_be_large_has_a_larger_buffer(void)
+{
+    heddle_body_spool *small = new_spool(), *medium = heddle_body_spool_new(folder, &owner),
+                      *large = heddle_body_spool_new(folder, &owner);
+    CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(small, 10));
+    CHECK_EQUAL(0, heddle_body_large_buffers());
+    CHECK_EQUAL(100000, room_for(medium, 100000));
+    CHECK_EQUAL(HEDDLE_SPOOL_LARGE_BUFFER, room_for(large, 1 << 30));
+    CHECK_EQUAL(100000 + HEDDLE_SPOOL_LARGE_BUFFER, heddle_body_large_buffers());
+    heddle_body_spool_trim(medium);
+    CHECK_EQUAL(HEDDLE_SPOOL_LARGE_BUFFER, heddle_body_large_buffers());
+    heddle_body_spool_release(small);
+    heddle_body_spool_release(medium);
+    heddle_body_spool_release(large);
+    CHECK_EQUAL(0, heddle_body_large_buffers());
+}
+
+static void one_of_unknown_length_has_a_larger_buffer_once_it_is_large(void)
+{
+    heddle_body_spool *spool = new_spool();
+    CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
+    for (int i = 0; i < 2; i++) {
+        heddle_body_spool_added(spool, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
+        CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000000));
+        await_message();
+    }
+    heddle_body_spool_trim(spool);
+    CHECK_EQUAL(2 * HEDDLE_SPOOL_BUFFER, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+static void large_buffers_have_a_limit_beyond_which_there_are_small_ones(void)
+{
+    enum { ALL = HEDDLE_SPOOL_LARGE_BUFFERS / HEDDLE_SPOOL_LARGE_BUFFER };
+    heddle_body_spool *spools[ALL], *late = new_spool();
+    for (int i = 0; i < ALL; i++) {
+        spools[i] = heddle_body_spool_new(folder, &owner);
+        CHECK_EQUAL(HEDDLE_SPOOL_LARGE_BUFFER, room_for(spools[i], 1 << 30));
+    }
+    CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(late, 1 << 30));
+    CHECK_EQUAL(HEDDLE_SPOOL_LARGE_BUFFERS, heddle_body_large_buffers());
+    heddle_body_spool_release(spools[0]);
+    CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(late, 1 << 30)); /* the one it has */
+    heddle_body_spool_trim(late);
+    CHECK_EQUAL(HEDDLE_SPOOL_LARGE_BUFFER, room_for(late, 1 << 30));
+    heddle_body_spool_release(late);
+    for (int i = 1; i < ALL; i++)
+        heddle_body_spool_release(spools[i]);
+    CHECK_EQUAL(0, heddle_body_large_buffers());
+}
+
 /* 0, or the line that failed: a child reports by its status. */
 static int look_in_child(heddle_body_spool *kept, heddle_body_spool *other, int other_fd)
 {
@@ -309,6 +368,9 @@ int main(int count, char **words)
     RUN(one_that_is_released_before_its_message_is_opened_is_freed_with_that);
     RUN(the_file_is_closed_when_the_last_read_has_ended);
     RUN(an_empty_buffer_costs_nothing);
+    RUN(a_body_that_is_known_to_be_large_has_a_larger_buffer);
+    RUN(one_of_unknown_length_has_a_larger_buffer_once_it_is_large);
+    RUN(large_buffers_have_a_limit_beyond_which_there_are_small_ones);
     RUN(a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own);
     return check_end();
 }

@@ -12,6 +12,8 @@ class RequestBodiesTest < Minitest::Test
 
   BODY = Array.new(50_000) { |number| number.to_s.rjust(8) }.join.b.freeze
 
+  SENT_FIRST = 300_000 # bytes: more than the largest buffer (256 KiB), so a part is in the file
+
   def post(length, path: "/", more: "") = "POST #{path} HTTP/1.1\r\nHost: a\r\n#{more}Content-Length: #{length}\r\n\r\n"
 
   # Counts its calls and says how much of the body it has got.
@@ -27,7 +29,7 @@ class RequestBodiesTest < Minitest::Test
   def begin_upload
     socket = connect
     socket.write(post(BODY.bytesize))
-    socket.write(BODY[0, 200_000])
+    socket.write(BODY[0, SENT_FIRST])
     wait_until { disk_used.positive? }
     socket
   end
@@ -66,7 +68,7 @@ class RequestBodiesTest < Minitest::Test
     socket = begin_upload
     server.stop
     wait_until { server.engines.first.draining? }
-    socket.write(BODY[200_000..])
+    socket.write(BODY[SENT_FIRST..])
     answer = read_all(socket)
 
     assert_operator answer, :end_with?, "\r\n400000"
@@ -162,7 +164,7 @@ class RequestBodiesTest < Minitest::Test
       exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 
       refute_match(%r{^#{Dir.tmpdir}/.*\(deleted\)}o, forked.pop)
-      socket.write(BODY[200_000..])
+      socket.write(BODY[SENT_FIRST..])
       assert_operator read_answer(socket), :start_with?, "HTTP/1.1 200 "
     end
   end

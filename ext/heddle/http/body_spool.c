@@ -23,15 +23,52 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
 
 /* -- the buffer --------------------------------------------------------------------------------------------------- */
 
-char *heddle_body_spool_room(heddle_body_spool *spool, size_t *size)
+static _Atomic size_t large_buffers; /* bytes, of this process */
+
+size_t heddle_body_large_buffers(void)
 {
-    if (!spool->buffer) {
-        spool->buffer = malloc(HEDDLE_SPOOL_BUFFER);
-        if (!spool->buffer)
-            return NULL;
-        spool->used = 0;
-        spool->room = HEDDLE_SPOOL_BUFFER;
-    }
+    return atomic_load(&large_buffers);
+}
+
+/* Bytes for a buffer above HEDDLE_SPOOL_BUFFER. False: the others have too many. */
+static bool take_large(size_t bytes)
+{
+    size_t taken = atomic_load(&large_buffers);
+    do {
+        if (bytes > HEDDLE_SPOOL_LARGE_BUFFERS - taken)
+            return false;
+    } while (!atomic_compare_exchange_weak(&large_buffers, &taken, taken + bytes));
+    return true;
+}
+
+static void free_buffer(heddle_body_spool *spool)
+{
+    free(spool->buffer);
+    if (spool->large)
+        atomic_fetch_sub(&large_buffers, spool->large);
+    spool->buffer = NULL;
+    spool->used = spool->room = spool->large = 0;
+}
+
+static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
+{
+    if (expected == HEDDLE_SPOOL_UNKNOWN) /* as much again as there is: a small body does not get a large buffer */
+        expected = spool->size;
+    if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
+        expected = HEDDLE_SPOOL_LARGE_BUFFER;
+    if (expected > HEDDLE_SPOOL_BUFFER && take_large((size_t)expected))
+        spool->large = (size_t)expected;
+    spool->room = spool->large ? spool->large : HEDDLE_SPOOL_BUFFER;
+    spool->buffer = malloc(spool->room);
+    if (!spool->buffer)
+        free_buffer(spool);
+    return spool->buffer != NULL;
+}
+
+char *heddle_body_spool_room(heddle_body_spool *spool, uint64_t expected, size_t *size)
+{
+    if (!spool->buffer && !allocate_buffer(spool, expected))
+        return NULL;
     *size = spool->room - spool->used;
     return spool->buffer + spool->used;
 }
@@ -47,7 +84,7 @@ bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t s
     if (!buffer)
         return false;
     memcpy(buffer, bytes, size);
-    free(spool->buffer);
+    free_buffer(spool);
     spool->buffer = buffer;
     spool->used = spool->room = size;
     return true;
@@ -55,11 +92,8 @@ bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t s
 
 void heddle_body_spool_trim(heddle_body_spool *spool)
 {
-    if (spool->used)
-        return;
-    free(spool->buffer);
-    spool->buffer = NULL;
-    spool->room = 0;
+    if (!spool->used)
+        free_buffer(spool);
 }
 
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
@@ -103,7 +137,7 @@ void heddle_body_spool_free(heddle_body_spool *spool)
 {
     heddle_body_writer_remove(spool);
     close_file(spool);
-    free(spool->buffer);
+    free_buffer(spool);
     free(spool);
 }
 

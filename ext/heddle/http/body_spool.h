@@ -18,8 +18,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/*
+ * The memory that uploads cost, in bytes. Each buffer that the writer is passed costs two thread switches, so a body that
+ * is known to be large has a larger buffer, while the large buffers of this process stay below their limit.
+ */
 enum {
-    HEDDLE_SPOOL_BUFFER = 65536, /* bytes: the memory that an upload costs */
+    HEDDLE_SPOOL_BUFFER = 65536,           /* an upload's, whatever the others have */
+    HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* an upload's at most */
+    HEDDLE_SPOOL_LARGE_BUFFERS = 16777216, /* all buffers above HEDDLE_SPOOL_BUFFER together */
 };
 
 typedef enum {
@@ -65,6 +71,7 @@ struct heddle_body_spool {
     unsigned readers;         /* threads that are in a read */
     char *buffer;             /* from malloc; NULL: nothing is buffered */
     size_t used, room;
+    size_t large;             /* bytes of the buffer that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
     uint64_t counted;         /* bytes that count against the limit of the process */
     heddle_body_spool *next, *previous; /* of all of the process; under the writer's lock */
@@ -75,8 +82,13 @@ struct heddle_body_spool {
 
 /* NULL without memory. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner);
-/* Where the next bytes go, `*size` of them; NULL without memory. Never empty unless the buffer is full. */
-char *heddle_body_spool_room(heddle_body_spool *spool, size_t *size);
+/* `expected` of a body whose length is not known. */
+#define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
+/*
+ * Where the next bytes go, `*size` of them; NULL without memory. Never empty unless the buffer is full. `expected`: how
+ * many bytes are still to come.
+ */
+char *heddle_body_spool_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
 /* So many bytes were put there. */
 void heddle_body_spool_added(heddle_body_spool *spool, size_t size);
 /* Puts these bytes, any number of them, into an empty buffer. False without memory. */
@@ -117,6 +129,8 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
 
 /* Bytes that its spooled bodies have on disk, or are about to. */
 uint64_t heddle_body_disk_used(void);
+/* Bytes of memory that its large buffers have. */
+size_t heddle_body_large_buffers(void);
 
 /* -- body_writer.c; any thread ------------------------------------------------------------------------------------ */
 

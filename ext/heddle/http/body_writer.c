@@ -17,6 +17,7 @@ static struct {
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
+    bool idle; /* its thread waits for work, or is about to */
     bool forks_seen_to;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
@@ -122,7 +123,9 @@ static void *run(void *unused)
     for (;;) {
         heddle_body_job *job = writer.first;
         if (!job) {
+            writer.idle = true;
             pthread_cond_wait(&writer.work, &writer.lock);
+            writer.idle = false;
             continue;
         }
         writer.first = job->next;
@@ -141,8 +144,8 @@ static void *run(void *unused)
 
 /* -- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* With the lock. */
-static void enqueue(heddle_body_job *job)
+/* With the lock. True: the thread sleeps, and unlock_and_wake has to wake it. */
+static bool enqueue(heddle_body_job *job)
 {
     job->next = NULL;
     if (writer.last)
@@ -150,7 +153,17 @@ static void enqueue(heddle_body_job *job)
     else
         writer.first = job;
     writer.last = job;
-    pthread_cond_signal(&writer.work);
+    bool idle = writer.idle;
+    writer.idle = false; /* one signal is enough */
+    return idle;
+}
+
+/* In this order: a thread that wakes while the lock is taken sleeps again at once. */
+static void unlock_and_wake(bool idle)
+{
+    pthread_mutex_unlock(&writer.lock);
+    if (idle)
+        pthread_cond_signal(&writer.work);
 }
 
 /* With the lock. */
@@ -186,13 +199,14 @@ static bool start_thread(void)
 int heddle_body_writer_submit(heddle_body_spool *spool)
 {
     int result = -EAGAIN;
+    bool idle = false;
     pthread_mutex_lock(&writer.lock);
     if (start_thread()) {
         spool->state = HEDDLE_SPOOL_QUEUED;
-        enqueue(&spool->job);
+        idle = enqueue(&spool->job);
         result = 0;
     }
-    pthread_mutex_unlock(&writer.lock);
+    unlock_and_wake(idle);
     return result;
 }
 
@@ -202,12 +216,13 @@ void heddle_body_writer_close(int fd, uint64_t counted)
     bool queued = false;
     if (job) {
         *job = (heddle_body_job){.fd = fd, .counted = counted};
+        bool idle = false;
         pthread_mutex_lock(&writer.lock);
         if (start_thread()) {
-            enqueue(job);
+            idle = enqueue(job);
             queued = true;
         }
-        pthread_mutex_unlock(&writer.lock);
+        unlock_and_wake(idle);
     }
     if (queued)
         return;
@@ -297,7 +312,7 @@ static void after_fork_in_child(void)
     }
     atomic_store(&disk_used, 0);
     writer.first = writer.last = NULL;
-    writer.running = false;
+    writer.running = writer.idle = false;
     pthread_mutex_init(&writer.lock, NULL);
     pthread_cond_init(&writer.work, NULL);
 }

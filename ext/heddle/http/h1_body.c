@@ -206,7 +206,7 @@ char *heddle_h1_body_room(heddle_connection *connection, size_t *size)
         *size = (size_t)h1->left;
         return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
     }
-    char *room = heddle_body_spool_room(h1->exchange->spool, size);
+    char *room = heddle_body_spool_room(h1->exchange->spool, (uint64_t)h1->left, size);
     if ((int64_t)*size > h1->left)
         *size = (size_t)h1->left;
     return room;
@@ -248,7 +248,7 @@ static char *room_for_chunks(heddle_connection *connection, char *bytes, size_t 
     if (!h1->exchange->spool)
         return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
     size_t space;
-    char *room = heddle_body_spool_room(h1->exchange->spool, &space);
+    char *room = heddle_body_spool_room(h1->exchange->spool, HEDDLE_SPOOL_UNKNOWN, &space);
     if (*size > space)
         *size = space;
     return room;

@@ -11,6 +11,7 @@ class H1SpooledBodyTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 
   BODY = Array.new(37_500) { |number| number.to_s.rjust(8) }.join.b.freeze
+  LARGE_BUFFER = 262_144 # bytes that are collected at most before they are written
   CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n"
 
   # @return [Array(Array, String)] what the server's block saw of each request with a body, and the client's output
@@ -68,7 +69,7 @@ class H1SpooledBodyTest < Minitest::Test
   end
 
   def test_sizes_around_the_buffers_ends
-    [99, 100, 101, 65_536, 65_537, 131_072, 131_073].each do |size|
+    [99, 100, 101, 65_536, 65_537, 131_072, 131_073, LARGE_BUFFER, LARGE_BUFFER + 1].each do |size|
       bytes = BODY[0, size]
       seen, = upload(post(size, bytes), body_buffer: 100)
       in_chunks, = upload(CHUNKED, *chunks(bytes, 50_000), "0\r\n\r\n", body_buffer: 100)
@@ -124,7 +125,7 @@ class H1SpooledBodyTest < Minitest::Test
 
   def test_the_file_is_closed_when_the_client_leaves
     converse(->(_) { flunk }, kind: :tcp) do |conversation|
-      conversation.say(post(BODY.bytesize, BODY[0, 200_000]))
+      conversation.say(post(BODY.bytesize, BODY[0, LARGE_BUFFER + 1]))
       conversation.await { conversation.engine.body_disk_used.positive? }
       conversation.vanish
       conversation.await { !conversation.open? }
@@ -174,7 +175,7 @@ class H1SpooledBodyTest < Minitest::Test
   def test_a_body_for_which_others_leave_no_room_is_put_off
     converse(->(_) { flunk }, body_disk_limit: 400_000) do |conversation|
       conversation.say(post(BODY.bytesize, BODY[0, 290_000]))
-      conversation.await { conversation.engine.body_disk_used >= 262_144 }
+      conversation.await { conversation.engine.body_disk_used >= LARGE_BUFFER }
       mine, other = UNIXSocket.pair
       conversation.sockets.adopt(mine)
       mine.close
