@@ -157,8 +157,7 @@ static VALUE end_wait(VALUE data)
     return Qnil;
 }
 
-/* It was open when the wait began. */
-static void check_open(VALUE io)
+void heddle_io_check_open(VALUE io)
 {
     if (is_closed(io))
         rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
@@ -179,7 +178,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 
     /* Also when it became ready first and was closed before its fiber had a turn. */
     if (wait.result == -EBADF || wait.result > 0)
-        check_open(io);
+        heddle_io_check_open(io);
     if (wait.result < 0)
         rb_syserr_fail(-wait.result, "waiting for IO");
     return wait.result;
@@ -195,7 +194,7 @@ int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64
                          (events & HEDDLE_PRIORITY ? POLLPRI : 0));
     if (!heddle_wait_in_place(loop, &one, 1, deadline, NULL))
         return 0;
-    check_open(io);
+    heddle_io_check_open(io);
     RB_GC_GUARD(io);
     int ready = (one.revents & POLLIN ? HEDDLE_READABLE : 0) | (one.revents & POLLOUT ? HEDDLE_WRITABLE : 0) |
                 (one.revents & POLLPRI ? HEDDLE_PRIORITY : 0);
@@ -214,5 +213,5 @@ void heddle_io_wait_a_turn(heddle_loop *loop, VALUE io)
     heddle_park_enter(loop, &park);
     heddle_park_wake(&park);
     heddle_park_wait_and_leave(&park);
-    check_open(io);
+    heddle_io_check_open(io);
 }

@@ -27,6 +27,9 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 /* The same without a switch of fibers (wait_in_place.h). */
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout);
 /* io.timeout in ns, or -1. */
+/* Raises IOError where the IO, which was open when the wait began, is closed. */
+void heddle_io_check_open(VALUE io);
+
 int64_t heddle_io_timeout(VALUE io);
 NORETURN(void heddle_io_timed_out(void));
 

@@ -165,6 +165,7 @@ static ssize_t complete(io_transfer *transfer)
         return result;
     }
     rb_ensure(run_completion, (VALUE)&done, leave_completion, (VALUE)&done);
+    heddle_io_check_open(transfer->io);
     return done.result;
 }
 
