@@ -1,5 +1,6 @@
 #include "offload/call.h"
 
+#include "offload/descriptors.h"
 #include "offload/openssl_errors.h"
 #include "offload/spin.h"
 #include "offload/threads.h"
@@ -33,6 +34,9 @@ struct call {
     bool news;  /* the letter was opened: its thread waits, or has ended */
     bool ended;
     bool deaf;  /* what is raised has to wait */
+    heddle_descriptor_call descriptor; /* where the job is on one */
+    heddle_letter closing;             /* posted when that is closed */
+    bool told;                         /* … and opened */
     int64_t limit;
     VALUE fiber, scheduler;
     heddle_attachment attachment;
@@ -63,6 +67,7 @@ static void abandon(heddle_attachment *attachment)
     call *self = (call *)((char *)attachment - offsetof(call, attachment));
     heddle_loop_detach(self->loop, attachment);
     heddle_threads_abandon(&self->job);
+    heddle_descriptor_leave(&self->descriptor);
 }
 
 static void add_call(call *self)
@@ -173,6 +178,23 @@ static void post(heddle_job *job)
     heddle_loop_wake(loop);
 }
 
+static void closing_opened(heddle_letter *letter)
+{
+    call *self = (call *)((char *)letter - offsetof(call, closing));
+    self->told = true;
+    if (self->parked)
+        heddle_park_wake(&self->park);
+}
+
+/* On the thread that closes the descriptor, maybe without the GVL, under the descriptors' lock. */
+static void post_closing(heddle_descriptor_call *descriptor)
+{
+    call *self = (call *)((char *)descriptor - offsetof(call, descriptor));
+    heddle_loop *loop = self->loop;
+    heddle_inbox_post(&loop->inbox, &self->closing);
+    heddle_loop_wake(loop);
+}
+
 static VALUE wait_once(VALUE data)
 {
     call *self = (call *)data;
@@ -192,6 +214,20 @@ static void leave_park(call *self)
     if (self->parked)
         heddle_park_leave(&self->park);
     self->parked = false;
+}
+
+/* True: the descriptor was closed meanwhile. A letter that says so lies on this stack until it was opened. */
+static bool leave_descriptor(call *self)
+{
+    bool closed = heddle_descriptor_leave(&self->descriptor);
+    self->deaf = true;
+    self->limit = 0;
+    while (closed && !self->told && !self->job.abandoned) {
+        int state = 0;
+        rb_protect(wait_once, (VALUE)self, &state);
+        leave_park(self);
+    }
+    return closed;
 }
 
 static VALUE run_callback(VALUE data)
@@ -286,6 +322,8 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         }
         if (generation != heddle_threads_generation())
             rb_raise(rb_eThreadError, "this process was forked in a native call: how that ends, its parent will see");
+        if (self->told)
+            self->deaf = out.cancelled = true;
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {
             out.withdrawn = true;
             break;
@@ -347,6 +385,12 @@ static void put_off(heddle_loop *loop, int state)
         heddle_fiber_interrupt(owner, error);
 }
 
+/* Ruby's own words for a thread's call. */
+static void raise_closed(void)
+{
+    rb_raise(rb_eIOError, "stream closed in another thread");
+}
+
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)
 {
     if (!may_wait(loop) || heddle_must_call_in_place(loop))
@@ -365,22 +409,32 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 
     call self = {.job = *job, .loop = loop, .fiber = fiber, .scheduler = loop->scheduler};
     self.letter.open = opened;
+    self.closing.open = closing_opened;
     self.job.notify = post;
     self.job.computes = !job->prompt && heddle_function_computes(function);
     self.job.brief = function->offloaded && function->pace < HEDDLE_SPIN_NS / 2;
     self.deaf = kind == HEDDLE_CALL_GOES_ON;
     self.job.take_errors = function->carries_errors ? heddle_openssl_errors_taker() : NULL;
 
+    self.descriptor = (heddle_descriptor_call){.fd = job->fd, .tell = post_closing};
+    if (job->on_descriptor && !heddle_descriptor_enter(&self.descriptor))
+        raise_closed();
+
     /* Without a thread of its own it waits for those that there are: in place it could hold up what they wait for. */
-    if (heddle_threads_submit(&self.job) && !recruit() && !heddle_threads_any() && heddle_threads_withdraw(&self.job))
-        return false;
-    if (self.job.expected)
+    bool alone = heddle_threads_submit(&self.job) && !recruit() && !heddle_threads_any();
+    alone = alone && heddle_threads_withdraw(&self.job);
+    if (!alone && self.job.expected)
         loop->spin_until = self.job.queued + HEDDLE_SPIN_NS;
     loop->armed++;
     add_call(&self);
-    outcome out = wait_for_end(&self, kind);
+    outcome out = {.withdrawn = alone};
+    if (!alone)
+        out = wait_for_end(&self, kind);
+    bool closed = leave_descriptor(&self);
     remove_call(&self);
     loop->armed--;
+    if (alone && !closed)
+        return false;
 
     *job = self.job;
     heddle_openssl_errors_give(job->errors);
@@ -390,6 +444,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         put_off(loop, out.state);
     else if (out.state)
         rb_jump_tag(out.state);
+    else if (closed)
+        raise_closed();
     errno = job->error;
     RB_GC_GUARD(fiber);
     return true;
@@ -402,4 +458,5 @@ void heddle_calls_setup(void)
     rb_gc_register_mark_object(probe);
     pthread_atfork(NULL, NULL, forget_calls);
     heddle_threads_setup();
+    heddle_descriptors_setup();
 }

@@ -1,6 +1,7 @@
 #include "offload/imports.h"
 
 #include "offload/call.h"
+#include "offload/descriptors.h"
 #include "offload/import_table.h"
 #include "offload/libc_hooks.h"
 #include "offload/policy.h"
@@ -16,6 +17,8 @@
 #include <ruby/version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #ifndef RB_NOGVL_OFFLOAD_SAFE
 #define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 nobody says so */
@@ -121,6 +124,15 @@ static bool inline_in_ruby(const heddle_function *known)
     return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
 }
 
+/*
+ * Closes a descriptor that calls wait on: it must not queue behind them. Ruby hands its function the number's place; of
+ * another function of IO#close this reads what is no number, and at worst runs it in place.
+ */
+static bool ends_waits(const void *data)
+{
+    return data && rb_frame_this_func() == rb_intern("close") && heddle_descriptor_in_use(*(const int *)data);
+}
+
 /* A library may say of a call itself that any thread can make it. */
 static bool inline_in_extension(const heddle_function *known, int flags)
 {
@@ -140,7 +152,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
     heddle_function *known = look_up((void *)function), *target = NULL;
-    bool in_place = by_ruby ? inline_in_ruby(known) : inline_in_extension(known, flags);
+    bool in_place = by_ruby ? inline_in_ruby(known) || ends_waits(data) : inline_in_extension(known, flags);
     if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
         target = heddle_target_find(known, data);
         in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || inline_in_extension(target, 0);
@@ -231,6 +243,15 @@ static VALUE run_timed_region(void *data)
     return (VALUE)run_timed(data);
 }
 
+/* Does File#flock unlock, or only try? That waits for nobody, and must not queue behind those who wait for the lock. */
+static bool locks_at_once(const heddle_function *known, const void *data, int fd)
+{
+    if (!of_ruby(known) || rb_frame_this_func() != rb_intern("flock"))
+        return false;
+    const int *arguments = data; /* of flock(2) */
+    return arguments[0] == fd && arguments[1] & (LOCK_UN | LOCK_NB);
+}
+
 /* A call on a descriptor. With events Ruby itself waits for them first, by the scheduler's hooks. */
 static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, int events)
 {
@@ -240,6 +261,7 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
     heddle_function *known = look_up((void *)function);
     /* The socket library tries, and waits only then: what doesn't block needs no thread. */
     bool quick = of_ruby(known) ? inline_in_ruby(known) : known->denied || (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    quick = quick || locks_at_once(known, data, fd);
     region_call region = {.function = function, .data = data};
     if (!quick) {
         heddle_job job = {
@@ -247,6 +269,8 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
             .data = &region,
             .unblock = HEDDLE_UNBLOCK_BY_SIGNAL,
             .core = of_ruby(known),
+            .on_descriptor = true,
+            .fd = fd,
         };
         if (heddle_offload_run(loop, &job, known, HEDDLE_CALL_ENDS_EARLY))
             return (VALUE)job.result;
@@ -343,6 +367,9 @@ static void lead_object(const heddle_object *object, void *data)
         {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
 #endif
     };
+#ifdef BLOCKING_REGIONS
+    const heddle_import closing[] = {{"close", (void *)close, (void *)heddle_descriptor_close}};
+#endif
     const heddle_import interrupts[] = {
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)extension_check_ints},
     };
@@ -356,6 +383,10 @@ static void lead_object(const heddle_object *object, void *data)
         int led = heddle_object_lead(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
         /* By itself: a static Ruby, or any on macOS, imports it, too, and nothing of the above. */
         heddle_object_lead(object, loader, 1);
+#ifdef BLOCKING_REGIONS
+        if (led > 0)
+            heddle_object_lead(object, closing, 1);
+#endif
         core = led > 0   ? NULL
                : led < 0 ? "the system refuses to change Ruby's table of functions"
                          : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";

@@ -30,6 +30,8 @@ struct heddle_job {
     heddle_unblock *unblock; /* makes it end early, or NULL: then it runs to its end */
     void *unblock_data;
     bool core;     /* the function is Ruby's own */
+    bool on_descriptor; /* it uses fd */
+    int fd;
     bool prompt;   /* Ruby's own, as to open a file: rarely waits, so a few run beside the limit */
     bool computes; /* it is known to burn CPU: no more of those run at once than there are cores */
     bool brief;    /* it is known to take some microseconds: too few to measure what it does with them */
