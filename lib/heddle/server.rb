@@ -179,6 +179,9 @@ module Heddle
 
     # In development a line says what to do about a stall, too.
     def protected(&block)
+      return protected_and_told(&block) unless protections.include?(:offload)
+
+      require "heddle/offload"
       Offload.telling(->(line) { @log.notice(line) }) { protected_and_told(&block) }
     end
 
