@@ -18,6 +18,7 @@ require "heddle/scheduler"
 module Heddle
   autoload :Barrier, "heddle/concurrency/barrier"
   autoload :CLI, "heddle/cli"
+  autoload :CallbackReport, "heddle/callback_report"
   autoload :Channel, "heddle/concurrency/channel"
   autoload :ClientGone, "heddle/http/client_gone"
   autoload :Condition, "heddle/concurrency/condition"

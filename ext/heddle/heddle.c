@@ -7,6 +7,7 @@
 #include "preempt/preempt.h"
 #include "processes/processes.h"
 #include "rack/rack.h"
+#include "scheduler/callback_report.h"
 #include "scheduler/callbacks.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
@@ -22,6 +23,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_selector(heddle);
     Init_heddle_scheduler(heddle);
     Init_heddle_callbacks(heddle);
+    Init_heddle_callback_report(heddle);
     Init_heddle_offload(heddle);
     Init_heddle_preempt(heddle);
     Init_heddle_concurrency(heddle);

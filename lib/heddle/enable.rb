@@ -11,7 +11,8 @@ module Heddle
       offload: "heddle/offload",
       preempt: "heddle/preemption",
       stall_report: "heddle/stalls",
-      handoff: "heddle/handoff"
+      handoff: "heddle/handoff",
+      callback_report: "heddle/callback_report"
     }.freeze
 
     autoload :Table, "heddle/protection/table"

@@ -186,7 +186,7 @@ module Heddle
     end
 
     def protected_and_told(&)
-      return Protection.during(protections, &) unless protections.include?(:stall_report)
+      return Protection.during(protections, &) unless protections.intersect?(%i[stall_report callback_report])
 
       advise = @configuration.environment == "development"
       Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) do

@@ -137,6 +137,7 @@ module Heddle
           @tell.call(stall) if worth_a_line?(stall)
         end
         Offload.take_in_place.each { |call| @tell.call(call) } if Protection.enabled.include?(:offload)
+        CallbackReport.take.each { |wait| @tell.call(wait) } if Protection.enabled.include?(:callback_report)
       end
 
       # Sets how many went untold since the last line of the same endpoint, or of the same place outside of requests.

@@ -211,14 +211,14 @@ class DoctorTest < Minitest::Test
   def test_what_keeps_requests_apart_is_on_or_off_and_why
     found = protections
 
-    assert_equal ["offload in core", "offload in extensions", "preempt", "stall_report", "handoff", "guard pages"],
-                 found.keys
+    assert_equal ["offload in core", "offload in extensions", "preempt", "stall_report", "handoff", "callback_report",
+                  "guard pages"], found.keys
     assert_equal [%w[on], %w[on]], found.values_at("preempt", "stall_report")
     assert_equal ["on", "one worker: there is no other"], found["handoff"]
     assert_equal %w[on], protections(HEDDLE_WORKERS: "2")["handoff"]
     off = protections(HEDDLE_PROTECT: "off").except("guard pages")
 
-    assert_equal 5, off.size
+    assert_equal 6, off.size
     assert_equal [["off", "option protect, HEDDLE_PROTECT"]], off.values.uniq
     found = protections(HEDDLE_PROTECT: "preempt", HEDDLE_MODE: "thread")
 

@@ -116,4 +116,17 @@ class ConfigurationTest < Minitest::Test
       assert_raises(Wrong, text.inspect) { load({ bind: [text] }).binds }
     end
   end
+
+  def test_in_development_the_stall_report_brings_the_callback_report
+    on = lambda do |environment, **flags|
+      Heddle::Server::Configuration.load(flags: { environment:, **flags }, environment: {}, file: nil)
+                                   .protections.include?(:callback_report)
+    end
+
+    assert on.call("development")
+    refute on.call("production")
+    refute on.call("development", protect: "off")
+    assert on.call("production", protect: "offload,callback_report")
+    refute on.call("development", mode: "thread")
+  end
 end

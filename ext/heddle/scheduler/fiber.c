@@ -1,4 +1,5 @@
 #include "preempt/preempt.h"
+#include "scheduler/callback_report.h"
 #include "scheduler/drop_error.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
@@ -333,6 +334,7 @@ static VALUE start_from_park(VALUE data)
     heddle_loop *loop = start->park.loop;
     VALUE fiber = start->fiber->fiber;
 
+    heddle_callback_report_switch(loop);
     start->fiber->starter = &start->park;
     start->park.away = true;
     heddle_park_leave_for(&start->park, fiber);

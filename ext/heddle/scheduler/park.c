@@ -1,4 +1,5 @@
 #include "preempt/preempt.h"
+#include "scheduler/callback_report.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/loop.h"
@@ -291,6 +292,7 @@ static void switch_away(heddle_park *park)
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
+    heddle_callback_report_switch(loop);
     park->away = true;
     if (next) {
         loop->arriving = next;

@@ -122,7 +122,11 @@ module Heddle
 
       # @return [Array<Symbol>] what is done about requests that hold up others, in this mode: most of it is about the
       #   fibers of a loop, and an application in a thread holds up nobody unless it keeps Ruby's lock
-      def protections = protect & PROTECTIONS.fetch(mode, protect)
+      def protections
+        wanted = protect
+        wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
+        wanted & PROTECTIONS.fetch(mode, wanted)
+      end
 
       # @return [Hash{Symbol => String}] the other protections, and who does without them
       def left_out

@@ -1,6 +1,7 @@
 /* An extension that calls back in each of the ways in which extensions do. */
 
 #include <ruby.h>
+#include <ruby/io.h>
 #include <stdlib.h>
 
 static volatile int waiting; /* calls that have not come back: keeps the compiler from jumping into the callee */
@@ -55,6 +56,33 @@ static VALUE calling_protect(VALUE self, VALUE object)
     return result;
 }
 
+/* CallingBack.sleep: a wait of its own */
+static VALUE calling_sleep(VALUE self)
+{
+    waiting++;
+    rb_thread_wait_for((struct timeval){.tv_usec = 1000});
+    waiting--;
+    return Qnil;
+}
+
+/* CallingBack.wait(io): a wait of its own for what can be read */
+static VALUE calling_wait(VALUE self, VALUE io)
+{
+    waiting++;
+    VALUE result = rb_io_wait(io, INT2FIX(RUBY_IO_READABLE), Qnil);
+    waiting--;
+    return result;
+}
+
+/* CallingBack.pop(queue): a wait in a method of Ruby's in C, without Ruby code */
+static VALUE calling_pop(VALUE self, VALUE queue)
+{
+    waiting++;
+    VALUE result = rb_funcall(queue, rb_intern("pop"), 0);
+    waiting--;
+    return result;
+}
+
 static const rb_data_type_t allocated_type = {.wrap_struct_name = "allocated", .flags = RUBY_TYPED_FREE_IMMEDIATELY};
 
 /* Where no method of this library is called: an allocation. */
@@ -73,6 +101,9 @@ void Init_callbacks(void)
     rb_define_singleton_method(module, "yield", calling_yield, 0);
     rb_define_singleton_method(module, "call", calling_call, 1);
     rb_define_singleton_method(module, "sort", calling_sort, 1);
+    rb_define_singleton_method(module, "sleep", calling_sleep, 0);
+    rb_define_singleton_method(module, "wait", calling_wait, 1);
+    rb_define_singleton_method(module, "pop", calling_pop, 1);
     rb_define_singleton_method(module, "protect", calling_protect, 1);
     rb_define_method(rb_mKernel, "yield_of_an_extension", calling_yield, 0);
     rb_define_alloc_func(rb_define_class_under(module, "Allocated", rb_cObject), allocate);

@@ -1,0 +1,263 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+
+#include "scheduler/callback_report.h"
+
+#include "preempt/preempt.h"
+#include "scheduler/callbacks.h"
+#include "scheduler/stack_walk.h"
+#include "watch/stalls.h"
+
+#include <dlfcn.h>
+#include <ruby/debug.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PLACES = 1024, /* that are known; what comes then is only counted */
+    UNTAKEN = 64,  /* reports that nobody took: further places are told when they are met again */
+    FRAMES = 256,  /* of Ruby, looked at from the inside */
+    TEXT = 512,
+};
+
+typedef struct {
+    char library[TEXT], function[TEXT], method[TEXT], place[TEXT];
+} report;
+
+bool heddle_callback_report_on;
+
+static uint64_t places[PLACES]; /* hashes */
+static unsigned place_count;
+static uint64_t waits;
+static report *reports; /* an array of UNTAKEN while it is on */
+static unsigned report_count;
+/* Where the function of Ruby's that runs Ruby code begins; 0: not known. */
+static uintptr_t interpreter;
+
+/* -- the C frames -------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const heddle_library *library;
+    uintptr_t function;
+    unsigned runs; /* of the interpreter, between that function and here */
+} callback;
+
+static bool visit_frame(const heddle_stack_frame *frame, void *data)
+{
+    callback *self = data;
+    if (frame->library->kind & HEDDLE_KEPT_WHOLE) {
+        self->library = frame->library;
+        self->function = frame->function;
+        return false;
+    }
+    if (frame->function == interpreter)
+        self->runs++;
+    return true;
+}
+
+/*
+ * Has a function of an extension called Ruby code that has come here? One that waits by a function of Ruby's itself
+ * runs no Ruby code meanwhile.
+ */
+static bool find_callback(callback *found)
+{
+    VALUE *end = NULL;
+    size_t length = ruby_stack_length(&end);
+    uintptr_t base = (uintptr_t)(end + length);
+    if (heddle_native_frames_look(HEDDLE_KEPT_WHOLE, base, NULL) != HEDDLE_FRAMES_NATIVE)
+        return false;
+    *found = (callback){0};
+    return heddle_stack_walk(base, visit_frame, found) == HEDDLE_WALK_STOPPED && found->runs > 0;
+}
+
+/* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Each run of the interpreter begins where a method in C has called Ruby code. So many such borders out from here is
+ * the method of the extension: what lies further in is what it has called. False: that is Heddle's and Ruby's own code,
+ * such as a scheduler's hook, or can't be told.
+ */
+static bool describe_place(const callback *found, report *to)
+{
+    VALUE frames[FRAMES];
+    int lines[FRAMES], count = rb_profile_frames(0, FRAMES, frames, lines);
+    unsigned runs = 0;
+    bool in_ruby = false, programs = false;
+    for (int i = 0; i < count; i++) {
+        VALUE path = rb_profile_frame_path(frames[i]);
+        bool is_ruby = RB_TYPE_P(path, T_STRING);
+        if (!is_ruby && in_ruby && ++runs == found->runs) {
+            VALUE method = rb_profile_frame_qualified_method_name(frames[i]);
+            if (RB_TYPE_P(method, T_STRING))
+                snprintf(to->method, sizeof(to->method), "%.*s", (int)RSTRING_LEN(method), RSTRING_PTR(method));
+            return programs;
+        }
+        in_ruby = is_ruby;
+        if (!is_ruby || programs || !heddle_own_code_excludes(path))
+            continue;
+        programs = true;
+        snprintf(to->place, sizeof(to->place), "%.*s:%d", (int)RSTRING_LEN(path), RSTRING_PTR(path), lines[i]);
+    }
+    return programs;
+}
+
+static void describe_function(const callback *found, report *to)
+{
+    Dl_info info;
+    snprintf(to->library, sizeof(to->library), "%s", found->library->path);
+    if (dladdr((void *)found->function, &info) && info.dli_sname && (uintptr_t)info.dli_saddr == found->function)
+        snprintf(to->function, sizeof(to->function), "%s", info.dli_sname);
+}
+
+/* -- each place once ----------------------------------------------------------------------------------------------- */
+
+static uint64_t hash(uint64_t start, const char *text)
+{
+    for (; *text; text++)
+        start = (start ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    return start;
+}
+
+static bool is_known(const report *one)
+{
+    uint64_t key = hash(hash(UINT64_C(14695981039346656037), one->library), one->place);
+    for (unsigned i = 0; i < place_count; i++) {
+        if (places[i] == key)
+            return true;
+    }
+    if (place_count == PLACES || report_count == UNTAKEN)
+        return true;
+    places[place_count++] = key;
+    return false;
+}
+
+void heddle_callback_report_look(heddle_loop *loop)
+{
+    callback found;
+    report one = {0};
+    if (!loop->in_main_ractor || !find_callback(&found) || !describe_place(&found, &one))
+        return;
+    waits++;
+    describe_function(&found, &one);
+    if (is_known(&one))
+        return;
+    reports[report_count++] = one;
+    heddle_stalls_untold = true; /* the stalls' way to the log is this one's, too */
+}
+
+/* -- finding the interpreter --------------------------------------------------------------------------------------- */
+
+enum { LAYERS = 64 };
+
+typedef struct {
+    uintptr_t functions[LAYERS]; /* of Ruby, from the inside */
+    unsigned count;
+} layers;
+
+static layers noted_layers;
+
+static bool visit_layer(const heddle_stack_frame *frame, void *data)
+{
+    layers *self = data;
+    if (frame->library->kind == HEDDLE_CODE_HEDDLE)
+        return self->count == 0;
+    if (frame->library->kind == HEDDLE_CODE_RUBY && self->count < LAYERS)
+        self->functions[self->count++] = frame->function;
+    return true;
+}
+
+/* Heddle::Native.note_interpreter: notes the functions of Ruby between this and find_interpreter. */
+static VALUE native_note_interpreter(VALUE self)
+{
+    VALUE *end = NULL;
+    size_t length = ruby_stack_length(&end);
+    noted_layers.count = 0;
+    if (!heddle_code_map_unsupported() && heddle_code_map_refresh())
+        heddle_stack_walk((uintptr_t)(end + length), visit_layer, &noted_layers);
+    return Qnil;
+}
+
+static bool has_layer(const layers *where, uintptr_t function)
+{
+    for (unsigned i = 0; i < where->count; i++) {
+        if (where->functions[i] == function)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * call-seq: Heddle::Native.find_interpreter(object) { Heddle::Native.note_interpreter } -> true or false
+ *
+ * Has no symbol: it is what stands between C and C where a block is called and where a method in Ruby is, but not where
+ * a method in C is called. `object.call` calls note_interpreter, too. True: it is known.
+ */
+static VALUE native_find_interpreter(VALUE self, VALUE object)
+{
+    rb_yield(Qnil);
+    layers block = noted_layers;
+    rb_funcall(object, rb_intern("call"), 0);
+    layers method = noted_layers;
+    rb_funcall(self, rb_intern("note_interpreter"), 0);
+    layers direct = noted_layers;
+    interpreter = 0;
+    for (unsigned i = block.count; i-- > 0 && !interpreter;) {
+        if (has_layer(&method, block.functions[i]) && !has_layer(&direct, block.functions[i]))
+            interpreter = block.functions[i];
+    }
+    return interpreter ? Qtrue : Qfalse;
+}
+
+/* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
+
+/* Heddle::Native.report_callbacks(on): forgets the places when it is switched off. */
+static VALUE native_report_callbacks(VALUE self, VALUE on)
+{
+    if (RTEST(on) && !reports)
+        reports = ALLOC_N(report, UNTAKEN);
+    heddle_callback_report_on = RTEST(on);
+    if (!heddle_callback_report_on)
+        place_count = report_count = 0;
+    return Qnil;
+}
+
+static VALUE text_or_nil(const char *text)
+{
+    return *text ? rb_utf8_str_new_cstr(text) : Qnil;
+}
+
+/*
+ * call-seq: Heddle::Native.take_callbacks -> Array
+ *
+ * Those that were noted since it was last called: [path of the library, its function or nil, Ruby's name of the method
+ * or nil, path and line]
+ */
+static VALUE native_take_callbacks(VALUE self)
+{
+    VALUE list = rb_ary_new();
+    unsigned count = report_count;
+    for (unsigned i = 0; i < count; i++) {
+        const report *one = &reports[i];
+        rb_ary_push(list, rb_ary_new_from_args(4, rb_utf8_str_new_cstr(one->library), text_or_nil(one->function),
+                                               text_or_nil(one->method), rb_utf8_str_new_cstr(one->place)));
+    }
+    report_count = 0;
+    return list;
+}
+
+/* Heddle::Native.callback_waits: how many waits in callbacks there were while it was on. */
+static VALUE native_callback_waits(VALUE self)
+{
+    return ULL2NUM(waits);
+}
+
+void Init_heddle_callback_report(VALUE heddle)
+{
+    VALUE native = rb_define_module_under(heddle, "Native");
+    rb_define_singleton_method(native, "note_interpreter", native_note_interpreter, 0);
+    rb_define_singleton_method(native, "find_interpreter", native_find_interpreter, 1);
+    rb_define_singleton_method(native, "report_callbacks", native_report_callbacks, 1);
+    rb_define_singleton_method(native, "take_callbacks", native_take_callbacks, 0);
+    rb_define_singleton_method(native, "callback_waits", native_callback_waits, 0);
+}

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "heddle/enable"
+require "heddle/native_libraries"
+require "heddle/own_code"
+require "heddle/stalls"
+
+module Heddle
+  # Reports Ruby code that waits, or starts a task, in a callback of a native library: what
+  # `Heddle.enable :callback_report` switches on. Another fiber of the loop runs meanwhile, and may enter the library
+  # while that call is under way on the same thread.
+  # Each place is told once, the way stalls are told. Not reported: libraries in {NativeLibraries.reentrant}, a
+  # library's own waits, and what can't be judged.
+  module CallbackReport
+    # Such a place.
+    #
+    # @!attribute library [String] path of the library
+    # @!attribute function [String, nil] its function, where the library exports it
+    # @!attribute method_name [String, nil] the method in C that has called Ruby code
+    # @!attribute place [String] the innermost line of the application or a gem
+    Wait = Data.define(:library, :function, :method_name, :place) do
+      # @return [String] a line for a log
+      def to_s
+        "another fiber runs during a callback of #{File.basename(library)}, #{called} has called, at #{place}: " \
+          "should it enter the library, what that keeps by its thread is mixed up"
+      end
+
+      # @return [String] what to do about it
+      def advice
+        wait = "wait, and start tasks, before or after the call and not inside it"
+        return wait if NativeLibraries.not_reentrant.any? { |name| File.basename(name) == own_name }
+
+        "#{wait}; if the library keeps nothing by its thread: " \
+          "Heddle::NativeLibraries.reentrant += [#{own_name.dump}]"
+      end
+
+      private
+
+      def called
+        return "which it" unless method_name || function
+
+        "which #{[method_name || "its function", function && "(#{function})"].compact.join(" ")}"
+      end
+
+      def own_name = File.basename(library, ".*")
+    end
+
+    # Places that {recent} keeps.
+    RECENT = 100
+
+    @recent = []
+
+    class << self
+      # Where it can't be had, {status} says why.
+      # @return [void]
+      def enable
+        @reason = unavailable
+        Native.report_callbacks(true) unless @reason
+        @enabled = true
+      end
+
+      # Forgets the places, too.
+      # @return [void]
+      def disable
+        Native.report_callbacks(false)
+        @recent = []
+        @enabled = false
+      end
+
+      # @return [Boolean]
+      def enabled? = @enabled || false
+
+      # @return [Hash{Symbol => Object}] `waits`: how many were met; `reason`: why none can be
+      def status = { waits: Native.callback_waits, reason: @reason }.compact
+
+      # @return [Array<Wait>] the last places that were told, oldest first
+      def recent
+        take
+        @recent.dup
+      end
+
+      # @api private
+      # @return [Array<Wait>] what nobody has told yet
+      def take
+        found = Native.take_callbacks.map { |fields| Wait.new(*fields) }
+        @recent = (@recent + found).last(RECENT)
+        found
+      end
+
+      private
+
+      def unavailable
+        return if Native.find_interpreter(-> { Native.note_interpreter }) { Native.note_interpreter }
+
+        "the native frames of a fiber can't be told apart on this platform"
+      end
+    end
+
+    Protection.register(:callback_report, self)
+  end
+end
