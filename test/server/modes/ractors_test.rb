@@ -152,7 +152,7 @@ class RactorsTest < Minitest::Test
       assert_equal 1, served.output.scan(/the constant App::HITS \(.*config\.ru:2\) is an Array/).size, served.output
       until_ok { served.output.include?("Ctrl-C stops it.") }
       assert_includes served.output, "Mode ractor: 2 workers, each with 2 Ractors.\n"
-      assert_match(/^Protection: guard pages; off: .* handoff, callback_report \(they are for the main Ractor/, served.output)
+      assert_match(/^Protection: guard pages; off: .* callback_report \(they are for the main Ractor/, served.output)
       until_ok { served.output.include?("Ractor::IsolationError: can not access non-shareable objects") }
     end
     assert_predicate @status, :success?
