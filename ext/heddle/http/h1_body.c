@@ -163,10 +163,12 @@ static void body_written(void *owner, int error)
     h1->stage = HEDDLE_H1_BODY;
     if (error)
         refuse_unwritten(connection, error);
-    else if (h1->received)
+    else if (h1->received) {
+        heddle_body_spool_trim(h1->exchange->spool); /* its Ruby object may keep the spool until the next collection */
         heddle_h1_serve(connection, false);
-    else
+    } else {
         heddle_h1_take_buffered(connection);
+    }
 }
 
 /* A body whose length was not known has become too large for memory. */
