@@ -17,7 +17,7 @@ class ProtectTest < Minitest::Test
   # One after the other they would never meet.
   def test_requests_that_block_in_native_code_do_not_wait_for_each_other
     skip "a thread each" if ENV["HEDDLE_MODE"] == "thread"
-    serving(->(_) { [200, {}, [NativeCalls.meet(5).to_s]] }) do
+    serving(->(_) { [200, {}, [NativeCalls.meet(5).to_s]] }, offload_allow: ["native_calls"]) do
       answers = Array.new(5) { Thread.new { get("/").body } }.map(&:value)
 
       assert_equal ["met"] * 5, answers
