@@ -1,4 +1,4 @@
-/* sources: offload/threads.c offload/thread_times.c watch/watch.c */
+/* sources: offload/threads.c offload/thread_times.c watch/watch.c watch/lost_time.c */
 #include "check.h"
 
 #include "offload/threads.h"
@@ -236,10 +236,10 @@ static void settle_beat(loop *self)
     atomic_store(&self->beat->look, rand_r(&self->random) % 3);
 }
 
-/* The loop is held up, as by native code. */
+/* The loop is held up, as by native code, for longer than the watch leaves between two looks at a calm loop. */
 static void stall(loop *self)
 {
-    struct timespec pause = {.tv_nsec = 3000000};
+    struct timespec pause = {.tv_nsec = 15000000};
     if (rand_r(&self->random) % 64 == 0)
         nanosleep(&pause, NULL);
     atomic_fetch_add(&self->beat->answers, 1);
