@@ -10,6 +10,7 @@ class ClusterMoldingTest < Minitest::Test
   Configuration = Struct.new(:name) do
     def reload = self
     def needing_restart(_) = nil
+    def check_body_folder = nil
   end
   Commons = Struct.new(:tls) { def renew_tls(*) = nil }
   Master = Struct.new(:fleet, :commons)
