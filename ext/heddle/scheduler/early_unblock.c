@@ -1,7 +1,8 @@
 #include "scheduler/early_unblock.h"
 
+#include "scheduler/frame_names.h"
+
 #include <ruby/debug.h>
-#include <string.h>
 
 /* From this many on, those of fibers that have ended are dropped before another one is kept. */
 enum { DROP_ENDED_FROM = 64 };
@@ -41,20 +42,14 @@ bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker)
     return true;
 }
 
-static bool is_called(VALUE name, const char *expected)
-{
-    return RB_TYPE_P(name, T_STRING) && (size_t)RSTRING_LEN(name) == strlen(expected) &&
-           memcmp(RSTRING_PTR(name), expected, strlen(expected)) == 0;
-}
-
 static bool called_by_kernel_sleep(void)
 {
     VALUE frames[FRAMES];
     int lines[FRAMES];
     int count = rb_profile_frames(0, FRAMES, frames, lines);
     for (int i = 0; i < count; i++) {
-        if (is_called(rb_profile_frame_method_name(frames[i]), "sleep"))
-            return is_called(rb_profile_frame_classpath(frames[i]), "Kernel");
+        if (heddle_frame_name_is(rb_profile_frame_method_name(frames[i]), "sleep"))
+            return heddle_frame_name_is(rb_profile_frame_classpath(frames[i]), "Kernel");
     }
     return false;
 }

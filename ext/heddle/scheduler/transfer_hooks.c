@@ -1,5 +1,6 @@
 /* io_read, io_write, io_pread, io_pwrite: try first, wait only when the kernel says so. */
 
+#include "scheduler/frame_names.h"
 #include "scheduler/hooks.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/wait_in_place.h"
@@ -11,7 +12,6 @@
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -213,17 +213,6 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
         heddle_io_set_note(transfer->loop, transfer->fd, note);
 }
 
-static bool begins_with(VALUE string, const char *beginning)
-{
-    return RB_TYPE_P(string, T_STRING) && (size_t)RSTRING_LEN(string) >= strlen(beginning) &&
-           memcmp(RSTRING_PTR(string), beginning, strlen(beginning)) == 0;
-}
-
-static bool is_called(VALUE name, const char *expected)
-{
-    return begins_with(name, expected) && (size_t)RSTRING_LEN(name) == strlen(expected);
-}
-
 /*
  * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
  * unless it was IO#read_nonblock. Whether it waits can be told only by the method that called the hook. Those of IO in
@@ -242,12 +231,12 @@ static bool caller_waits(heddle_loop *loop)
     for (int i = 1; i < count; i++) {
         VALUE path = rb_profile_frame_path(frames[i]);
         if (NIL_P(path)) {
-            bool waits = is_called(rb_profile_frame_classpath(frames[i]), "IO");
+            bool waits = heddle_frame_name_is(rb_profile_frame_classpath(frames[i]), "IO");
             if (waits && i == 1)
                 loop->waiting_method = frames[i];
             return waits;
         }
-        if (begins_with(path, "<internal:"))
+        if (heddle_frame_name_begins(path, "<internal:"))
             return false;
     }
     return false;
