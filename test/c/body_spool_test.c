@@ -1,4 +1,4 @@
-/* sources: http/body_spool.c http/body_writer.c */
+/* sources: http/body_spool.c http/body_writer.c http/body_files.c */
 /* wrap: pwrite close */
 #include "check.h"
 #include "http/body_spool.h"
@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/stat.h>
 
 /* What the disk does, as a test wants it. */
 static sem_t disk_entered, disk_leaves;
@@ -236,6 +237,114 @@ static void an_empty_buffer_costs_nothing(void)
     await_closed(1);
 }
 
+/* Writes a body of `size` bytes. The number of its file's inode. */
+static ino_t write_body(heddle_body_spool *spool, size_t size, char with)
+{
+    struct stat status;
+    fill(spool, size, with);
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1 << 30));
+    await_message();
+    CHECK_EQUAL(0, last_error);
+    MUST(fstat(spool->file->fd, &status));
+    return status.st_ino;
+}
+
+static void await_spare(void)
+{
+    while (!heddle_body_files_any_spare())
+        usleep(1000);
+}
+
+static void a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends(void)
+{
+    heddle_body_spool *spool = new_spool();
+    char memory[1000];
+    ino_t first = write_body(spool, 1000, 'a');
+    heddle_body_spool_release(spool);
+    await_spare();
+    CHECK_EQUAL(0, closes);
+    spool = heddle_body_spool_new(folder, &owner);
+    CHECK_EQUAL(first, write_body(spool, 10, 'b'));
+    CHECK_EQUAL(10, heddle_body_spool_read(spool, 0, memory, sizeof(memory)));
+    CHECK(memory[0] == 'b' && memory[9] == 'b');
+    CHECK_EQUAL(0, heddle_body_spool_read(spool, 10, memory, sizeof(memory)));
+    CHECK_EQUAL(0, heddle_body_spool_read(spool, 500, memory, 1));
+    heddle_body_spool_release(spool);
+    await_closed(1);
+    CHECK(!heddle_body_files_any_spare());
+}
+
+static void a_file_of_another_folder_is_not_used(void)
+{
+    char other_folder[] = "/tmp/heddle-spool-XXXXXX";
+    heddle_body_spool *spool = new_spool();
+    CHECK(mkdtemp(other_folder));
+    ino_t first = write_body(spool, 10, 'a');
+    heddle_body_spool_release(spool);
+    await_spare();
+    spool = heddle_body_spool_new(other_folder, &owner);
+    CHECK(first != write_body(spool, 10, 'b'));
+    MUST(rmdir(other_folder));
+    heddle_body_spool_release(spool);
+    await_closed(2);
+}
+
+static void spare_files_have_a_limit(void)
+{
+    enum { BODIES = HEDDLE_BODY_FILES_SPARE + 2 };
+    heddle_body_spool *spools[BODIES];
+    for (int i = 0; i < BODIES; i++) {
+        spools[i] = i ? heddle_body_spool_new(folder, &owner) : new_spool();
+        write_body(spools[i], 10, 'a');
+    }
+    for (int i = 0; i < BODIES; i++)
+        heddle_body_spool_release(spools[i]);
+    while (closes < 2)
+        usleep(1000);
+    await_closed(BODIES);
+    /* One that alone has more bytes than all may have. */
+    heddle_body_spool *large = new_spool();
+    write_body(large, 10, 'a');
+    large->file->size = HEDDLE_BODY_FILES_SPARE_BYTES + 1;
+    heddle_body_spool_release(large);
+    await_closed(BODIES + 1);
+}
+
+/* A child of the application may read on: its bytes must stay what they are. */
+static void a_file_that_a_child_has_is_not_overwritten(void)
+{
+    heddle_body_spool *spool = new_spool();
+    write_body(spool, 10, 'a');
+    spool->kept = true;
+    pid_t child = fork();
+    MUST(child);
+    if (child == 0)
+        _exit(0);
+    int status;
+    MUST(waitpid(child, &status, 0));
+    CHECK(spool->file->shared);
+    heddle_body_spool_release(spool);
+    await_closed(1);
+    CHECK(!heddle_body_files_any_spare());
+}
+
+static void a_child_has_no_spare_files(void)
+{
+    heddle_body_spool *spool = new_spool();
+    write_body(spool, 10, 'a');
+    int fd = spool->file->fd;
+    heddle_body_spool_release(spool);
+    await_spare();
+    pid_t child = fork();
+    MUST(child);
+    if (child == 0)
+        _exit(fcntl(fd, F_GETFD) >= 0 || heddle_body_files_any_spare());
+    int status;
+    MUST(waitpid(child, &status, 0));
+    CHECK_EQUAL(0, WEXITSTATUS(status));
+    await_closed(1);
+}
+
 static size_t room_for(heddle_body_spool *spool, uint64_t expected)
 {
     size_t room = 0;
@@ -326,7 +435,7 @@ static void a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_
     fill(other, 10, 'x');
     CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
     await_message();
-    int other_fd = other->fd;
+    int other_fd = other->file->fd;
     disk_waits = true;
     fill(other, 10, 'x');
     CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
@@ -371,6 +480,11 @@ int main(int count, char **words)
     RUN(a_body_that_is_known_to_be_large_has_a_larger_buffer);
     RUN(one_of_unknown_length_has_a_larger_buffer_once_it_is_large);
     RUN(large_buffers_have_a_limit_beyond_which_there_are_small_ones);
+    RUN(a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends);
+    RUN(a_file_of_another_folder_is_not_used);
+    RUN(spare_files_have_a_limit);
+    RUN(a_file_that_a_child_has_is_not_overwritten);
+    RUN(a_child_has_no_spare_files);
     RUN(a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own);
     return check_end();
 }

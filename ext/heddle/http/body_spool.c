@@ -14,7 +14,6 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
     spool->message.open = heddle_body_writer_deliver;
     spool->job.spool = spool;
     spool->owner = *owner;
-    spool->fd = -1;
     spool->holders = 1;
     memcpy(spool->folder, folder, length);
     heddle_body_writer_add(spool);
@@ -30,8 +29,7 @@ size_t heddle_body_large_buffers(void)
     return atomic_load(&large_buffers);
 }
 
-/* Bytes for a buffer above HEDDLE_SPOOL_BUFFER. False: the others have too many. */
-static bool take_large(size_t bytes)
+bool heddle_body_memory_take(size_t bytes)
 {
     size_t taken = atomic_load(&large_buffers);
     do {
@@ -41,11 +39,15 @@ static bool take_large(size_t bytes)
     return true;
 }
 
+void heddle_body_memory_release(size_t bytes)
+{
+    atomic_fetch_sub(&large_buffers, bytes);
+}
+
 static void free_buffer(heddle_body_spool *spool)
 {
     free(spool->buffer);
-    if (spool->large)
-        atomic_fetch_sub(&large_buffers, spool->large);
+    heddle_body_memory_release(spool->large);
     spool->buffer = NULL;
     spool->used = spool->room = spool->large = 0;
 }
@@ -56,7 +58,7 @@ static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
         expected = spool->size;
     if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
         expected = HEDDLE_SPOOL_LARGE_BUFFER;
-    if (expected > HEDDLE_SPOOL_BUFFER && take_large((size_t)expected))
+    if (expected > HEDDLE_SPOOL_BUFFER && heddle_body_memory_take((size_t)expected))
         spool->large = (size_t)expected;
     spool->room = spool->large ? spool->large : HEDDLE_SPOOL_BUFFER;
     spool->buffer = malloc(spool->room);
@@ -87,6 +89,8 @@ bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t s
     free_buffer(spool);
     spool->buffer = buffer;
     spool->used = spool->room = size;
+    if (size > HEDDLE_SPOOL_BUFFER && heddle_body_memory_take(size))
+        spool->large = size;
     return true;
 }
 
@@ -108,15 +112,15 @@ int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
 
 static void close_file(heddle_body_spool *spool)
 {
-    int fd = spool->fd;
+    heddle_body_file *file = spool->file;
     uint64_t counted = spool->counted;
-    spool->fd = -1;
+    spool->file = NULL;
     spool->counted = 0;
     if (spool->inherited) {
-        if (fd >= 0)
-            close(fd);
-    } else if (fd >= 0 || counted) {
-        heddle_body_writer_close(fd, counted);
+        if (file)
+            heddle_body_file_close(file);
+    } else if (file || counted) {
+        heddle_body_writer_close(file, counted);
     }
 }
 
@@ -157,8 +161,12 @@ void heddle_body_spool_release(heddle_body_spool *spool)
 ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, char *memory, size_t size)
 {
     size_t done = 0;
+    if (offset >= spool->size)
+        return 0;
+    if (size > spool->size - offset) /* the file may have had a longer body before */
+        size = (size_t)(spool->size - offset);
     while (done < size) {
-        ssize_t bytes = pread(spool->fd, memory + done, size - done, (off_t)(offset + done));
+        ssize_t bytes = pread(spool->file->fd, memory + done, size - done, (off_t)(offset + done));
         if (bytes == 0)
             break;
         if (bytes < 0 && errno != EINTR)

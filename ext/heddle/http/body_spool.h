@@ -10,6 +10,7 @@
  * spool's message to the owner's loop when the bytes are written; opening that message makes it the owner's again.
  */
 
+#include "http/body_files.h"
 #include "scheduler/inbox.h"
 
 #include <stdatomic.h>
@@ -20,7 +21,8 @@
 
 /*
  * The memory that uploads cost, in bytes. Each buffer that the writer is passed costs two thread switches, so a body that
- * is known to be large has a larger buffer, while the large buffers of this process stay below their limit.
+ * is known to be large has a larger buffer, while the large buffers of this process stay below their limit. A body that
+ * is complete in one of them needs no file: heddle_body_memory_take counts it against the same limit.
  */
 enum {
     HEDDLE_SPOOL_BUFFER = 65536,           /* an upload's, whatever the others have */
@@ -48,12 +50,12 @@ typedef struct {
     void *loop;
 } heddle_spool_owner;
 
-/* What the writer does: writes a spool's buffer, or (spool NULL) closes a file. */
+/* What the writer does: writes a spool's buffer, or (spool NULL) has no more need of a file. */
 typedef struct heddle_body_job heddle_body_job;
 struct heddle_body_job {
     heddle_body_job *next;
     heddle_body_spool *spool;
-    int fd;
+    heddle_body_file *file;
     uint64_t counted;
 };
 
@@ -65,7 +67,7 @@ struct heddle_body_spool {
     bool inherited;           /* a forked child's copy: the writer never had it */
     bool kept;                /* the application has it: a forked child keeps the file, too */
     bool ended;               /* its file is closed, or will be once nobody reads it */
-    int fd;                   /* -1: none */
+    heddle_body_file *file;   /* NULL: none */
     int error;                /* of the last write: an errno or 0 */
     unsigned holders;         /* the exchange, and its Ruby object */
     unsigned readers;         /* threads that are in a read */
@@ -116,7 +118,7 @@ void heddle_body_spool_release(heddle_body_spool *spool);
 /* Between these two the file stays open. */
 static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 {
-    if (spool->ended || spool->fd < 0)
+    if (spool->ended || !spool->file)
         return false;
     spool->readers++;
     return true;
@@ -129,8 +131,11 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
 
 /* Bytes that its spooled bodies have on disk, or are about to. */
 uint64_t heddle_body_disk_used(void);
-/* Bytes of memory that its large buffers have. */
+/* Bytes of memory that its large buffers have, and its bodies above body_buffer that have no file. */
 size_t heddle_body_large_buffers(void);
+/* Counts so many bytes among them. False: that would be more than HEDDLE_SPOOL_LARGE_BUFFERS. Any thread. */
+bool heddle_body_memory_take(size_t bytes);
+void heddle_body_memory_release(size_t bytes);
 
 /* -- body_writer.c; any thread ------------------------------------------------------------------------------------ */
 
@@ -141,8 +146,8 @@ void heddle_body_writer_remove(heddle_body_spool *spool);
 int heddle_body_writer_submit(heddle_body_spool *spool);
 /* Its owner is gone. true: nobody else has it; false: whoever has it frees it. */
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
-/* Closes a file whose bytes count until then: to give back the blocks of a large one takes its time. */
-void heddle_body_writer_close(int fd, uint64_t counted);
+/* A file is not needed any more, and its bytes do not count: to give back the blocks of a large one takes its time. */
+void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
 /* false: they would be more than `limit`, all of this process together. */
 bool heddle_body_disk_take(uint64_t bytes, uint64_t limit);
 /* What the message of a spool is opened with. */

@@ -3,12 +3,10 @@
 #include "http/body_spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -42,38 +40,17 @@ uint64_t heddle_body_disk_used(void)
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
 
-/* A file that has no name: nobody else opens it, and the kernel removes it however this process ends. */
-static int open_unnamed(const char *folder)
-{
-#ifdef O_TMPFILE
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
-        return fd >= 0 ? fd : -errno;
-#endif
-    /* Not every file system has that (NFS, overlays of old kernels). */
-    char *name = NULL;
-    if (asprintf(&name, "%s/heddle-body-XXXXXX", folder) < 0)
-        return -ENOMEM;
-    int named = mkostemp(name, O_CLOEXEC);
-    int result = named >= 0 ? named : -errno;
-    if (named >= 0)
-        unlink(name);
-    free(name);
-    return result;
-}
-
 /* 0 or an errno. */
 static int write_buffer(heddle_body_spool *spool)
 {
-    if (spool->fd < 0) {
-        int fd = open_unnamed(spool->folder);
-        if (fd < 0)
-            return -fd;
-        spool->fd = fd;
+    if (!spool->file) {
+        int error = heddle_body_file_open(spool->folder, &spool->file);
+        if (error)
+            return error;
     }
     size_t done = 0;
     while (done < spool->used) {
-        ssize_t bytes = pwrite(spool->fd, spool->buffer + done, spool->used - done, (off_t)(spool->size + done));
+        ssize_t bytes = pwrite(spool->file->fd, spool->buffer + done, spool->used - done, (off_t)(spool->size + done));
         if (bytes < 0 && errno != EINTR)
             return errno;
         if (bytes == 0)
@@ -82,14 +59,16 @@ static int write_buffer(heddle_body_spool *spool)
             done += (size_t)bytes;
     }
     spool->size += done;
+    if (spool->size > spool->file->size)
+        spool->file->size = spool->size;
     spool->used = 0;
     return 0;
 }
 
 static void perform(heddle_body_job *job)
 {
-    if (job->fd >= 0)
-        close(job->fd);
+    if (job->file)
+        heddle_body_file_release(job->file);
     atomic_fetch_sub(&disk_used, job->counted);
     free(job);
 }
@@ -113,6 +92,27 @@ static void write_spool(heddle_body_spool *spool)
     spool->owner.post(spool->owner.loop, &spool->message);
 }
 
+/* With the lock, which it leaves meanwhile. After a while without work the spare files are closed. */
+static void await_work(void)
+{
+    writer.idle = true;
+    if (heddle_body_files_any_spare()) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += HEDDLE_BODY_FILES_SPARE_TIME;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&writer.work, &writer.lock, &until) == ETIMEDOUT && !writer.first) {
+            pthread_mutex_unlock(&writer.lock);
+            heddle_body_files_close_spares();
+            pthread_mutex_lock(&writer.lock);
+        }
+    } else {
+        pthread_cond_wait(&writer.work, &writer.lock);
+    }
+    writer.idle = false;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -123,9 +123,7 @@ static void *run(void *unused)
     for (;;) {
         heddle_body_job *job = writer.first;
         if (!job) {
-            writer.idle = true;
-            pthread_cond_wait(&writer.work, &writer.lock);
-            writer.idle = false;
+            await_work();
             continue;
         }
         writer.first = job->next;
@@ -210,12 +208,12 @@ int heddle_body_writer_submit(heddle_body_spool *spool)
     return result;
 }
 
-void heddle_body_writer_close(int fd, uint64_t counted)
+void heddle_body_writer_close(heddle_body_file *file, uint64_t counted)
 {
     heddle_body_job *job = malloc(sizeof(*job));
     bool queued = false;
     if (job) {
-        *job = (heddle_body_job){.fd = fd, .counted = counted};
+        *job = (heddle_body_job){.file = file, .counted = counted};
         bool idle = false;
         pthread_mutex_lock(&writer.lock);
         if (start_thread()) {
@@ -227,8 +225,8 @@ void heddle_body_writer_close(int fd, uint64_t counted)
     if (queued)
         return;
     free(job);
-    if (fd >= 0)
-        close(fd);
+    if (file)
+        heddle_body_file_close(file);
     atomic_fetch_sub(&disk_used, counted);
 }
 
@@ -250,13 +248,13 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     }
     if (spool->state == HEDDLE_SPOOL_WRITTEN) {
         /* Now, and not with the message: a loop that has ended opens none. */
-        int fd = spool->fd;
+        heddle_body_file *file = spool->file;
         uint64_t counted = spool->counted;
-        spool->fd = -1;
+        spool->file = NULL;
         spool->counted = 0;
         spool->state = HEDDLE_SPOOL_ENDING;
         pthread_mutex_unlock(&writer.lock);
-        heddle_body_writer_close(fd, counted);
+        heddle_body_writer_close(file, counted);
         return false;
     }
     if (!ours)
@@ -284,10 +282,17 @@ void heddle_body_writer_deliver(heddle_letter *message)
 static void before_fork(void)
 {
     pthread_mutex_lock(&writer.lock);
+    heddle_body_files_before_fork();
 }
 
+/* The child may read the bodies that the application had: their files are not for other bodies any more. */
 static void after_fork_in_parent(void)
 {
+    for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {
+        if (spool->kept && spool->file)
+            spool->file->shared = true;
+    }
+    heddle_body_files_after_fork(false);
     pthread_mutex_unlock(&writer.lock);
 }
 
@@ -301,15 +306,16 @@ static void after_fork_in_child(void)
         spool->inherited = true;
         spool->state = HEDDLE_SPOOL_FILLING;
         spool->counted = 0;
-        if (!spool->kept && spool->fd >= 0) {
-            close(spool->fd);
-            spool->fd = -1;
+        if (!spool->kept && spool->file) {
+            close(spool->file->fd); /* records are lost: nothing is freed here */
+            spool->file = NULL;
         }
     }
     for (heddle_body_job *job = writer.first; job; job = job->next) {
-        if (!job->spool && job->fd >= 0)
-            close(job->fd); /* its record is lost: nothing is freed here */
+        if (!job->spool && job->file)
+            close(job->file->fd);
     }
+    heddle_body_files_after_fork(true);
     atomic_store(&disk_used, 0);
     writer.first = writer.last = NULL;
     writer.running = writer.idle = false;

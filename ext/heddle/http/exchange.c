@@ -23,7 +23,7 @@ heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_reques
         return NULL;
     exchange->head = *head;
     exchange->body = 0;
-    exchange->body_size = exchange->body_room = 0;
+    exchange->body_size = exchange->body_room = exchange->reserved = 0;
     exchange->spool = NULL;
     exchange->arrived = heddle_now();
     exchange->bytes = exchange->own_bytes;
@@ -65,9 +65,20 @@ void heddle_exchange_drop_body(heddle_engine *engine, heddle_exchange *exchange)
     exchange->body_size = exchange->body_room = 0;
 }
 
+bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes)
+{
+    if (bytes > exchange->reserved && !heddle_body_memory_take(bytes - exchange->reserved))
+        return false;
+    if (bytes < exchange->reserved)
+        heddle_body_memory_release(exchange->reserved - bytes);
+    exchange->reserved = bytes;
+    return true;
+}
+
 void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange)
 {
     heddle_exchange_drop_body(engine, exchange);
+    heddle_exchange_reserve(exchange, 0);
     if (exchange->spool) {
         heddle_body_spool_close(exchange->spool);
         heddle_body_spool_release(exchange->spool);

@@ -1,6 +1,6 @@
 /*
- * The body of a request. Unless the application streams it, it is complete before the application is called: in memory
- * up to body_buffer, beyond that in a file, so that reading it never waits and never switches fibers.
+ * The body of a request. Unless the application streams it, it is complete before the application is called, in memory
+ * or in a file, so that reading it never waits and never switches fibers.
  */
 
 #include "http/h1_states.h"
@@ -86,6 +86,35 @@ static bool send_continue(heddle_connection *connection)
     return result == 0 || result == -EAGAIN;
 }
 
+/* -- where it is -------------------------------------------------------------------------------------------------- */
+
+/*
+ * Bytes of a body that stay in memory while the bodies of this process leave room. Above body_buffer that is what an
+ * upload's buffer has anyway: without a file it costs no thread switches. With body_buffer 0 nothing stays.
+ */
+static uint64_t memory_for_body(const heddle_engine *engine)
+{
+    uint64_t bytes = engine->body_buffer < HEDDLE_SPOOL_BUFFER ? engine->body_buffer * 4 : HEDDLE_SPOOL_LARGE_BUFFER;
+    if (bytes > engine->body_disk_limit) /* the answer to a body above that limit must not depend on other bodies */
+        bytes = engine->body_disk_limit;
+    return bytes > engine->body_buffer ? bytes : engine->body_buffer;
+}
+
+/* Of a body of this length, in bytes. */
+static bool fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length)
+{
+    return length <= engine->body_buffer ||
+           (length <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)length));
+}
+
+/* Of what has come so far of a body whose length is not known. */
+static bool still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete)
+{
+    uint64_t size = exchange->body_size, most = complete ? size : memory_for_body(engine);
+    return size <= engine->body_buffer ||
+           (size <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)most));
+}
+
 static void body_written(void *owner, int error);
 
 static void post_to_loop(void *loop, heddle_letter *message)
@@ -125,9 +154,10 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
         return HEDDLE_H1_SERVE;
     if (large && (uint64_t)length > engine->body_disk_limit)
         return refuse_too_large(connection);
-    if (large && (uint64_t)length + heddle_body_disk_used() > engine->body_disk_limit)
+    bool spools = large && !fits_memory(engine, exchange, (uint64_t)length);
+    if (spools && (uint64_t)length + heddle_body_disk_used() > engine->body_disk_limit)
         return refuse_unwritten(connection, ENOBUFS);
-    bool goes_on = large ? begin_to_spool(connection)
+    bool goes_on = spools ? begin_to_spool(connection)
                          : length < 0 || heddle_exchange_body_room(engine, exchange, (size_t)length);
     /* Not when the client has begun to send (RFC 9110, section 10.1.1). */
     if (goes_on && h1->expects && !begun)
@@ -176,6 +206,7 @@ static heddle_h1_progress move_to_file(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
+    heddle_exchange_reserve(exchange, 0); /* the spool counts its buffer itself */
     if (!begin_to_spool(connection) ||
         !heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
         heddle_h1_close(connection);
@@ -189,10 +220,12 @@ static heddle_h1_progress proceed(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
-    uint64_t in_memory = heddle_h1_engine(connection)->body_buffer;
-    if (h1->streams)
-        return h1->received || (h1->left < 0 && exchange->body_size > in_memory) ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
-    if (!exchange->spool && exchange->body_size > in_memory)
+    heddle_engine *engine = heddle_h1_engine(connection);
+    if (h1->streams) {
+        bool fills_buffer = h1->left < 0 && exchange->body_size > engine->body_buffer;
+        return h1->received || fills_buffer ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
+    }
+    if (h1->left < 0 && !exchange->spool && !still_fits_memory(engine, exchange, h1->received))
         return move_to_file(connection);
     if (exchange->spool && exchange->spool->used && (h1->received || heddle_body_spool_full(exchange->spool)))
         return write_buffer(connection);

@@ -55,7 +55,7 @@ module Heddle
         counts("requests_total", "Complete answers of the application, by the class of their status.", :answers,
                %w[2xx 3xx 4xx 5xx])
         counts("refused_total", "Requests refused before they reached the application.", :refusals, %w[4xx 5xx])
-        one("bodies_in_files_total", "counter", "Request bodies that were larger than body_buffer.", :spooled)
+        one("bodies_in_files_total", "counter", "Request bodies that did not fit into memory.", :spooled)
         one("body_disk_bytes", "gauge", "Bytes of request bodies in files.", :body_disk_used)
         histogram
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)

@@ -11,7 +11,8 @@ class H1SpooledBodyTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 
   BODY = Array.new(37_500) { |number| number.to_s.rjust(8) }.join.b.freeze
-  LARGE_BUFFER = 262_144 # bytes that are collected at most before they are written
+  LARGE_BUFFER = 262_144 # bytes that are collected at most before they are written; a body that fits needs no file
+  LARGE_BUFFERS = 16_777_216 # bytes that bodies above body_buffer have in memory, all of the process together
   CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n"
 
   # @return [Array(Array, String)] what the server's block saw of each request with a body, and the client's output
@@ -69,13 +70,67 @@ class H1SpooledBodyTest < Minitest::Test
   end
 
   def test_sizes_around_the_buffers_ends
-    [99, 100, 101, 65_536, 65_537, 131_072, 131_073, LARGE_BUFFER, LARGE_BUFFER + 1].each do |size|
-      bytes = BODY[0, size]
-      seen, = upload(post(size, bytes), body_buffer: 100)
-      in_chunks, = upload(CHUNKED, *chunks(bytes, 50_000), "0\r\n\r\n", body_buffer: 100)
+    [99, 100, 101, 400, 401, 65_536, 65_537, 131_072, 131_073, LARGE_BUFFER, LARGE_BUFFER + 1].each do |size|
+      assert_equal size > 400 ? [1, 1] : [0, 0], files_of(size, body_buffer: 100)
+      assert_equal size > LARGE_BUFFER ? [1, 1] : [0, 0], files_of(size)
+    end
+  end
 
-      assert_equal [[[true, digest(bytes)]]] * 2, [seen, in_chunks]
-      assert_equal size > 100 ? 1 : 0, conversation.engine.spooled
+  # @return [Array<Integer>] how many files a body has needed: one of known length, and one in chunks
+  def files_of(size, **)
+    bytes = BODY[0, size]
+    seen, = upload(post(size, bytes), **)
+    files = [conversation.engine.spooled]
+    in_chunks, = upload(CHUNKED, *chunks(bytes, 50_000), "0\r\n\r\n", **)
+
+    assert_equal [[[true, digest(bytes)]]] * 2, [seen, in_chunks]
+    files << conversation.engine.spooled
+  end
+
+  def test_bodies_in_memory_have_a_limit_beyond_which_there_are_files
+    converse(->(exchange) { reply(exchange, read_all(exchange.body).bytesize.to_s) }) do |conversation|
+      waiting = Array.new(LARGE_BUFFERS / LARGE_BUFFER) { begin_large_body(conversation) }
+      conversation.await { conversation.engine.requests == waiting.size }
+
+      assert_equal 2, files_of_two(conversation)
+      waiting.each(&:close)
+      conversation.await { conversation.sockets.connections == 1 }
+
+      assert_equal 2, files_of_two(conversation), "no more than before"
+    end
+  end
+
+  # @return [Integer] how many files there were, after one more body of known length and one in chunks
+  def files_of_two(conversation)
+    bytes = BODY[0, 65_537]
+    before = bodies(conversation.output).size
+    conversation.say(post(bytes.bytesize, bytes), CHUNKED, *chunks(bytes, 50_000), "0\r\n\r\n")
+    conversation.await { bodies(conversation.output).size == before + 2 }
+
+    assert_equal %w[65537 65537], bodies(conversation.output).last(2)
+    conversation.engine.spooled
+  end
+
+  # @return [UNIXSocket] a client who has sent the head of a body that fits into memory
+  def begin_large_body(conversation)
+    mine, other = UNIXSocket.pair
+    conversation.sockets.adopt(mine)
+    mine.close
+    other.write(post(LARGE_BUFFER))
+    other
+  end
+
+  def test_the_application_may_keep_bodies_and_they_have_no_buffers
+    kept = []
+    answer = ->(exchange) { (kept << exchange.take_body) && reply(exchange, "") }
+    count = (LARGE_BUFFERS / LARGE_BUFFER) + 1
+    converse(answer) do |conversation|
+      count.times { conversation.say(post(BODY.bytesize, BODY)) }
+      conversation.settle
+      conversation.say(post(70_000, BODY[0, 70_000]))
+      conversation.settle
+
+      assert_equal [count + 1, count], [kept.size, conversation.engine.spooled]
     end
   end
 

@@ -9,7 +9,7 @@ module Heddle
       BODIES = [
         Option.new(name: :body_folder, unit: :path, argument: "FOLDER", default: ->(_) { Dir.tmpdir },
                    default_words: "the system's temporary folder", example: 'body_folder "/var/tmp"',
-                   text: "where the bodies of requests are written that are larger than body_buffer",
+                   text: "where the bodies of requests are written that do not fit into memory (body_buffer)",
                    details: "The files have no name and are gone when their request is over, or the process. Where " \
                             "the temporary folder is in memory (tmpfs), name one on a disk. See " \
                             "[Request bodies](bodies.md)."),

@@ -1,0 +1,142 @@
+#include "http/body_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The lock is for forks and tests: the writer's thread alone opens and releases files. */
+static struct {
+    pthread_mutex_t lock;
+    heddle_body_file *first;
+    unsigned count;
+    uint64_t bytes;
+} spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Nobody else opens it, and the kernel removes it however this process ends. */
+static int open_unnamed(const char *folder)
+{
+#ifdef O_TMPFILE
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
+        return fd >= 0 ? fd : -errno;
+#endif
+    /* Not every file system has that (NFS, overlays of old kernels). */
+    char *name = NULL;
+    if (asprintf(&name, "%s/heddle-body-XXXXXX", folder) < 0)
+        return -ENOMEM;
+    int named = mkostemp(name, O_CLOEXEC);
+    int result = named >= 0 ? named : -errno;
+    if (named >= 0)
+        unlink(name);
+    free(name);
+    return result;
+}
+
+static heddle_body_file *take_spare(const char *folder)
+{
+    heddle_body_file *found = NULL;
+    pthread_mutex_lock(&spare.lock);
+    for (heddle_body_file **one = &spare.first; *one; one = &(*one)->next) {
+        if (strcmp((*one)->folder, folder) != 0)
+            continue;
+        found = *one;
+        *one = found->next;
+        spare.count--;
+        spare.bytes -= found->size;
+        break;
+    }
+    pthread_mutex_unlock(&spare.lock);
+    return found;
+}
+
+int heddle_body_file_open(const char *folder, heddle_body_file **file)
+{
+    size_t length = strlen(folder) + 1;
+    *file = take_spare(folder);
+    if (*file)
+        return 0;
+    heddle_body_file *made = calloc(1, sizeof(*made) + length);
+    if (!made)
+        return ENOMEM;
+    memcpy(made->folder, folder, length);
+    made->fd = open_unnamed(folder);
+    if (made->fd < 0) {
+        int error = -made->fd;
+        free(made);
+        return error;
+    }
+    *file = made;
+    return 0;
+}
+
+void heddle_body_file_close(heddle_body_file *file)
+{
+    close(file->fd);
+    free(file);
+}
+
+void heddle_body_file_release(heddle_body_file *file)
+{
+    pthread_mutex_lock(&spare.lock);
+    bool kept = !file->shared && spare.count < HEDDLE_BODY_FILES_SPARE &&
+                spare.bytes + file->size <= HEDDLE_BODY_FILES_SPARE_BYTES;
+    if (kept) {
+        file->next = spare.first;
+        spare.first = file;
+        spare.count++;
+        spare.bytes += file->size;
+    }
+    pthread_mutex_unlock(&spare.lock);
+    if (!kept)
+        heddle_body_file_close(file);
+}
+
+bool heddle_body_files_any_spare(void)
+{
+    pthread_mutex_lock(&spare.lock);
+    bool any = spare.first != NULL;
+    pthread_mutex_unlock(&spare.lock);
+    return any;
+}
+
+/* With the lock, or where there is no other thread. */
+static heddle_body_file *take_all(void)
+{
+    heddle_body_file *all = spare.first;
+    spare.first = NULL;
+    spare.count = 0;
+    spare.bytes = 0;
+    return all;
+}
+
+void heddle_body_files_close_spares(void)
+{
+    pthread_mutex_lock(&spare.lock);
+    heddle_body_file *file = take_all();
+    pthread_mutex_unlock(&spare.lock);
+    while (file) {
+        heddle_body_file *next = file->next;
+        heddle_body_file_close(file);
+        file = next;
+    }
+}
+
+void heddle_body_files_before_fork(void)
+{
+    pthread_mutex_lock(&spare.lock);
+}
+
+void heddle_body_files_after_fork(bool in_child)
+{
+    if (!in_child) {
+        pthread_mutex_unlock(&spare.lock);
+        return;
+    }
+    for (heddle_body_file *file = take_all(); file; file = file->next)
+        close(file->fd); /* its record is lost: nothing is freed here */
+    pthread_mutex_init(&spare.lock, NULL);
+}
