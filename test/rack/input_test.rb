@@ -142,7 +142,7 @@ class InputTest < Minitest::Test
       kept = env["rack.input"]
       [200, {}, []]
     end
-    converse_with(app, lint: false, body_buffer: 10) do |conversation|
+    converse_with(app, lint: false, body_buffer: 1) do |conversation|
       conversation.say("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\n#{"x" * 20}")
       conversation.settle
       error = assert_raises(IOError) { kept.read }

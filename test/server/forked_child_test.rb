@@ -11,6 +11,8 @@ class ServedForkedChildTest < Minitest::Test
       case env["PATH_INFO"]
       when "/exit" then Process.wait(fork { sleep 0.001; exit 3 })
       when "/without_a_block" then (pid = fork) ? Process.wait(pid) : exit(4)
+      when "/ends" then (pid = fork) ? Process.wait(pid) : (next [200, {}, ["of the child"]])
+      when "/raises" then (pid = fork) ? Process.wait(pid) : ($stderr.reopen(File::NULL); raise "in the child")
       else
         reader, writer = IO.pipe
         pid = fork { $stderr.reopen(File::NULL); writer << "x"; sleep }
@@ -25,12 +27,12 @@ class ServedForkedChildTest < Minitest::Test
   def test_it_ends_with_its_status_and_by_signals_and_the_server_goes_on
     Dir.mktmpdir do |folder|
       File.write(file = File.join(folder, "config.ru"), APP)
-      [1, 2].each do |workers|
-        served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0", "--workers", workers.to_s,
-                                    "--control", "off", "--no-access-log"])
-        answers = %w[/exit /without_a_block /TERM /INT /exit].map { |path| served.get(path).body }
+      [%w[fiber 1], %w[fiber 2], %w[thread 1], %w[thread 2], %w[single 1]].each do |mode, workers|
+        served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0", "--workers", workers,
+                                    "--mode", mode, "--control", "off", "--no-access-log"])
+        answers = %w[/exit /without_a_block /TERM /INT /ends /raises /exit].map { |path| served.get(path).body }
 
-        assert_equal ["3 nil", "4 nil", "nil 15", "nil 2", "3 nil"], answers
+        assert_equal ["3 nil", "4 nil", "nil 15", "nil 2", "0 nil", "1 nil", "3 nil"], answers, mode
         assert_predicate served, :alive?
       ensure
         served&.stop

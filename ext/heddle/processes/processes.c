@@ -1,4 +1,4 @@
-/* Heddle::Processes: what a master process needs of the system, and Ruby does not have. */
+/* Heddle::Processes: what a server's processes need of the system or of Ruby's internals. */
 
 #include "processes/processes.h"
 
@@ -21,8 +21,30 @@ static VALUE adopt_orphans(VALUE self)
 #endif
 }
 
+static VALUE raise_error(VALUE error)
+{
+    rb_exc_raise(error);
+}
+
+/*
+ * call-seq: Heddle::Processes.end_child(error) -> never
+ *
+ * Ends this process, a forked child, as Ruby does when its main thread has ended, with this exception or nil: handlers of
+ * at_exit run. What is below on the stack is a copy of the parent's program, and none of its `ensure` runs.
+ */
+NORETURN(static VALUE end_child(VALUE self, VALUE error));
+
+static VALUE end_child(VALUE self, VALUE error)
+{
+    int state = 0;
+    if (!NIL_P(error))
+        rb_protect(raise_error, error, &state);
+    ruby_stop(state);
+}
+
 void Init_heddle_processes(VALUE heddle)
 {
     VALUE processes = rb_define_module_under(heddle, "Processes");
     rb_define_singleton_method(processes, "adopt_orphans", adopt_orphans, 0);
+    rb_define_singleton_method(processes, "end_child", end_child, 1);
 }

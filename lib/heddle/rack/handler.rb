@@ -27,10 +27,13 @@ module Heddle
         env["rack.early_hints"] = EarlyHints.new(exchange) if hints?(exchange)
         finished = env["rack.response_finished"]
         failure = answer = nil
+        process = Process.pid
         begin
           answer = @app.call(env)
+          end_child(process)
           Rack.respond(exchange, answer, !finished.empty?) || respond(exchange, input, answer, finished)
         rescue Exception => e
+          end_child(process, e)
           failure = e
         end
         # A task that the application has started belongs to its request: it ends before the exchange does, and when
@@ -44,6 +47,11 @@ module Heddle
       end
 
       private
+
+      # A child that the application forks without a block is a program of its own: it ends where its parent goes on to
+      # answer the request.
+      # @param process [Integer] the one that has begun it
+      def end_child(process, error = nil) = (Processes.end_child(error) unless Process.pid == process)
 
       def hints?(exchange) = @early_hints != :off && EarlyHints.allowed?(exchange, @early_hints)
 

@@ -41,11 +41,14 @@ module Heddle
         input = env["rack.input"]
         finished = env["rack.response_finished"]
         answer = failure = last = nil
+        process = Process.pid
         begin
           answer = @app.call(env)
+          end_child(process)
           last = last_for(lent, answer) if finished.empty?
           respond(lent, input, answer, finished) unless last
         rescue Exception => e
+          end_child(process, e)
           failure = e
         end
         fail_with(lent, failure) if failure
