@@ -22,6 +22,7 @@ module Heddle
   autoload :Channel, "heddle/concurrency/channel"
   autoload :ClientGone, "heddle/http/client_gone"
   autoload :Condition, "heddle/concurrency/condition"
+  autoload :Databases, "heddle/databases"
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Handoff, "heddle/handoff"
   autoload :Nearest, "heddle/nearest"
@@ -69,6 +70,7 @@ module Heddle
     def run(selector: nil, name: nil, cancel_grace: nil, &block)
       raise ArgumentError, "Heddle.run needs a block: what is to run in the loop" unless block
 
+      Databases.install if defined?(::ActiveRecord) || defined?(::Sequel)
       if Fiber.current_scheduler
         scope(cancel_grace: cancel_grace) { block.call }
       elsif (scheduler = Fiber.scheduler).is_a?(Scheduler) # set by hand, and not running yet

@@ -30,7 +30,7 @@ module Heddle
           isolate if defined?(::ActiveSupport::IsolatedExecutionState)
           replace_reload_lock if application?
         end
-        ActiveSupport.on_load(:active_record) { ConnectionQueue.install }
+        Databases.install
         answer_503_without_connection
       end
 

@@ -110,6 +110,7 @@ module Heddle
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
+      Databases.install if defined?(::Sequel)
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything
       @mode = mode = Modes.of(@configuration, @log)

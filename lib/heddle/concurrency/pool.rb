@@ -39,6 +39,7 @@ module Heddle
       @create, @check, @close = create, check, close
       @limit, @idle_timeout, @check_after, @retry_after = limit, idle_timeout, check_after, retry_after
       @closed = false
+      @driver = nil
       begin_empty
     end
 
@@ -58,7 +59,8 @@ module Heddle
     def waiting = @takers.size
 
     # Lends one to the block. If the block is cancelled, or ends by what is no StandardError, it is closed afterwards,
-    # because nobody knows in which state it is; after a StandardError it is checked.
+    # because nobody knows in which state it is; after a StandardError it is checked. A connection of the gem pg is kept
+    # when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
     #
     # @param timeout [Numeric, nil] seconds to wait for one at most
     # @return what the block returns
@@ -70,10 +72,11 @@ module Heddle
         yield resource
       rescue StandardError
         fit = false
-        fit = healthy?(resource)
+        fit = healthy?(resource) if ready?(resource)
         raise
       rescue Exception
         fit = false
+        fit = @driver.recover(resource) if @driver
         raise
       ensure
         fit ? release(resource) : discard(resource)
@@ -101,6 +104,8 @@ module Heddle
 
     # Gives one back, in good order.
     def release(resource)
+      return discard(resource) if @busy.key?(resource) && !ready?(resource)
+
       lent(resource)
       if @closed then dispose(resource)
       elsif (taker = @takers.shift)
@@ -222,7 +227,8 @@ module Heddle
 
     def make
       @creating += 1
-      @create.call
+      Databases.install
+      @create.call.tap { |resource| @driver = Databases.driver(resource) }
     ensure
       @creating -= 1
     end
@@ -239,6 +245,9 @@ module Heddle
         end
       end
     end
+
+    # Databases' connections may come back in a transaction or with a query under way.
+    def ready?(resource) = @driver.nil? || @driver.clean(resource)
 
     def healthy?(resource)
       @check.nil? || @check.call(resource)
@@ -258,6 +267,8 @@ module Heddle
     end
 
     def dispose(resource)
+      return if @driver && !@driver.open?(resource)
+
       if @close then @close.call(resource)
       elsif resource.respond_to?(:close) then resource.close
       end

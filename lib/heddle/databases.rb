@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "heddle"
+require "timeout"
+
+module Heddle
+  # Settles queries that were abandoned: by a time limit, a cancelled task, a client that left. The server stops
+  # computing, and nobody gets the connection before that is certain. {install} prepares the drivers and pools that are
+  # loaded; Heddle.run, the server and {Pool} call it.
+  #
+  # PostgreSQL cancels the query and keeps the connection. The protocol of MySQL and MariaDB has no such message: the
+  # connection is closed, and a second one kills it on the server.
+  module Databases
+    # Seconds that the server may take to confirm that it has stopped; then the connection is closed.
+    PATIENCE = 0.5
+
+    # Raised, and rescued, in here only: the server did not confirm within {PATIENCE}.
+    class Unsettled < StandardError; end
+    private_constant :Unsettled
+
+    autoload :ActiveRecord, "heddle/databases/active_record"
+    autoload :Mysql, "heddle/databases/mysql"
+    autoload :Mysql2, "heddle/databases/mysql2"
+    autoload :Postgresql, "heddle/databases/postgresql"
+    autoload :Sequel, "heddle/databases/sequel"
+    autoload :Trilogy, "heddle/databases/trilogy"
+
+    # By the name of the connection's class, which is looked up without loading the driver.
+    DRIVERS = { "PG::Connection" => :Postgresql, "Trilogy" => :Trilogy, "Mysql2::Client" => :Mysql2 }.freeze
+    private_constant :DRIVERS
+
+    class << self
+      # Prepares the drivers and the pools of Active Record and Sequel that are loaded. Does nothing twice.
+      #
+      # @return [void]
+      def install
+        Trilogy.install if defined?(::Trilogy)
+        Mysql2.install if defined?(::Mysql2::Client)
+        install_active_record if defined?(::ActiveSupport::LazyLoadHooks)
+        install_sequel if defined?(::Sequel::Database)
+      end
+
+      # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
+      # @return [Module, nil] what knows its state: `open?`, `clean` and `recover`, each given the connection; nil for
+      #   anything that is not a connection of these drivers
+      def driver(connection)
+        found = connection.class.ancestors.find { |ancestor| DRIVERS.key?(ancestor.name) }
+        const_get(DRIVERS[found.name]) if found
+      end
+
+      # Runs the block for so many seconds at most, in a loop or in a thread without one.
+      #
+      # @param seconds [Numeric]
+      # @return [Boolean] true: the block has ended; false: the time was over, or the driver raised an error
+      def within(seconds, &block)
+        if Fiber.current_scheduler.is_a?(Scheduler)
+          Heddle.timeout(seconds, &block)
+        else
+          Timeout.timeout(seconds, Unsettled, &block)
+        end
+        true
+      rescue StandardError
+        false
+      end
+
+      private
+
+      # Its adapters are loaded when the application first needs them.
+      def install_active_record
+        return if @active_record
+
+        @active_record = true
+        ::ActiveSupport.on_load(:active_record) { Databases::ActiveRecord.install }
+      end
+
+      def install_sequel
+        return if @sequel
+
+        @sequel = true
+        Sequel.install
+      end
+    end
+  end
+end

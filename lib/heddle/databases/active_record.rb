@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    # Active Record's connections. Those of MySQL and MariaDB end themselves; Active Record finds them closed and
+    # connects again.
+    module ActiveRecord
+      # Put before the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
+      # above all.
+      module PostgresqlAdapter
+        # @api private
+        def heddle_settle
+          raw = @raw_connection
+          Postgresql.settle(raw) if raw.is_a?(::PG::Connection) && !Postgresql.settled?(raw)
+        end
+
+        private
+
+        def with_raw_connection(**options)
+          super do |raw|
+            ended = false
+            value = yield raw
+            ended = true
+            value
+          ensure
+            Postgresql.settle(raw) if !ended && raw.is_a?(::PG::Connection)
+          end
+        end
+
+        # Asked after an error, when the connection may have been closed.
+        def retryable_query_error?(...) = !@raw_connection&.finished? && super
+      end
+
+      # Put before Active Record's pool: what was sent by the driver's own methods is settled before somebody else gets
+      # the connection.
+      module ConnectionPool
+        def checkin(connection)
+          connection.heddle_settle if connection.is_a?(PostgresqlAdapter)
+        ensure
+          super
+        end
+      end
+
+      # @return [void]
+      def self.install
+        ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
+        Rails::ConnectionQueue.install
+        ::ActiveSupport.on_load(:active_record_postgresqladapter) { prepend PostgresqlAdapter }
+        ::ActiveSupport.on_load(:active_record_trilogyadapter) { Databases::ActiveRecord.prepare_mysql }
+        ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql }
+      end
+
+      # Idle connections that were opened before are closed: nobody knows their numbers.
+      #
+      # @return [void]
+      def self.prepare_mysql
+        Databases.install
+        ::ActiveRecord::Base.connection_handler.each_connection_pool do |pool|
+          pool.flush! if %w[mysql2 trilogy].include?(pool.db_config.adapter)
+        end
+      end
+    end
+  end
+end

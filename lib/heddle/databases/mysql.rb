@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    # What the drivers of MySQL and MariaDB have in common. The protocol can't cancel a query, and a server goes on
+    # computing for a client that has closed its connection: a second connection has to kill the first one.
+    module Mysql
+      # The connection's number, and what tells its server from others: behind a balancer the second connection may
+      # reach another server, where the number is a stranger's.
+      QUESTION = "SELECT CONNECTION_ID(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)"
+
+      # Kept with each connection from its beginning.
+      class Link
+        # @return [Integer] the connection's number
+        attr_reader :number
+
+        # @return [String] its server
+        attr_reader :server
+
+        # @param row [Array] the answer to {QUESTION}
+        # @param second [#call] opens another connection to the same server
+        def initialize(row, second)
+          @number = Integer(row[0])
+          @server = row[1]
+          @second = second
+        end
+
+        # Ends the connection on the server, and so its query. Waits until the server confirms, for {PATIENCE} at most.
+        #
+        # @return [Boolean] whether the server has confirmed
+        def kill = Databases.within(PATIENCE) { kill_from(@second.call) }
+
+        # A password has no place in a log.
+        def inspect = "#<#{self.class} #{number}>"
+
+        private
+
+        def kill_from(other)
+          link = other.heddle_unlink
+          other.query("KILL CONNECTION #{number}") if link && link.server == server
+        ensure
+          other.close
+        end
+      end
+
+      # Put before the driver's connection class.
+      module Guard
+        # The connection of a killer is not killed itself.
+        # @api private
+        def heddle_unlink
+          link = @heddle_link
+          @heddle_link = nil
+          link
+        end
+
+        private
+
+        # Runs what talks to the server. What the driver itself does not raise has interrupted it: nobody knows which
+        # answers are still to come, so the connection ends, here and on the server.
+        def heddle_guard(expected)
+          ended = false
+          value = yield
+          ended = true
+          value
+        rescue *expected
+          ended = true
+          raise
+        ensure
+          heddle_abandon unless ended
+        end
+
+        def heddle_abandon
+          link = heddle_unlink
+          heddle_disconnect
+        ensure
+          link&.kill
+        end
+      end
+    end
+  end
+end

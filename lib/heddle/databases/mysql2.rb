@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "heddle/databases/mysql"
+
+module Heddle
+  module Databases
+    # Connections of the gem mysql2.
+    module Mysql2
+      # What the driver raises by itself: it knows the state of its connection then.
+      EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
+      # Whole seconds; the driver takes no fractions.
+      TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
+      private_constant :EXPECTED, :TIMES
+
+      # Put before Mysql2::Client.
+      module Guard
+        include Mysql::Guard
+
+        # The driver forgets the password, so the options are kept where no `inspect` shows them. It connects without
+        # the scheduler: the second connection is opened by a thread.
+        def initialize(options = {})
+          super
+          again = options.merge(TIMES)
+          row = query(Mysql::QUESTION, as: :array).first
+          @heddle_link = Mysql::Link.new(row, -> { Heddle.offload { self.class.new(again) } })
+        rescue ::Mysql2::Error
+          raise if closed? # else it is a proxy that does not know the question
+        end
+
+        def query(*, **) = heddle_guard(EXPECTED) { super }
+
+        private
+
+        # The driver has done so already when the wait for an answer was interrupted.
+        def heddle_disconnect = close
+      end
+
+      class << self
+        # @return [void]
+        def install = ::Mysql2::Client.prepend(Guard)
+
+        # @param connection [::Mysql2::Client]
+        # @return [Boolean]
+        def open?(connection) = !connection.closed?
+
+        # @param connection [::Mysql2::Client]
+        # @return [Boolean] whether the connection can be given to somebody else
+        def clean(connection) = !connection.closed?
+
+        # @return [Boolean] false: after an interruption nobody knows what it was in the middle of
+        def recover(_connection) = false
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    # Connections of the gem pg. libpq knows whether a query is under way, so nothing has to be recorded beforehand.
+    module Postgresql
+      class << self
+        # @return [void]
+        def install = nil
+
+        # @param connection [PG::Connection]
+        # @return [Boolean]
+        def open?(connection) = !connection.finished?
+
+        # @param connection [PG::Connection]
+        # @return [Boolean] false while the server still owes the result of a query
+        def settled?(connection)
+          connection.finished? || connection.transaction_status != ::PG::PQTRANS_ACTIVE
+        end
+
+        # Cancels the query that is under way and reads what is left of its result. When the server does not confirm
+        # in time, the connection is closed.
+        #
+        # @param connection [PG::Connection]
+        # @return [Boolean] whether the connection can be used; it may be in a transaction
+        def settle(connection)
+          return !connection.finished? if settled?(connection)
+
+          attempt(connection) { cancel(connection) }
+        end
+
+        # Ends what the last user left: a query that is under way, an open transaction.
+        #
+        # @param connection [PG::Connection]
+        # @return [Boolean] whether the connection can be given to somebody else; if not, it is closed
+        def clean(connection)
+          return false unless settle(connection)
+          return true if connection.transaction_status == ::PG::PQTRANS_IDLE
+
+          attempt(connection) { connection.async_exec("ROLLBACK") }
+        end
+        alias recover clean
+
+        private
+
+        # Closes the connection unless the block ends in time and leaves it in a known state, also when this fiber is
+        # interrupted again.
+        def attempt(connection, &)
+          done = Databases.within(PATIENCE, &) && usable?(connection)
+        ensure
+          close(connection) unless done
+        end
+
+        def cancel(connection)
+          connection.cancel
+          connection.discard_results
+          await_late_cancel(connection)
+        end
+
+        # The query may have ended before the cancel request arrived. The server has sent its signal when `cancel`
+        # returns, but the backend may not have seen it: it must strike this empty query, not the next user's.
+        def await_late_cancel(connection)
+          connection.async_exec("")
+        rescue ::PG::QueryCanceled
+          connection.async_exec("")
+        end
+
+        def usable?(connection)
+          settled?(connection) && connection.status == ::PG::CONNECTION_OK &&
+            connection.transaction_status != ::PG::PQTRANS_UNKNOWN
+        end
+
+        def close(connection)
+          connection.close unless connection.finished?
+        rescue ::PG::Error
+          nil # the server has closed it
+        end
+      end
+    end
+  end
+end

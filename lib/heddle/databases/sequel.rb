@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    # Sequel's connections.
+    module Sequel
+      # Put before Sequel's databases: an abandoned query is settled before anything else is sent.
+      module Database
+        def initialize(...)
+          super
+          Sequel.prepare_pool(pool)
+        end
+
+        # @see ::Sequel::Database#log_connection_yield
+        def log_connection_yield(sql, connection, arguments = nil)
+          ended = false
+          value = super
+          ended = true
+          value
+        ensure
+          Sequel.settle(connection) unless ended
+        end
+
+        # @see ::Sequel::Database#new_connection
+        def new_connection(server)
+          Databases.install # the driver was loaded with the adapter
+          super
+        end
+      end
+
+      # Extends a pool: a connection that was closed when its query was abandoned is replaced, not lent.
+      module ConnectionPool
+        private
+
+        def acquire(owner, *server)
+          while (connection = super)
+            return connection if Sequel.fit?(connection)
+
+            allocated = server.empty? ? @allocated : @allocated[server.first]
+            sync { allocated.delete(owner) }
+            disconnect_acquired_connection(connection, owner, *server)
+          end
+        end
+
+        # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is no error.
+        def make_new(server)
+          super
+        rescue ::Sequel::DatabaseConnectionError => e
+          interruption = e.wrapped_exception
+          raise e if interruption.nil? || interruption.is_a?(StandardError)
+
+          raise interruption
+        end
+      end
+
+      class << self
+        # @return [void]
+        def install
+          ::Sequel::Database.prepend(Database)
+          ::Sequel.synchronize { ::Sequel::DATABASES.dup }.each { |database| prepare(database) }
+        end
+
+        # Idle connections of MySQL and MariaDB that were opened before are closed: nobody knows their numbers.
+        #
+        # @param database [::Sequel::Database]
+        # @return [void]
+        def prepare(database)
+          prepare_pool(database.pool)
+          database.disconnect if %i[mysql2 trilogy].include?(database.adapter_scheme)
+        end
+
+        # @param pool [::Sequel::ConnectionPool]
+        # @return [void]
+        def prepare_pool(pool)
+          pool.extend(ConnectionPool) unless %i[single sharded_single].include?(pool.pool_type)
+        end
+
+        # @param connection [Object]
+        # @return [void]
+        def settle(connection)
+          Postgresql.settle(connection) if postgresql?(connection)
+        end
+
+        # @param connection [Object]
+        # @return [Boolean] whether it is open and nothing is under way
+        def fit?(connection)
+          return Postgresql.settle(connection) if postgresql?(connection)
+
+          !connection.respond_to?(:closed?) || !connection.closed?
+        end
+
+        private
+
+        def postgresql?(connection)
+          return false unless defined?(::PG::Connection) && connection.is_a?(::PG::Connection)
+
+          Databases.driver(connection)
+          true
+        end
+      end
+    end
+  end
+end

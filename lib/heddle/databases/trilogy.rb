@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "heddle/databases/mysql"
+
+module Heddle
+  module Databases
+    # Connections of the gem trilogy.
+    module Trilogy
+      # What the driver raises by itself: it knows the state of its connection then.
+      EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
+      # Methods that wait for the server's answer.
+      METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
+      private_constant :EXPECTED, :METHODS
+
+      # Put before Trilogy.
+      module Guard
+        include Mysql::Guard
+
+        def initialize(...)
+          super
+          heddle_link
+        end
+
+        METHODS.each { |name| define_method(name) { |*arguments| heddle_guard(EXPECTED) { super(*arguments) } } }
+
+        private
+
+        def heddle_link
+          row = query(Mysql::QUESTION).rows.first
+          @heddle_link = Mysql::Link.new(row, -> { self.class.new(heddle_second_options) })
+        rescue ::Trilogy::ProtocolError
+          @heddle_link = nil # a proxy that does not know the question
+        end
+
+        def heddle_second_options
+          connection_options.merge(connect_timeout: PATIENCE, read_timeout: PATIENCE, write_timeout: PATIENCE)
+        end
+
+        # Without the farewell, whose answer would come after the query's.
+        def heddle_disconnect = discard!
+      end
+
+      class << self
+        # @return [void]
+        def install = ::Trilogy.prepend(Guard)
+
+        # @param connection [::Trilogy]
+        # @return [Boolean]
+        def open?(connection) = !connection.closed?
+
+        # @param connection [::Trilogy]
+        # @return [Boolean] whether the connection can be given to somebody else
+        def clean(connection)
+          return false if connection.closed? || connection.more_results_exist?
+          return true unless connection.in_transaction?
+
+          Databases.within(PATIENCE) { connection.query("ROLLBACK") }
+        end
+
+        # @return [Boolean] false: after an interruption nobody knows what it was in the middle of
+        def recover(_connection) = false
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require_relative "support/database_programs"
+
+# A query that nobody waits for any more: its connection serves the next one at once, and the server stops computing.
+class AbandonedQueryTest < Minitest::Test
+  include DatabasePrograms
+
+  # The promise is 0.1 s and 0.5 s; the abandoned query takes 10 s. Other tests run at the same time.
+  SECONDS = 3
+  ERRORS = { "timeout" => ["Heddle::TimeoutError"], "plain_timeout" => ["Timeout::Error"],
+             "own_error" => ["KeyError", "ActiveRecord::StatementInvalid"], "failing_sibling" => ["KeyError"] }.freeze
+
+  DatabasePrograms.each_access(self, "the_next_query_does_not_wait_and_the_server_stops") do |library, driver|
+    seen = database_program("abandoned_program", library, driver, limit: 1)
+
+    assert_equal %w[cancel failing_sibling own_error plain_timeout race scope timeout transaction], seen.keys.sort
+    seen.each do |way, result|
+      assert_includes ERRORS.fetch(way, [nil]), result["error"], way
+      assert_equal 42, result["answer"], way
+      assert_operator result["next"], :<, SECONDS, "#{way}: the next query"
+      assert_operator result["gone"], :<, SECONDS, "#{way}: the abandoned one on the server"
+    end
+  end
+
+  DatabasePrograms::LIBRARIES.each_key do |library|
+    define_method("test_#{library}_discards_a_connection_whose_cancel_is_not_confirmed") do
+      seen = database_program("unconfirmed_program", library, "pg", limit: 1)
+
+      assert seen["another"]
+      assert_equal 42, seen["inside"]
+      assert_operator seen["seconds"], :<, 10, "nobody waits for the query's end"
+    end
+  end
+end
