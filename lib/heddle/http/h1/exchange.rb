@@ -62,8 +62,14 @@ module Heddle
         def detach
           engine = self.engine
           drain
-          super.tap { |socket| engine.detach(socket) }
+          super.tap do |socket|
+            @detached = true
+            engine.detach(socket)
+          end
         end
+
+        # @return [Boolean] whether the connection is the application's, with the answer's head sent or without
+        def detached? = defined?(@detached) ? true : false
 
         # @return [Integer, nil] the status that was sent; nil when there was none
         def status

@@ -27,7 +27,7 @@ module Heddle
           # @param exchange [HTTP::H1::Exchange]
           # @return [String, nil] what keeps the answer from being complete
           def remark(exchange)
-            return "taken over" if exchange.hijacked?
+            return "taken over" if exchange.detached?
 
             "not complete" unless exchange.complete? || exchange.status.nil?
           end
