@@ -111,6 +111,7 @@ module Heddle
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.install if defined?(::Sequel)
+      require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
