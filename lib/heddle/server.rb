@@ -148,10 +148,10 @@ module Heddle
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # @return [Array<HTTP::H1::Engine>] what counts requests and how long they took, one for each loop that serves now
+    # @return [Array<HTTP::Engine>] what counts requests and how long they took, one for each loop that serves now
     def engines = @mode ? @mode.servings.filter_map(&:engine) : []
 
-    # @return [HTTP::H1::Engine, nil] the first of them
+    # @return [HTTP::Engine, nil] the first of them
     def engine = engines.first
 
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] what there is now, in all loops: `connections`, of
