@@ -68,11 +68,10 @@ module Heddle
         Option.new(name: :descriptor_limit, unit: :word, default: :hard, choices: %i[hard soft], advanced: true,
                    example: "descriptor_limit :soft",
                    details: "A limit on connections follows from it. Programs that the application starts (spawn, " \
-                            "system, popen, exec) get the former limit back, except on macOS and with a statically " \
-                            "linked Ruby's own exec. The function select(2) of C has no room for descriptors from 1,024 on: a " \
-                            "library that passes such a one to FD_SET writes beyond its memory. With one that does " \
-                            "(old resolvers, SNMP and LDAP clients) choose soft, and set the soft " \
-                            "limit to 1,024 (ulimit -Sn).",
+                            "system, popen, exec) get the former limit back, except on macOS. The function " \
+                            "select(2) of C has no room for descriptors from 1,024 on: a library that passes such a " \
+                            "one to FD_SET writes beyond its memory. With one that does (old resolvers, SNMP and " \
+                            "LDAP clients) choose soft, and set the soft limit to 1,024 (ulimit -Sn).",
                    text: "whether the limit on open descriptors (RLIMIT_NOFILE) is raised to the hard limit, or " \
                          "stays as it was: soft")
       ].freeze
