@@ -120,13 +120,14 @@ module Trials
       { "RUBYOPT" => nil, "CI" => nil, "HEDDLE_PROTECT" => nil, "MT_NO_PLUGINS" => "1", "SEED" => "1",
         **@place.fetch(:environment), "HEDDLE_TRIAL_WAY" => @way, "HEDDLE_TRIAL_FRAMEWORK" => @suite.framework,
         "HEDDLE_TRIAL_RESULTS" => "#{base}.results", "HEDDLE_TRIAL_SKIP" => "#{base}.skip",
-        "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_CHAOS" => @seed.to_s }
+        "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_TRIAL_OWN_LOOP" => @suite.own_loop.join(" "),
+        "HEDDLE_CHAOS" => @seed.to_s }
     end
 
     def command(files)
       paths = [File.join(Suite::ROOT, "lib"), *@place.fetch(:load_path)].flat_map { |path| ["-I", path] }
       prelude = "#{@place.fetch(:prelude)}; require #{File.join(__dir__, "inside.rb").dump}"
-      start = { "rspec" => "exit RSpec::Core::Runner.run(ARGV)",
+      start = { "rspec" => "exit RSpec::Core::Runner.run(ARGV)", "sus" => "Trials::Inside::Sus.start(ARGV)",
                 "ruby_core" => "exit Test::Unit::AutoRunner.run(true, Dir.pwd)" }
       start = start.fetch(@suite.framework, "ARGV.slice!(0..).each { |file| load File.expand_path(file) }")
       [@ruby, *paths, "-e", "#{prelude}; #{start}", "--", *options, *files]
