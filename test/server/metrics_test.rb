@@ -145,6 +145,19 @@ class MetricsTest < Minitest::Test
     assert_equal({ { "worker" => "0" } => 5.0 }, found["heddle_fibers"])
   end
 
+  def test_pools_are_told_of_as_far_as_their_library_counts
+    pools = [{ pool: "things", library: "heddle", limit: 5, size: 3, busy: 2, idle: 1, waiting: 4, created: 3, waits: 9,
+               wait_seconds: 1.5, closed: { idle: 1, age: 0 } },
+             { pool: "primary writing", library: "active_record", limit: 5, size: 1, busy: 1, idle: 0, waiting: 0 }]
+    text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "running", pools: }]).to_s
+
+    assert_includes text, %(heddle_pool_resources{worker="0",pool="things",library="heddle",state="busy"} 2\n)
+    assert_includes text, %(heddle_pool_wait_seconds_total{worker="0",pool="things",library="heddle"} 1.5\n)
+    assert_includes text, %(heddle_pool_closed_total{worker="0",pool="things",library="heddle",reason="idle"} 1\n)
+    assert_includes text, %(heddle_pool_limit{worker="0",pool="primary writing",library="active_record"} 5\n)
+    refute_includes text, %(heddle_pool_waits_total{worker="0",pool="primary writing")
+  end
+
   def test_labels_are_escaped
     worker = { index: 0, selector: "a\"b\\c\nd" }
     found = PrometheusText.parse(Heddle::Server::Metrics.new(workers: [worker]).to_s)

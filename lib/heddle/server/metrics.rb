@@ -32,6 +32,7 @@ module Heddle
         about
         traffic
         load
+        pools
         offload
         process
         stalls
@@ -97,6 +98,38 @@ module Heddle
         one("loop_turns_total", "counter", "Turns of the loop; without requests it hardly turns.", :turns)
         one("fibers", "gauge", "Fibers of the loop.", :fibers)
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
+      end
+
+      # Absent where a library doesn't count it.
+      def pools
+        pool_series("pool_resources", "gauge", "What a pool has.", %i[busy idle]) { |key| { state: key } }
+        pool_series("pool_limit", "gauge", "How many a pool makes at most.", %i[limit])
+        pool_series("pool_tasks_waiting", "gauge", "Tasks that wait for something from a pool.", %i[waiting])
+        pool_series("pool_waits_total", "counter", "How often tasks waited for something from a pool.", %i[waits])
+        pool_series("pool_wait_seconds_total", "counter", "For how long together.", %i[wait_seconds])
+        pool_series("pool_held_seconds_total", "counter", "For how long resources were in use.", %i[held_seconds])
+        pool_series("pool_timeouts_total", "counter", "How often a task waited in vain.", %i[timeouts])
+        pool_series("pool_created_total", "counter", "How many a pool has made.", %i[created])
+        family("pool_closed_total", "counter", "How many a pool has closed, by the reason.")
+        each_pool do |labels, pool|
+          pool[:closed]&.each { |reason, count| sample("pool_closed_total", count, **labels, reason:) }
+        end
+        pool_series("pool_nested_total", "counter", "Check-outs that could never be served.", %i[nested])
+        pool_series("pool_held_while_waiting_total", "counter", "Connections held while their fibers waited elsewhere.",
+                    %i[held_while_waiting])
+      end
+
+      def pool_series(name, type, help, keys)
+        family(name, type, help)
+        each_pool do |labels, pool|
+          keys.each { |key| sample(name, pool[key], **labels, **(block_given? ? yield(key) : {})) if pool[key] }
+        end
+      end
+
+      def each_pool
+        each_with(:pools) do |one, pools|
+          pools.each { |pool| yield({ worker: one[:index], pool: pool[:pool], library: pool[:library] }, pool) }
+        end
       end
 
       # Absent where there is none.

@@ -32,7 +32,8 @@ module Heddle
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
           clients_gone: @log.gone + statistics.fetch(:left_early, 0), requests: requests.first(REQUESTS),
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
-          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:
+          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:,
+          pools: Databases::Pools.all
         }
       end
 
