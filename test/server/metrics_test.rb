@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "openssl"
+require "support/native_library"
 require "support/prometheus_text"
 require_relative "server_helpers"
 
@@ -36,6 +37,15 @@ class MetricsTest < Minitest::Test
     assert_equal [2, 1, 1, 1], counts
     assert_equal 1, found["heddle_refused_total"][{ "worker" => "0", "status" => "4xx" }]
     assert_equal 5, found["heddle_requests_started_total"][{ "worker" => "0" }]
+  end
+
+  def test_waits_in_callbacks_of_native_libraries_are_counted_by_library
+    callbacks = NativeLibrary.new(File.expand_path("../preemption/support/callbacks.c", __dir__))
+    require callbacks.path
+    found = metrics_of(->(_env) { CallingBack.call(-> { sleep 0.001 }) && [200, {}, []] },
+                       protect: %i[callback_report]) { get("/") }
+
+    assert_operator found["heddle_callback_waits_total"][{ "worker" => "0", "library" => "callbacks.so" }], :>=, 1
   end
 
   def test_the_histogram_has_every_answer_where_it_belongs

@@ -36,6 +36,7 @@ module Heddle
         offload
         process
         stalls
+        callbacks
         protection
         master if @master
         @out
@@ -186,6 +187,14 @@ module Heddle
         family(name, "counter", help)
         each_with(:stalls) do |one, stalls|
           stalls[:by_endpoint].each { |endpoint, count| sample(name, count[key], worker: one[:index], endpoint:) }
+        end
+      end
+
+      # Absent where they are not counted.
+      def callbacks
+        family("callback_waits_total", "counter", "Waits in callbacks of native libraries, by the library.")
+        each_with(:callbacks) do |one, counts|
+          counts.each { |library, count| sample("callback_waits_total", count, worker: one[:index], library:) }
         end
       end
 
