@@ -81,7 +81,7 @@ class LayersTest < Minitest::Test
 
   def test_rack_and_the_server_name_no_version_of_http
     named = sources("{lib/heddle/{rack,server}/**/*.rb,ext/heddle/rack/exchange.c}").flat_map do |file, text|
-      code_of(text).scan(%r{\bH[12]::|\bh[12]_}).map { |word| "#{file}: #{word}" }
+      code_of(text).scan(/\bH[12]::|\bh[12]_/).map { |word| "#{file}: #{word}" }
     end
 
     assert_empty named
