@@ -9,10 +9,16 @@ module Heddle
     autoload :BadRequest, "heddle/http/bad_request"
     autoload :Configuration, "heddle/http/configuration"
     autoload :Limit, "heddle/http/limit"
+    autoload :Refusal, "heddle/http/refusal"
+    autoload :RequestBody, "heddle/http/request_body"
+    autoload :Response, "heddle/http/response"
+    autoload :ResponseHead, "heddle/http/response_head"
   end
 
   autoload :ClientGone, "heddle/http/client_gone"
 end
 
-# Not by autoload: the extension has defined the module.
+# Not by autoload: the extension has defined these.
+require "heddle/http/engine"
+require "heddle/http/exchange"
 require "heddle/http/h1"

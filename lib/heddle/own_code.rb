@@ -9,12 +9,21 @@ module Heddle
   # preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for whoever has called it, and so do handlers of
   # signals for whom they have interrupted.
   module OwnCode
+    @added = []
     class << self
+      # Other code that is written for switches where it waits only.
+      #
+      # @param folders [Array<String>] what its paths begin with
+      def add(folders)
+        @added |= folders
+        tell
+      end
+
       # Tells the extension what to look for in the frames of who runs.
       def tell
         own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| paths(folder) }
         handlers = %w[scheduler/signal_guard.rb preemption/signal_handlers.rb].map { |name| File.join(__dir__, name) }
-        Native.own_code_is(own, ["<internal:", *libraries, *handlers])
+        Native.own_code_is(own + @added, ["<internal:", *libraries, *handlers])
       end
 
       private

@@ -5,6 +5,7 @@ require "heddle/native_libraries"
 require "heddle/selector"
 require "heddle/scheduler/offload_threads"
 require "heddle/scheduler/offload_job"
+require "heddle/scheduler/reopening"
 require "heddle/scheduler/signal_guard"
 require "heddle/visible"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
@@ -114,6 +115,7 @@ module Heddle
     #
     # There is no respond_to_missing? beside it: Ruby would then take a missing method for an error of the hook.
     def method_missing(name, *arguments) # rubocop:disable Style/MissingRespondToMissing
+      return with_async(name, *arguments) if defined?(::Async::Task) && ASYNC_CALLS.include?(name)
       return super if name != :address_resolve || NUMERIC_ADDRESS.match?(arguments.first.to_s)
 
       resolve_name(arguments.first)
@@ -144,6 +146,15 @@ module Heddle
     end
 
     private
+
+    # What the async gem calls first, in a program that has loaded it after its loop was started.
+    ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
+    private_constant :ASYNC_CALLS
+
+    def with_async(name, ...)
+      require "heddle/async"
+      public_send(name, ...)
+    end
 
     NUMERIC_ADDRESS = /[:%]|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
     private_constant :NUMERIC_ADDRESS

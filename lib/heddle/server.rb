@@ -111,6 +111,7 @@ module Heddle
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.install if defined?(::Sequel)
+      require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything
       @mode = mode = Modes.of(@configuration, @log)
@@ -147,10 +148,10 @@ module Heddle
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # @return [Array<HTTP::H1::Engine>] what counts requests and how long they took, one for each loop that serves now
+    # @return [Array<HTTP::Engine>] what counts requests and how long they took, one for each loop that serves now
     def engines = @mode ? @mode.servings.filter_map(&:engine) : []
 
-    # @return [HTTP::H1::Engine, nil] the first of them
+    # @return [HTTP::Engine, nil] the first of them
     def engine = engines.first
 
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] what there is now, in all loops: `connections`, of

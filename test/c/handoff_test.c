@@ -18,8 +18,8 @@ enum {
 
 static heddle_sockets sockets;
 static heddle_board board;
-static heddle_protocol_operations spoken;
-static heddle_protocol protocol = {.operations = &spoken};
+static heddle_protocol protocol;
+static heddle_work works[PLACES];
 static heddle_rescue *rescue;
 static _Atomic bool over;
 static int wire[2], clients[PLACES];
@@ -61,7 +61,7 @@ void heddle_sockets_come_back(heddle_sockets *unused)
 {
 }
 
-uint8_t heddle_epoll_news(uint32_t events)
+uint8_t heddle_epoll_events(uint32_t events)
 {
     return (uint8_t)((events & EPOLLIN ? HEDDLE_HAS_INPUT : 0) | (events & EPOLLRDHUP ? HEDDLE_INPUT_ENDS : 0));
 }
@@ -74,14 +74,15 @@ heddle_connection *heddle_sockets_at(heddle_sockets *unused, uint64_t identity)
 
 static void end(heddle_connection *connection, bool closing)
 {
-    uint8_t owner = heddle_handoff_forget(connection);
+    bool given = connection->transport.fd < 0;
+    heddle_handoff_forget(connection);
     heddle_handoff_lock(&sockets);
     sockets.places[connection->slot].connection = NULL;
     sockets.places[connection->slot].generation++;
     heddle_handoff_unlock(&sockets);
-    heddle_ready_list_remove(&sockets.ready, connection);
-    CHECK_EQUAL(owner == HEDDLE_OWNER_GONE, connection->transport.fd < 0);
-    if (closing && connection->transport.fd >= 0) {
+    heddle_ready_list_remove(&works[connection->slot]);
+    CHECK(closing || !given);
+    if (closing && !given) {
         close(connection->transport.fd);
         closed++;
     }
@@ -101,14 +102,14 @@ int heddle_sockets_detach(heddle_connection *connection)
     return fd;
 }
 
-void heddle_sockets_event(heddle_sockets *unused, heddle_connection *connection, uint8_t news)
+void heddle_sockets_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
 {
     char byte;
     if (!heddle_connection_hold(connection))
         return;
-    if (news & HEDDLE_HAS_INPUT)
+    if (events & HEDDLE_HAS_INPUT)
         (void)!recv(connection->transport.fd, &byte, 1, MSG_DONTWAIT);
-    heddle_connection_at_rest(connection);
+    heddle_connection_leave_at_rest(connection);
 }
 
 int heddle_sockets_add_read(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
@@ -126,7 +127,7 @@ int heddle_sockets_add_read(heddle_sockets *unused, int fd, const heddle_address
 
 /* -- a loop's sockets -------------------------------------------------------------------------------------------------- */
 
-static int read_so_far(const heddle_connection *connection, struct iovec *pieces)
+static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     return heddle_connection_input_piece(connection, pieces);
 }
@@ -154,6 +155,8 @@ static heddle_connection *add(uint32_t slot)
     clients[slot] = pair[1];
     connection->slot = slot;
     connection->sockets = &sockets;
+    connection->protocol = &protocol;
+    works[slot] = (heddle_work){.connection = connection};
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = pair[0];
     heddle_handoff_lock(&sockets);
@@ -163,7 +166,7 @@ static heddle_connection *add(uint32_t slot)
     heddle_handoff_unlock(&sockets);
     MUST(epoll_ctl(sockets.set.connections_fd, EPOLL_CTL_ADD, pair[0], &event));
     made++;
-    heddle_connection_at_rest(connection);
+    heddle_connection_leave_at_rest(connection);
     return connection;
 }
 
@@ -175,9 +178,8 @@ static void start(void)
     sockets.set.operations = &heddle_epoll_set;
     sockets.set.connections_fd = (int)MUST(epoll_create1(0));
     sockets.scratch = malloc(HEDDLE_SCRATCH);
-    sockets.protocol = &protocol;
-    spoken.read_so_far = read_so_far;
-    heddle_ready_list_start(&sockets.ready);
+    protocol.collect_input = collect_input;
+    heddle_ready_list_init(&sockets.ready);
     MUST(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, wire));
     CHECK_EQUAL(0, heddle_board_create(&board, 2));
     CHECK_EQUAL(0, heddle_board_take(&board, 1, 0));
@@ -247,11 +249,11 @@ static void loop_turn(unsigned *random)
             return;
         }
         fill(connection, (uint16_t)(rand_r(random) % 2000));
-        if (connection->queued)
-            heddle_ready_list_remove(&sockets.ready, connection);
+        if (works[slot].list)
+            heddle_ready_list_remove(&works[slot]);
         else if (rand_r(random) % 4 == 0)
-            heddle_ready_list_put(&sockets.ready, connection, false);
-        heddle_connection_at_rest(connection);
+            heddle_ready_list_add(&sockets.ready, &works[slot], false);
+        heddle_connection_leave_at_rest(connection);
     }
     if (rand_r(random) % 4 == 0)
         heddle_handoff_settle(&sockets);
@@ -278,7 +280,7 @@ static void what_was_heard_of_is_given(void)
     heddle_connection *connection = add(0);
     CHECK(heddle_connection_hold(connection));
     fill(connection, 300);
-    heddle_connection_at_rest(connection);
+    heddle_connection_leave_at_rest(connection);
     rescue->held_up(rescue);
     CHECK_EQUAL(1, board.slots[0].stuck);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
@@ -300,10 +302,10 @@ static void what_is_served_is_told_of_later(void)
     CHECK(heddle_connection_hold(connection));
     speak(0);
     rescue->held_up(rescue);
-    CHECK_EQUAL(HEDDLE_HAS_INPUT, connection->news);
+    CHECK_EQUAL(HEDDLE_HAS_INPUT, connection->watch_events);
     CHECK(asked_back > 0);
     heddle_handoff_settle(&sockets);
-    CHECK_EQUAL(0, connection->news);
+    CHECK_EQUAL(0, connection->watch_events);
     CHECK_EQUAL(0, sockets.handoff.given);
     finish();
 }
@@ -316,7 +318,7 @@ static void nothing_is_given_where_nobody_takes(void)
     board.slots[1].stuck = 1;
     rescue->held_up(rescue);
     board.slots[1].stuck = 0;
-    CHECK(!sockets.handoff.first_told);
+    CHECK(!heddle_link_first(&sockets.handoff.notified));
     rescue->held_up(rescue);
     CHECK_EQUAL(1, sockets.handoff.given);
     finish();
@@ -372,7 +374,7 @@ static void who_has_no_descriptor_left_leaves_it_to_others(void)
 }
 
 /* The first byte that came, or was read, stands for the label. */
-static uint32_t first_byte(heddle_connection *connection)
+static uint32_t first_byte(const heddle_connection *connection)
 {
     uint8_t byte;
     return recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ? byte + 1 : 0;
@@ -381,7 +383,7 @@ static uint32_t first_byte(heddle_connection *connection)
 static void what_may_hold_up_another_one_waits_until_it_can_not(void)
 {
     start();
-    spoken.label = first_byte;
+    protocol.label = first_byte;
     heddle_connection *connection = add(0);
     speak(0);
     rescue->label = first_byte(connection);
@@ -391,7 +393,7 @@ static void what_may_hold_up_another_one_waits_until_it_can_not(void)
     board.slots[0].label++;
     rescue->held_up(rescue);
     CHECK_EQUAL(1, sockets.handoff.given);
-    spoken.label = NULL;
+    protocol.label = NULL;
     finish();
 }
 
@@ -414,8 +416,8 @@ static void what_is_too_long_stays(void)
     free(connection->input);
     connection->input = calloc(1, HEDDLE_SCRATCH + 1);
     connection->input_end = HEDDLE_SCRATCH + 1;
-    heddle_ready_list_put(&sockets.ready, connection, false);
-    heddle_connection_at_rest(connection);
+    heddle_ready_list_add(&sockets.ready, &works[0], false);
+    heddle_connection_leave_at_rest(connection);
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     finish();

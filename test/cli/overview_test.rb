@@ -10,7 +10,7 @@ class OverviewTest < Minitest::Test
   Overview = Heddle::CLI::Overview
   Screen = Heddle::CLI::Screen
 
-  LATENCIES = [0] * Heddle::HTTP::H1::Engine::LATENCY_BOUNDS.size
+  LATENCIES = [0] * Heddle::HTTP::Engine::LATENCY_BOUNDS.size
 
   def worker(index = 0, **values)
     { index:, pid: 4_000 + index, state: "running", version: "1", ruby: "3.4.1", selector: "epoll",

@@ -112,7 +112,7 @@ module SendingTests
   # Only those that have something to say are looked at in the next turn, whoever else is behind.
   def test_slow_readers_hold_up_nobody
     scheduled do |scheduler|
-      engine = Heddle::HTTP::H1::Engine.new
+      engine = Heddle::HTTP::Engine.new
       sockets = Heddle::Net::Sockets.new(scheduler, set:, protocol: engine) do |exchange|
         next Heddle::Rack.respond(exchange, [200, {}, ["s" * 2_000_000]], false) if exchange.target == "/slow"
 
@@ -151,11 +151,11 @@ module SendingTests
   PROGRAM = <<~'RUBY'
     require "socket"
     require "heddle/rack"
-    Heddle::HTTP::H1::RequestBody
+    Heddle::HTTP::RequestBody
     compact = false
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
-    engine = Heddle::HTTP::H1::Engine.new
+    engine = Heddle::HTTP::Engine.new
     sockets = Heddle::Net::Sockets.new(scheduler, set: ARGV[0].to_sym, protocol: engine) do |exchange|
       8.times { |n| exchange.write([n.to_s * 20_000, "-" * n]) }
       Heddle::Rack.respond(exchange, [200, {}, Array.new(8) { |n| n.to_s * 30_000 }], false)

@@ -36,7 +36,7 @@ class HandlerTest < Minitest::Test
       output = serve(->(_env) { returned }, lint: false)
 
       assert_operator output, :start_with?, "HTTP/1.1 500 ", returned.inspect
-      assert_equal [Heddle::HTTP::H1::InvalidResponse], log.failures.map(&:class), returned.inspect
+      assert_equal [Heddle::HTTP::InvalidResponse], log.failures.map(&:class), returned.inspect
     end
   end
 

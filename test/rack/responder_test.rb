@@ -43,7 +43,7 @@ class ResponderTest < Minitest::Test
     sent = @sent_files = []
     notes = Module.new do
       define_method(:call) do |exchange|
-        exchange.define_singleton_method(:sendfile) { |file, *part| (sent << part) && super(file, *part) }
+        exchange.define_singleton_method(:send_file) { |file, *part| (sent << part) && super(file, *part) }
         super(exchange)
       end
     end
@@ -146,7 +146,7 @@ class ResponderTest < Minitest::Test
 
     refute_includes output, "hello"
     refute_predicate self, :kept?
-    expect_failure Heddle::HTTP::H1::InvalidResponse
+    expect_failure Heddle::HTTP::InvalidResponse
     output = serve(answer(200, { "transfer-encoding" => "chunked" }, EachBody.new("1\r\nx\r\n")))
 
     refute_includes output, "0\r\n\r\n"

@@ -44,6 +44,47 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
+  # As threads that wait. Ruby's own threads get IOError, too.
+  def test_reopening_an_io_fails_who_waits_for_it
+    waits = [->(io) { io.read(1) }, ->(io) { io.gets }, ->(io) { io.wait_readable }, ->(io) { io.readpartial(9) }]
+    waits.each do |wait|
+      scheduled do
+        reader, writer = IO.pipe
+        error = nil
+        Fiber.schedule do
+          wait.call(reader)
+        rescue IOError => e
+          error = e
+        end
+        reader.reopen(File::NULL)
+        until_true { sleep(0.001) && error }
+
+        assert_equal "stream reopened while a fiber waited for it", error.message
+        assert_nil reader.gets
+        writer.close
+      end
+    end
+  end
+
+  def test_a_reopened_io_is_waited_for_anew
+    scheduled do
+      first, _first_writer = IO.pipe
+      second, writer = IO.pipe
+      Fiber.schedule do
+        first.read(1)
+      rescue IOError
+        nil
+      end
+
+      assert_raises(Errno::ENOENT) { first.reopen("/nowhere/at/all") }
+      assert_same first, first.reopen(second)
+      second.close
+      Fiber.schedule { writer << "x" }
+
+      assert_equal "x", first.read(1)
+    end
+  end
+
   # C6: the number of a closed descriptor is given to another IO: its events are its own.
   def test_a_reused_descriptor_wakes_only_its_new_owner
     scheduled do

@@ -24,7 +24,7 @@ class DropErrorTest < Minitest::Test
     end
     Fiber.set_scheduler(scheduler = Heddle::Scheduler.new)
     Fiber.schedule do
-      engine = Heddle::HTTP::H1::Engine.new(on_refusal: exhaustion)
+      engine = Heddle::HTTP::Engine.new(on_refusal: exhaustion)
       Heddle::Net::Sockets.new(scheduler, protocol: engine) {}.adopt(mine)
       mine.close
       sleep

@@ -7,7 +7,7 @@ require_relative "server_helpers"
 class LatencyTest < Minitest::Test
   include ServerHelpers
 
-  BOUNDS = Heddle::HTTP::H1::Engine::LATENCY_BOUNDS
+  BOUNDS = Heddle::HTTP::Engine::LATENCY_BOUNDS
 
   # What the engine says when nothing is under way any more. It is read in the loop, which is where it counts.
   def counted(app, **options)
@@ -76,7 +76,7 @@ class LatencyTest < Minitest::Test
   def test_the_bounds_rise_and_have_no_end
     assert_equal BOUNDS.sort, BOUNDS
     assert_equal Float::INFINITY, BOUNDS.last
-    assert_equal BOUNDS.size, Heddle::HTTP::H1::Engine.new.latencies.size
+    assert_equal BOUNDS.size, Heddle::HTTP::Engine.new.latencies.size
     assert Ractor.shareable?(BOUNDS)
   end
 

@@ -10,7 +10,7 @@ require_relative "server_helpers"
 class MetricsTest < Minitest::Test
   include ServerHelpers
 
-  BOUNDS = Heddle::HTTP::H1::Engine::LATENCY_BOUNDS
+  BOUNDS = Heddle::HTTP::Engine::LATENCY_BOUNDS
 
   # What the server tells at the moment that the block ends.
   def metrics_of(app, **options)

@@ -421,12 +421,12 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers)
     out->used += 2;
 }
 
-void Init_heddle_answer(VALUE h1)
+void Init_heddle_answer(VALUE http)
 {
     /*
      * The application's answer can't be sent as HTTP, such as a line end in a header. Nothing of it has reached the
      * wire when this is raised.
      */
-    invalid_response = rb_define_class_under(h1, "InvalidResponse", rb_eStandardError);
+    invalid_response = rb_define_class_under(http, "InvalidResponse", rb_eStandardError);
     rb_gc_register_mark_object(invalid_response);
 }

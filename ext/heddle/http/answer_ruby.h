@@ -32,7 +32,7 @@ void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers
 /* A whole interim answer 103 (RFC 8297). Raises InvalidResponse. */
 void heddle_early_hints(heddle_buffer *out, VALUE headers);
 
-/* Defines Heddle::HTTP::H1::InvalidResponse. */
-void Init_heddle_answer(VALUE h1);
+/* Defines Heddle::HTTP::InvalidResponse. */
+void Init_heddle_answer(VALUE http);
 
 #endif

@@ -1,13 +1,17 @@
 #ifndef HEDDLE_HTTP_ENGINE_H
 #define HEDDLE_HTTP_ENGINE_H
 
-/* What the HTTP/1 connections of one loop share: the limits, and memory that nobody keeps across a wait. */
+/*
+ * The HTTP service of a loop: what its connections share, whatever version they speak. Limits, counters, and memory that
+ * nobody keeps across a wait.
+ */
 
 #include "http/answer_head.h"
 #include "http/exchange.h"
 #include "http/latency.h"
 #include "http/slowest.h"
 #include "net/protocol.h"
+#include "net/sockets.h"
 
 typedef struct {
     bool all;
@@ -26,7 +30,7 @@ static inline unsigned heddle_status_class(int status)
 }
 
 struct heddle_engine {
-    heddle_protocol base;
+    heddle_service base;
     VALUE on_refusal; /* Qnil: nobody wants to know */
     VALUE proxies;    /* Heddle::Net::Networks whose word of a client's address is taken, or Qnil */
     bool marked;      /* its Ruby object lives: on_refusal may be called */
@@ -60,6 +64,16 @@ enum {
     HEDDLE_DATE_LINE = 37,
 };
 
-extern const heddle_protocol_operations heddle_h1_operations;
+extern const heddle_service_operations heddle_engine_operations;
+
+static inline heddle_engine *heddle_engine_of_connection(const heddle_connection *connection)
+{
+    return (heddle_engine *)connection->sockets->service;
+}
+
+/* The application has given its whole answer, or was refused one: counts it. */
+void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status);
+/* The same for what never became a request of the application. `false`: a callback has closed the connection. */
+bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_refusal *refusal);
 
 #endif

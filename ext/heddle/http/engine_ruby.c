@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H1::Engine, which a Heddle::Net::Sockets is given as its protocol. */
+/* Heddle::HTTP::Engine, which a Heddle::Net::Sockets is given as its service. */
 
 #include "http/answer_ruby.h"
 #include "http/exchange_ruby.h"
@@ -10,44 +10,6 @@
 #include <ruby/ractor.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static int64_t now_in_seconds(void)
-{
-    struct timespec now;
-#ifdef CLOCK_REALTIME_COARSE
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-#else
-    clock_gettime(CLOCK_REALTIME, &now);
-#endif
-    return (int64_t)now.tv_sec;
-}
-
-const char *heddle_engine_date(heddle_engine *engine)
-{
-    int64_t second = now_in_seconds();
-    if (second != engine->date_second) {
-        engine->date_second = second;
-        heddle_date_line(engine->date, second);
-    }
-    return engine->date;
-}
-
-static void engine_free(heddle_protocol *protocol)
-{
-    heddle_engine *engine = (heddle_engine *)protocol;
-    for (heddle_exchange *exchange = engine->spare, *next; exchange; exchange = next) {
-        next = exchange->next;
-        free(exchange);
-    }
-    heddle_buffer_free(&engine->out);
-    for (unsigned i = 0; i < engine->streams.count; i++)
-        free(engine->streams.prefixes[i]);
-    free(engine->streams.prefixes);
-    free(engine->body_folder);
-    free(engine->head.fields);
-    free(engine);
-}
 
 static void object_mark(void *data)
 {
@@ -67,7 +29,7 @@ static void object_free(void *data)
     if (!engine)
         return;
     engine->marked = false;
-    heddle_protocol_let_go(&engine->base);
+    heddle_service_release(&engine->base);
 }
 
 static size_t object_size(const void *data)
@@ -77,9 +39,9 @@ static size_t object_size(const void *data)
 }
 
 static const rb_data_type_t engine_type = {
-    .wrap_struct_name = "Heddle::HTTP::H1::Engine",
+    .wrap_struct_name = "Heddle::HTTP::Engine",
     .function = {.dmark = object_mark, .dfree = object_free, .dsize = object_size},
-    .parent = &heddle_protocol_type,
+    .parent = &heddle_service_type,
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
@@ -88,7 +50,7 @@ static VALUE engine_allocate(VALUE klass)
     heddle_engine *engine = calloc(1, sizeof(*engine));
     if (!engine)
         rb_memerror();
-    engine->base = (heddle_protocol){.operations = &heddle_h1_operations, .free = engine_free, .holders = 1};
+    engine->base = (heddle_service){.operations = &heddle_engine_operations, .holders = 1};
     engine->on_refusal = engine->proxies = Qnil;
     engine->marked = true;
     engine->date_second = -1;
@@ -295,9 +257,9 @@ static VALUE latency_bounds(void)
     return rb_ractor_make_shareable(bounds);
 }
 
-void Init_heddle_engine(VALUE h1)
+void Init_heddle_engine(VALUE http)
 {
-    VALUE engine_class = rb_define_class_under(h1, "Engine", rb_cObject);
+    VALUE engine_class = rb_define_class_under(http, "Engine", rb_cObject);
     rb_define_alloc_func(engine_class, engine_allocate);
     rb_define_private_method(engine_class, "set_up", engine_set_up, 5);
     rb_define_method(engine_class, "drain", engine_drain, 0);

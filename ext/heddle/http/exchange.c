@@ -1,12 +1,13 @@
 #include "http/exchange.h"
 
 #include "http/engine.h"
+#include "net/ready_list.h"
 #include "scheduler/drop_error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static heddle_exchange *spare(heddle_engine *engine)
+static heddle_exchange *take_spare(heddle_engine *engine)
 {
     heddle_exchange *exchange = engine->spare;
     if (!exchange)
@@ -16,11 +17,17 @@ static heddle_exchange *spare(heddle_engine *engine)
     return exchange;
 }
 
-heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_request_head *head, const char *bytes)
+heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchange_operations *operations,
+                                     heddle_connection *connection, const heddle_request_head *head, const char *bytes)
 {
-    heddle_exchange *exchange = spare(engine);
+    heddle_exchange *exchange = take_spare(engine);
     if (!exchange)
         return NULL;
+    exchange->work = (heddle_work){.operations = &heddle_exchange_work, .connection = connection};
+    exchange->operations = operations;
+    exchange->engine = engine;
+    exchange->handle = NULL;
+    exchange->running = false;
     exchange->head = *head;
     exchange->body = 0;
     exchange->body_size = exchange->body_room = exchange->reserved = 0;
@@ -34,7 +41,7 @@ heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_reques
     if (head->field_count > HEDDLE_EXCHANGE_FIELDS)
         exchange->head.fields = malloc(head->field_count * sizeof(heddle_field));
     if (!exchange->bytes || !exchange->head.fields) {
-        heddle_exchange_give_back(engine, exchange);
+        heddle_exchange_free(exchange);
         return NULL;
     }
     memcpy(exchange->bytes, bytes, head->size);
@@ -51,14 +58,14 @@ static void link_body(heddle_engine *engine, heddle_exchange *exchange)
     engine->bodies = exchange;
 }
 
-void heddle_exchange_drop_body(heddle_engine *engine, heddle_exchange *exchange)
+void heddle_exchange_drop_body(heddle_exchange *exchange)
 {
     if (!exchange->body)
         return;
     if (exchange->previous_body)
         exchange->previous_body->next_body = exchange->next_body;
     else
-        engine->bodies = exchange->next_body;
+        exchange->engine->bodies = exchange->next_body;
     if (exchange->next_body)
         exchange->next_body->previous_body = exchange->previous_body;
     exchange->body = 0;
@@ -75,9 +82,18 @@ bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes)
     return true;
 }
 
-void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange)
+void heddle_exchange_detach(heddle_exchange *exchange)
 {
-    heddle_exchange_drop_body(engine, exchange);
+    heddle_ready_list_remove(&exchange->work);
+    exchange->work.connection = NULL;
+    if (!exchange->running)
+        heddle_exchange_free(exchange);
+}
+
+void heddle_exchange_free(heddle_exchange *exchange)
+{
+    heddle_engine *engine = exchange->engine;
+    heddle_exchange_drop_body(exchange);
     heddle_exchange_reserve(exchange, 0);
     if (exchange->spool) {
         heddle_body_spool_close(exchange->spool);
@@ -113,7 +129,7 @@ static VALUE enlarge(VALUE data)
     return exchange->body;
 }
 
-char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange, size_t size)
+char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size)
 {
     if (exchange->body_room - exchange->body_size < size) {
         enlargement one = {.exchange = exchange, .room = exchange->body_room * 2};
@@ -126,18 +142,18 @@ char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange
             return NULL;
         }
         if (!exchange->body)
-            link_body(engine, exchange);
+            link_body(exchange->engine, exchange);
         exchange->body = body;
         exchange->body_room = one.room;
     }
     return RSTRING_PTR(exchange->body) + exchange->body_size;
 }
 
-VALUE heddle_exchange_take_body(heddle_engine *engine, heddle_exchange *exchange)
+VALUE heddle_exchange_take_body(heddle_exchange *exchange)
 {
     VALUE body = exchange->body;
     size_t size = exchange->body_size;
-    heddle_exchange_drop_body(engine, exchange);
+    heddle_exchange_drop_body(exchange);
     if (!size)
         return Qnil;
     rb_str_set_len(body, (long)size);

@@ -2,18 +2,45 @@
 #define HEDDLE_HTTP_EXCHANGE_H
 
 /*
- * One request as it came over a connection: its head, and as much of its body as was read before anybody served it.
- * Records are used again and again. A body that may stay in memory is read into a String, where the application finds it
- * without a copy; a larger one goes into a file.
+ * A request and its response, whatever protocol carries them: the work item of HTTP. The record has the request's head,
+ * and as much of its body as was received before a runner took it. A body that may stay in memory is read into a String,
+ * where the application finds it without a copy; a larger one goes into a file. Records are used again and again.
+ *
+ * While it waits, the protocol's session owns it. From the moment a runner calls the application until that returns, the
+ * runner does; `work.connection` is NULL as soon as the session is done with it.
  */
 
 #include "http/body_spool.h"
 #include "http/message.h"
+#include "http/refusal.h"
+#include "net/work.h"
 
 #include <ruby.h>
 
 typedef struct heddle_exchange heddle_exchange;
 typedef struct heddle_engine heddle_engine;
+typedef struct heddle_exchange_handle heddle_exchange_handle;
+
+/* What the protocol does for an exchange. All in the loop, with the GVL. */
+typedef struct {
+    /* The class of its Ruby object, a Heddle::HTTP::Exchange with the methods of this protocol. */
+    VALUE (*object_class)(void);
+    /*
+     * A complete response: a Hash of headers and an Array of Strings, `size` bytes. false: nothing was sent, and it needs
+     * the methods of the Ruby object. With `wait`, returns when the client has taken all of it. Raises InvalidResponse
+     * and ClientGone.
+     */
+    bool (*respond)(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size, bool wait);
+    /*
+     * A piece of content of unknown length, without a wait. false: nothing was sent; it needs the methods of the Ruby
+     * object.
+     */
+    bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
+    /* Nobody has taken it, and nobody will: the client gets this answer. The exchange and its connection may be gone. */
+    void (*refuse)(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields);
+    /* The application has left it unfinished: the client must see that. The connection may be gone. Never raises. */
+    void (*abandon)(heddle_exchange *exchange);
+} heddle_exchange_operations;
 
 enum {
     HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more of them, or with more bytes, costs a malloc */
@@ -22,7 +49,12 @@ enum {
 };
 
 struct heddle_exchange {
-    heddle_exchange *next; /* of those that are spare */
+    heddle_work work;
+    const heddle_exchange_operations *operations;
+    heddle_engine *engine;
+    heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: there is none */
+    bool running;                   /* a runner has taken it */
+    heddle_exchange *next;          /* of those that are spare */
     heddle_request_head head;
     char *bytes;     /* what the head's slices are of */
     VALUE body;      /* 0: none; marked and pinned by the engine */
@@ -35,16 +67,30 @@ struct heddle_exchange {
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
 };
 
-/* With a copy of the head; NULL without memory. */
-heddle_exchange *heddle_exchange_take(heddle_engine *engine, const heddle_request_head *head, const char *bytes);
-void heddle_exchange_give_back(heddle_engine *engine, heddle_exchange *exchange);
+/* A new one of this connection, with a copy of the head; NULL without memory. */
+heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchange_operations *operations,
+                                     heddle_connection *connection, const heddle_request_head *head, const char *bytes);
+void heddle_exchange_free(heddle_exchange *exchange);
+/*
+ * The session is done with it: takes it out of the queue, and frees it unless a runner has it, which does so when the
+ * application has returned.
+ */
+void heddle_exchange_detach(heddle_exchange *exchange);
+
+static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
+{
+    return HEDDLE_CONTAINER_OF(work, heddle_exchange, work);
+}
+
 /* Room for so many more bytes of the body; NULL without memory. */
-char *heddle_exchange_body_room(heddle_engine *engine, heddle_exchange *exchange, size_t size);
+char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size);
 /* Makes `reserved` so many bytes, more or fewer. False: the bodies of this process have too many. */
 bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes);
 /* What memory has of the body, or nil; it is the caller's from here on. */
-VALUE heddle_exchange_take_body(heddle_engine *engine, heddle_exchange *exchange);
+VALUE heddle_exchange_take_body(heddle_exchange *exchange);
 /* Nothing of it is needed in memory any more. */
-void heddle_exchange_drop_body(heddle_engine *engine, heddle_exchange *exchange);
+void heddle_exchange_drop_body(heddle_exchange *exchange);
+
+extern const heddle_work_operations heddle_exchange_work;
 
 #endif

@@ -30,7 +30,7 @@ void heddle_h1_body_waits(heddle_connection *connection)
         int64_t pause = heddle_later(heddle_coarse_now(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
     }
-    heddle_connection_due(connection, deadline);
+    heddle_connection_set_deadline(connection, deadline);
 }
 
 /* -- what is refused ---------------------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     if (spools && (uint64_t)length + heddle_body_disk_used() > engine->body_disk_limit)
         return refuse_unwritten(connection, ENOBUFS);
     bool goes_on = spools ? begin_to_spool(connection)
-                         : length < 0 || heddle_exchange_body_room(engine, exchange, (size_t)length);
+                         : length < 0 || heddle_exchange_body_room(exchange, (size_t)length);
     /* Not when the client has begun to send (RFC 9110, section 10.1.1). */
     if (goes_on && h1->expects && !begun)
         goes_on = send_continue(connection);
@@ -181,7 +181,7 @@ static heddle_h1_progress write_buffer(heddle_connection *connection)
         return refuse_unwritten(connection, -result);
     h1->stage = HEDDLE_H1_WRITING;
     h1->writing_since = heddle_now();
-    heddle_connection_due(connection, -1);
+    heddle_connection_set_deadline(connection, -1);
     return HEDDLE_H1_WRITES;
 }
 
@@ -212,7 +212,7 @@ static heddle_h1_progress move_to_file(heddle_connection *connection)
         heddle_h1_close(connection);
         return HEDDLE_H1_LEFT;
     }
-    heddle_exchange_drop_body(heddle_h1_engine(connection), exchange);
+    heddle_exchange_drop_body(exchange);
     return write_buffer(connection);
 }
 
@@ -239,7 +239,7 @@ char *heddle_h1_body_room(heddle_connection *connection, size_t *size)
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (!h1->exchange->spool) {
         *size = (size_t)h1->left;
-        return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
+        return heddle_exchange_body_room(h1->exchange, *size);
     }
     char *room = heddle_body_spool_room(h1->exchange->spool, (uint64_t)h1->left, size);
     if ((int64_t)*size > h1->left)
@@ -281,7 +281,7 @@ static char *room_for_chunks(heddle_connection *connection, char *bytes, size_t 
     if (h1->stage != HEDDLE_H1_BODY)
         return bytes; /* what is thrown away goes nowhere else */
     if (!h1->exchange->spool)
-        return heddle_exchange_body_room(heddle_h1_engine(connection), h1->exchange, *size);
+        return heddle_exchange_body_room(h1->exchange, *size);
     size_t space;
     char *room = heddle_body_spool_room(h1->exchange->spool, HEDDLE_SPOOL_UNKNOWN, &space);
     if (*size > space)

@@ -18,7 +18,8 @@ static heddle_h1_progress begin(heddle_connection *connection, const char *bytes
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_exchange *exchange = heddle_exchange_take(engine, &engine->head, bytes);
+    heddle_exchange *exchange =
+        heddle_exchange_new(engine, &heddle_h1_exchange_operations, connection, &engine->head, bytes);
     if (!exchange) {
         heddle_h1_close(connection);
         return HEDDLE_H1_LEFT;
@@ -82,10 +83,9 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     int64_t timeout = sockets->admission.queue_timeout;
     if (timeout >= 0) /* its body may have taken long */
         timeout = heddle_later(h1->stage == HEDDLE_H1_BODY ? heddle_coarse_now() : h1->exchange->arrived, timeout);
-    heddle_connection_due(connection, timeout);
+    heddle_connection_set_deadline(connection, timeout);
     h1->stage = HEDDLE_H1_READY;
-    h1->answered = false;
-    heddle_sockets_call_runner(sockets, connection, next);
+    heddle_sockets_queue(sockets, &h1->exchange->work, next);
 }
 
 static void go_on(heddle_connection *connection, heddle_h1_progress result)
@@ -93,7 +93,7 @@ static void go_on(heddle_connection *connection, heddle_h1_progress result)
     if (result == HEDDLE_H1_SERVE)
         heddle_h1_serve(connection, false);
     else if (result == HEDDLE_H1_DROPPED)
-        heddle_h1_after_output(connection, HEDDLE_H1_NEXT);
+        heddle_h1_after_output(connection, HEDDLE_H1_THEN_IDLE);
 }
 
 /* Line ends between requests are nothing. */
@@ -132,7 +132,7 @@ static void wait_for_more(heddle_connection *connection)
         heddle_h1_due_in(connection, engine->idle_timeout);
     }
     sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
-    heddle_connection_at_rest(connection);
+    heddle_connection_leave_at_rest(connection);
 }
 
 static void end_of_input(heddle_connection *connection)

@@ -1,10 +1,9 @@
 #include "http/h1_states.h"
 
-#include "http/exchange_ruby.h"
 #include "http/request_label.h"
-#include "scheduler/drop_error.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -15,7 +14,7 @@ void heddle_h1_close(heddle_connection *connection)
 
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration)
 {
-    heddle_connection_due(connection, heddle_later(heddle_coarse_now(), duration));
+    heddle_connection_set_deadline(connection, heddle_later(heddle_coarse_now(), duration));
 }
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
@@ -69,8 +68,8 @@ static void begin_to_idle(heddle_connection *connection)
 
 static void proceed(heddle_connection *connection)
 {
-    switch ((heddle_h1_sequel)heddle_h1_of(connection)->sequel) {
-    case HEDDLE_H1_NEXT:
+    switch ((heddle_h1_next)heddle_h1_of(connection)->next) {
+    case HEDDLE_H1_THEN_IDLE:
         begin_to_idle(connection);
         break;
     case HEDDLE_H1_THEN_LINGER:
@@ -82,10 +81,10 @@ static void proceed(heddle_connection *connection)
     }
 }
 
-void heddle_h1_after_output(heddle_connection *connection, heddle_h1_sequel sequel)
+void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->sequel = sequel;
+    h1->next = next;
     int result = heddle_connection_flush(connection);
     if (result == 0) {
         proceed(connection);
@@ -111,22 +110,6 @@ static void send_more(heddle_connection *connection)
 
 /* -- refusing ---------------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    heddle_connection *connection;
-    const heddle_refusal *refusal;
-} news;
-
-static VALUE tell(VALUE data)
-{
-    news *one = (news *)data;
-    VALUE arguments[] = {
-        heddle_address_string(&one->connection->remote),
-        INT2FIX(one->refusal->status),
-        rb_str_new_cstr(one->refusal->reason),
-    };
-    return rb_proc_call_with_block(heddle_h1_engine(one->connection)->on_refusal, 3, arguments, Qnil);
-}
-
 bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *refusal, bool content,
                            const char *more_fields)
 {
@@ -142,25 +125,13 @@ bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *
 
 void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refusal, const char *more_fields)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
     if (h1->exchange)
-        heddle_exchange_give_back(engine, h1->exchange);
+        heddle_exchange_detach(h1->exchange);
     h1->exchange = NULL;
-    engine->refused++;
-    engine->refusals[heddle_status_class(refusal->status)]++;
-    if (engine->marked && !NIL_P(engine->on_refusal)) {
-        heddle_sockets *sockets = connection->sockets;
-        uint64_t identity = heddle_sockets_identity(sockets, connection);
-        news one = {connection, refusal};
-        int state = 0;
-        rb_protect(tell, (VALUE)&one, &state);
-        if (state)
-            heddle_drop_error(); /* a log that fails must not fail the server */
-        if (heddle_sockets_at(sockets, identity) != connection)
-            return; /* it has closed the sockets */
-    }
+    if (!heddle_engine_count_refusal(connection, refusal))
+        return;
     if (heddle_h1_add_refusal(connection, refusal, content, more_fields))
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
     else
@@ -194,9 +165,22 @@ static bool sends_on(heddle_connection *connection)
     return result == 0 || result == -EAGAIN;
 }
 
-static void event(heddle_connection *connection)
+/* A request waits for its runner, or has one. */
+static void continue_exchange(heddle_connection *connection, uint8_t ready)
 {
-    switch ((heddle_h1_stage)heddle_h1_of(connection)->stage) {
+    heddle_connection_go_on(connection, ready);
+    if (heddle_h1_of(connection)->exchange->work.list == &connection->sockets->ready)
+        heddle_connection_leave_at_rest(connection);
+}
+
+static void handle_event(heddle_connection *connection, uint8_t ready)
+{
+    heddle_h1_stage stage = heddle_h1_of(connection)->stage;
+    if (stage != HEDDLE_H1_READY && (ready & HEDDLE_BROKEN)) {
+        heddle_h1_close(connection);
+        return;
+    }
+    switch (stage) {
     case HEDDLE_H1_IDLE:
     case HEDDLE_H1_HEAD:
     case HEDDLE_H1_BODY:
@@ -220,11 +204,12 @@ static void event(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_READY:
+        continue_exchange(connection, ready);
         break;
     }
 }
 
-static void expired(heddle_connection *connection)
+static void handle_deadline(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -242,8 +227,8 @@ static void expired(heddle_connection *connection)
             refuse_slow_body(connection);
         break;
     case HEDDLE_H1_READY:
-        if (connection->queued)
-            heddle_admission_too_late(connection);
+        if (h1->exchange->work.list)
+            heddle_admission_reject_late(connection->sockets, &h1->exchange->work);
         break;
     case HEDDLE_H1_DISCARD:
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
@@ -259,32 +244,6 @@ static void expired(heddle_connection *connection)
     }
 }
 
-static void overloaded(heddle_connection *connection, heddle_overload why)
-{
-    const heddle_admission *admission = &connection->sockets->admission;
-    heddle_refusal refusal;
-    switch (why) {
-    case HEDDLE_QUEUE_FULL:
-        heddle_refuse(&refusal, 503, "the server is busy, and %zu requests wait already", admission->queue_limit);
-        break;
-    case HEDDLE_QUEUED_TOO_LONG:
-        heddle_refuse(&refusal, 503, "the server is busy, and the request waited for %g s",
-                      (double)admission->queue_timeout / 1e9);
-        break;
-    case HEDDLE_QUEUE_ENDS:
-        heddle_refuse(&refusal, 503, "the server stops");
-        break;
-    }
-    heddle_h1_refuse(connection, &refusal, "retry-after: 1\r\n");
-}
-
-static void misplaced(heddle_connection *connection, const char *reason)
-{
-    heddle_refusal refusal;
-    heddle_refuse(&refusal, 400, "%s", reason);
-    heddle_h1_refuse(connection, &refusal, NULL);
-}
-
 static void next_request(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -298,7 +257,7 @@ static void next_request(heddle_connection *connection)
             heddle_h1_read_on(connection);
         return;
     }
-    heddle_h1_after_output(connection, HEDDLE_H1_NEXT);
+    heddle_h1_after_output(connection, HEDDLE_H1_THEN_IDLE);
 }
 
 /* Has something come that nobody is going to read? Who would say so may not have been asked yet. */
@@ -310,16 +269,12 @@ static bool has_unread(heddle_connection *connection)
     return heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH) > 0;
 }
 
-static void rest(heddle_connection *connection)
+/* A response is complete, or on its way. With `reusable` the connection goes on. */
+static void finish_exchange(heddle_connection *connection, bool reusable)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    if (!h1->answered) { /* it is new */
-        heddle_h1_take_buffered(connection); /* another process may have read some of it */
-        return;
-    }
-    h1->answered = false;
     h1->stage = HEDDLE_H1_IDLE;
-    if (!h1->reusable) {
+    if (!reusable) {
         bool lingers = !h1->ended && (h1->persists || has_unread(connection));
         heddle_h1_after_output(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
@@ -333,15 +288,15 @@ static void rest(heddle_connection *connection)
     }
 }
 
-static bool at_rest(heddle_connection *connection)
+static bool is_idle(const heddle_connection *connection)
 {
     return heddle_h1_of(connection)->stage == HEDDLE_H1_IDLE && !connection->output.size &&
            !heddle_connection_buffered(connection);
 }
 
-static int read_so_far(const heddle_connection *connection, struct iovec *pieces)
+static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
-    const heddle_h1 *h1 = connection->state;
+    const heddle_h1 *h1 = heddle_h1_of(connection);
     const heddle_exchange *exchange = h1->exchange;
     int count = 0;
     if (h1->stage == HEDDLE_H1_DISCARD || h1->stage == HEDDLE_H1_SENDING || h1->stage == HEDDLE_H1_LINGER)
@@ -360,15 +315,11 @@ static int read_so_far(const heddle_connection *connection, struct iovec *pieces
 
 enum { LINE = 1024 }; /* bytes of a request line that are looked at */
 
-static uint32_t label(heddle_connection *connection)
+static uint32_t label(const heddle_connection *connection)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
-    const heddle_exchange *exchange = h1->exchange;
-    if (exchange) {
-        heddle_slice method = exchange->head.method, target = exchange->head.target;
-        return heddle_request_label_hash(exchange->bytes + method.start, method.size, exchange->bytes + target.start,
-                                         target.size);
-    }
+    if (h1->exchange)
+        return heddle_exchange_work.label(&h1->exchange->work);
     if (h1->stage != HEDDLE_H1_IDLE && h1->stage != HEDDLE_H1_HEAD)
         return 0;
     char line[LINE];
@@ -383,8 +334,15 @@ static void release(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->exchange)
-        heddle_exchange_give_back(heddle_h1_engine(connection), h1->exchange);
-    h1->exchange = NULL;
+        heddle_exchange_detach(h1->exchange);
+    free(h1);
+}
+
+static void abandon(heddle_connection *connection)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    if (h1->exchange)
+        h1->exchange->work.connection = NULL;
 }
 
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1)
@@ -392,55 +350,61 @@ bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1)
     return h1->received || (!h1->expects && h1->left <= (int64_t)engine->body_buffer && engine->body_buffer > 0);
 }
 
-/* A connection that is served has its handle, and the handle its exchange until nobody serves it any more. */
-static const heddle_exchange *served(const heddle_connection *connection)
-{
-    return ((const heddle_exchange_handle *)connection->handle)->exchange;
-}
-
-static void note_slow(heddle_engine *engine, const heddle_exchange *exchange, int64_t now, int status)
-{
-    heddle_slice method = exchange->head.method, target = exchange->head.target;
-    heddle_slowest_note(&engine->slowest, now, now - exchange->arrived, status, exchange->bytes + method.start,
-                        method.size, exchange->bytes + target.start, target.size);
-}
-
 void heddle_h1_answered(heddle_connection *connection, bool reusable, int status)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    const heddle_exchange *exchange = served(connection);
-    int64_t now = heddle_now();
-    heddle_latency_add(&engine->latency, now - exchange->arrived);
-    if (__builtin_expect(heddle_slowest_concerns(&engine->slowest, now, now - exchange->arrived), 0))
-        note_slow(engine, exchange, now, status);
-    engine->answers[heddle_status_class(status)]++;
-    h1->answered = true;
+    heddle_engine_count_answer(engine, h1->exchange, status);
     /* Also while the server stops: this client was told that the connection goes on. */
-    h1->reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);
-    heddle_sockets_rest(connection);
+    reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);
+    heddle_exchange_detach(h1->exchange);
+    h1->exchange = NULL;
+    heddle_connection_part(connection);
+    heddle_connection_end_work(connection);
+    finish_exchange(connection, reusable);
 }
 
 void heddle_h1_refused(heddle_connection *connection, int status)
 {
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->received = false; /* whatever it is: somebody still sends */
+    heddle_h1_of(connection)->received = false; /* whatever it is: the client still sends */
     heddle_h1_answered(connection, false, status);
 }
 
-const heddle_protocol_operations heddle_h1_operations = {
-    .name = "HTTP/1",
-    .state_size = sizeof(heddle_h1),
-    .event = event,
-    .expired = expired,
-    .overloaded = overloaded,
-    .misplaced = misplaced,
-    .rest = rest,
-    .at_rest = at_rest,
-    .read_so_far = read_so_far,
+const heddle_protocol heddle_h1_protocol = {
+    .name = "HTTP/1.1",
+    .begin = heddle_h1_take_buffered, /* another process may have read some of it */
+    .handle_event = handle_event,
+    .handle_deadline = handle_deadline,
+    .is_idle = is_idle,
+    .collect_input = collect_input,
     .label = label,
     .release = release,
-    .object = heddle_exchange_object,
-    .served = heddle_exchange_served,
-    .describe = heddle_exchange_describe,
+    .abandon = abandon,
 };
+
+/* The connection is gone where there is no memory. */
+static heddle_h1 *new_session(heddle_connection *connection)
+{
+    heddle_h1 *h1 = calloc(1, sizeof(*h1));
+    if (!h1)
+        heddle_sockets_close_idle(connection);
+    return h1;
+}
+
+void heddle_h1_begin(heddle_connection *connection)
+{
+    heddle_h1 *h1 = new_session(connection);
+    if (h1)
+        heddle_connection_start(connection, &heddle_h1_protocol, h1);
+}
+
+void heddle_h1_begin_refusing(heddle_connection *connection, int status, const char *reason)
+{
+    heddle_refusal refusal;
+    connection->session = new_session(connection);
+    if (!connection->session)
+        return;
+    connection->protocol = &heddle_h1_protocol;
+    heddle_refuse(&refusal, status, "%s", reason);
+    heddle_h1_refuse(connection, &refusal, NULL);
+}

@@ -20,19 +20,18 @@ typedef enum {
     HEDDLE_H1_LINGER,  /* the answer was the last one, the client still sends */
 } heddle_h1_stage;
 
+/* What follows when all output is sent. */
 typedef enum {
-    HEDDLE_H1_NEXT,
+    HEDDLE_H1_THEN_IDLE,
     HEDDLE_H1_THEN_LINGER,
     HEDDLE_H1_THEN_CLOSE,
-} heddle_h1_sequel;
+} heddle_h1_next;
 
 typedef struct {
     uint8_t stage;   /* heddle_h1_stage */
-    uint8_t sequel;  /* what comes after SENDING */
+    uint8_t next;    /* heddle_h1_next: what follows SENDING */
     uint8_t streak;  /* requests that were answered without a look at others */
     bool ended;      /* the client has sent FIN */
-    bool answered;   /* its runner gives it back */
-    bool reusable;   /* … for another request */
     bool received;   /* the body is complete, as far as the wire is concerned */
     bool persists;   /* the client means to go on with the connection */
     bool expects;    /* the client waits for 100 Continue */
@@ -43,18 +42,25 @@ typedef struct {
     uint64_t taken;  /* bytes of the body, or while lingering, that came */
     int64_t left;    /* of a body whose length is known */
     heddle_chunked chunked;
-    heddle_exchange *exchange; /* waits for a runner */
+    heddle_exchange *exchange; /* the one that is received, waits or runs; NULL: none */
 } heddle_h1;
 
-static inline heddle_h1 *heddle_h1_of(heddle_connection *connection)
+static inline heddle_h1 *heddle_h1_of(const heddle_connection *connection)
 {
-    return heddle_connection_state(connection);
+    return heddle_connection_session(connection);
 }
 
-static inline heddle_engine *heddle_h1_engine(heddle_connection *connection)
+static inline heddle_engine *heddle_h1_engine(const heddle_connection *connection)
 {
-    return (heddle_engine *)connection->sockets->protocol;
+    return heddle_engine_of_connection(connection);
 }
+
+extern const heddle_protocol heddle_h1_protocol;
+extern const heddle_exchange_operations heddle_h1_exchange_operations;
+/* The connection speaks HTTP/1.1 from here on. It may be gone afterwards. */
+void heddle_h1_begin(heddle_connection *connection);
+/* It has sent something else: answers with this status, and closes. It may be gone afterwards. */
+void heddle_h1_begin_refusing(heddle_connection *connection, int status, const char *reason);
 
 /* Puts the answer to what is refused into the output; false: there is no memory. `more_fields`: whole lines, or NULL. */
 bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *refusal, bool content,

@@ -51,7 +51,7 @@ void heddle_h1_close(heddle_connection *connection);
 /* Its deadline is so many nanoseconds from now. */
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration);
 /* As soon as everything is sent. */
-void heddle_h1_after_output(heddle_connection *connection, heddle_h1_sequel sequel);
+void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next);
 /* Answers by itself what never becomes a request of the application, and closes. `more_fields`: whole lines, or NULL. */
 void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refusal, const char *more_fields);
 

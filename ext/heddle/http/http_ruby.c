@@ -1,7 +1,7 @@
 #include "http/http.h"
 
 #include "http/body_spool_ruby.h"
-#include "http/exchange_ruby.h"
+#include "http/h1_exchange.h"
 #include "http/request_label.h"
 
 #include <string.h>
@@ -27,8 +27,9 @@ void Init_heddle_http(VALUE heddle)
     VALUE h1 = rb_define_module_under(http, "H1");
     Init_heddle_http_parser(h1);
     Init_heddle_http_writer(h1);
-    Init_heddle_engine(h1);
-    Init_heddle_exchange(h1);
+    Init_heddle_engine(http);
+    Init_heddle_exchange(http);
+    Init_heddle_h1_exchange(h1);
     Init_heddle_spooled_body(http);
     Init_heddle_access_line(http);
     rb_define_singleton_method(rb_define_module_under(heddle, "Native"), "request_label", request_label, 1);

@@ -31,7 +31,7 @@ static VALUE class_named(const char *name)
 static VALUE refusal_object(const heddle_refusal *refusal)
 {
     VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(refusal->reason));
-    return rb_funcall(class_named("Refusal"), id_new, 2, INT2FIX(refusal->status), reason);
+    return rb_funcall(rb_path2class("Heddle::HTTP::Refusal"), id_new, 2, INT2FIX(refusal->status), reason);
 }
 
 /* -- limits ------------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static VALUE h1_module, date_line_class;
+static VALUE date_line_class;
 
 static VALUE binary(const char *bytes, size_t size)
 {
@@ -221,7 +221,7 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
         INT2FIX(answer.status), bytes, framing_name(answer.framing), answer.length < 0 ? Qnil : LL2NUM(answer.length),
         answer.keep_alive ? Qtrue : Qfalse, answer.told_chunked ? Qtrue : Qfalse,
     };
-    return rb_class_new_instance(6, values, rb_const_get(h1_module, rb_intern("ResponseHead")));
+    return rb_class_new_instance(6, values, rb_path2class("Heddle::HTTP::ResponseHead"));
 }
 
 /*
@@ -239,9 +239,7 @@ static VALUE writer_early_hints(VALUE self, VALUE headers)
 
 void Init_heddle_http_writer(VALUE h1)
 {
-    h1_module = h1;
-    rb_gc_register_mark_object(h1);
-    Init_heddle_answer(h1);
+    Init_heddle_answer(rb_path2class("Heddle::HTTP"));
 
     date_line_class = rb_define_class_under(rb_path2class("Heddle::HTTP"), "DateLine", rb_cObject);
     rb_gc_register_mark_object(date_line_class);

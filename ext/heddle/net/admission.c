@@ -7,14 +7,14 @@ static bool is_filling(const heddle_sockets *sockets)
     return sockets->ready.count + 1 >= limit - limit / 2;
 }
 
-bool heddle_admission_queue(heddle_sockets *sockets, heddle_connection *connection)
+bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
-    if (connection->queued)
+    if (work->list)
         return true;
     if (sockets->ready.count >= admission->queue_limit) {
         admission->refused_full++;
-        sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUE_FULL);
+        work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return false;
     }
     if (is_filling(sockets) && !(sockets->paused & HEDDLE_PAUSED_BUSY))
@@ -22,36 +22,34 @@ bool heddle_admission_queue(heddle_sockets *sockets, heddle_connection *connecti
     return true;
 }
 
-void heddle_admission_ease(heddle_sockets *sockets)
+void heddle_admission_resume_accepting(heddle_sockets *sockets)
 {
     if (sockets->ready.count <= sockets->admission.queue_limit / 4)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_BUSY);
 }
 
-void heddle_admission_too_late(heddle_connection *connection)
+void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work)
 {
-    heddle_sockets *sockets = connection->sockets;
-    heddle_ready_list_remove(heddle_connection_list(connection), connection);
-    connection->held = false;
+    heddle_ready_list_remove(work);
     sockets->admission.refused_late++;
-    sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUED_TOO_LONG);
-    heddle_admission_ease(sockets);
+    work->operations->reject(work, HEDDLE_QUEUED_TOO_LONG);
+    heddle_admission_resume_accepting(sockets);
 }
 
-void heddle_admission_changed(heddle_sockets *sockets)
+void heddle_admission_apply_limits(heddle_sockets *sockets)
 {
     if (sockets->closed)
         return;
-    heddle_admission_ease(sockets);
+    heddle_admission_resume_accepting(sockets);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
 }
 
 void heddle_admission_end_queue(heddle_sockets *sockets)
 {
-    heddle_connection *connection;
-    while ((connection = heddle_ready_list_take(&sockets->ready))) {
-        if (heddle_connection_hold(connection))
-            sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUE_ENDS);
+    heddle_work *work;
+    while ((work = heddle_ready_list_take_first(&sockets->ready))) {
+        if (heddle_connection_hold(work->connection))
+            work->operations->reject(work, HEDDLE_QUEUE_ENDS);
     }
 }

@@ -122,10 +122,10 @@ char *heddle_connection_push_back(heddle_connection *connection, size_t size)
 
 static VALUE wait_in_park(VALUE data)
 {
-    heddle_connection_wait *wait = (heddle_connection_wait *)data;
-    heddle_connection *connection = wait->handle->connection;
+    heddle_wait *wait = (heddle_wait *)data;
+    heddle_connection *connection = wait->connection;
     heddle_park_until(&wait->park, wait->deadline);
-    wait->handle->waits[wait->direction] = wait;
+    connection->waits[wait->direction] = wait;
     connection->sockets->set.operations->want(&connection->sockets->set, connection, wait->direction);
     heddle_park_wait(&wait->park);
     return Qnil;
@@ -133,24 +133,25 @@ static VALUE wait_in_park(VALUE data)
 
 static VALUE leave_park(VALUE data)
 {
-    heddle_connection_wait *wait = (heddle_connection_wait *)data;
-    if (wait->handle->waits[wait->direction] == wait)
-        wait->handle->waits[wait->direction] = NULL;
+    heddle_wait *wait = (heddle_wait *)data;
+    if (wait->connection && wait->connection->waits[wait->direction] == wait)
+        wait->connection->waits[wait->direction] = NULL;
     heddle_park_leave(&wait->park);
     return Qnil;
 }
 
-bool heddle_connection_wait_for(heddle_handle *handle, heddle_direction direction, int64_t deadline)
+heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
+                                              int64_t deadline)
 {
-    heddle_connection_wait wait = {.handle = handle, .direction = direction, .deadline = deadline};
-    if (handle->waits[direction])
+    heddle_wait wait = {.connection = connection, .direction = direction, .deadline = deadline};
+    if (connection->waits[direction])
         rb_raise(rb_eIOError, "another fiber is %s this connection already: one may read it and one write it",
                  direction == HEDDLE_READING ? "reading" : "writing");
-    heddle_park_enter(handle->connection->sockets->loop, &wait.park);
+    heddle_park_enter(connection->sockets->loop, &wait.park);
     rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
-    if (wait.closed || !handle->connection)
-        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
-    return !wait.park.timed_out;
+    if (!wait.connection)
+        return HEDDLE_WAIT_GONE;
+    return wait.park.timed_out ? HEDDLE_WAIT_TIMED_OUT : HEDDLE_WAIT_READY;
 }
 
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
@@ -159,8 +160,8 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
         [HEDDLE_READING] = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN,
         [HEDDLE_WRITING] = HEDDLE_HAS_ROOM | HEDDLE_HUNG_UP | HEDDLE_BROKEN,
     };
-    for (int direction = 0; connection->handle && direction < 2; direction++) {
-        heddle_connection_wait *wait = connection->handle->waits[direction];
+    for (int direction = 0; direction < 2; direction++) {
+        heddle_wait *wait = connection->waits[direction];
         if (wait && (ready & reasons[direction]))
             heddle_park_wake(&wait->park);
     }
@@ -168,16 +169,14 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
 
 void heddle_connection_part(heddle_connection *connection)
 {
-    heddle_handle *handle = connection->handle;
-    if (!handle)
-        return;
+    if (connection->handle)
+        connection->handle->connection = NULL;
     connection->handle = NULL;
-    handle->connection = NULL;
     for (int direction = 0; direction < 2; direction++) {
-        heddle_connection_wait *wait = handle->waits[direction];
-        handle->waits[direction] = NULL;
+        heddle_wait *wait = connection->waits[direction];
+        connection->waits[direction] = NULL;
         if (wait) {
-            wait->closed = true;
+            wait->connection = NULL;
             heddle_park_wake(&wait->park);
         }
     }

@@ -2,70 +2,70 @@
 #define HEDDLE_CONNECTION_H
 
 /*
- * A connection: a transport, what was read and not used, and where it stands. A record from malloc that holds no
- * Ruby object; while a runner serves it, it points to the handle (the C part of a Heddle::Net::Connection), which
- * exists only as long.
+ * A connection: a transport, what was read and not used, what is to be sent, and its protocol with its session. A record
+ * from malloc that holds no Ruby object.
  */
 
 #include "net/address.h"
-#include "net/idle_wheel.h"
+#include "net/due.h"
+#include "net/link.h"
 #include "net/output_queue.h"
 #include "net/transport.h"
 #include "scheduler/loop.h"
 
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_handle heddle_handle;
+typedef struct heddle_protocol heddle_protocol;
 typedef struct heddle_sockets heddle_sockets;
-
-struct heddle_connection {
-    heddle_transport transport;
-    uint32_t slot; /* its place in the table of its Sockets */
-    bool queued;   /* on the ready list */
-    bool held;     /* … of those that a reserve does not start */
-    bool put_off;  /* its output goes out at the beginning of the next turn */
-    bool shared;   /* somebody else has its descriptor, too */
-    bool untold;   /* what the set has to say of it comes in the next turn */
-    bool told;     /* the watch has put it on the list of those */
-    uint8_t news;  /* HEDDLE_HAS_INPUT …: what it has heard of it */
-    bool secure;   /* its client speaks TLS, to us or to the proxy that says so */
-    uint8_t prelude; /* heddle_prelude_stage: what comes before its protocol does */
-    _Atomic uint32_t label; /* of the request that whoever takes it finds; 0: nobody has looked. See heddle_handoff */
-    heddle_sockets *sockets;
-    heddle_connection *next, *previous; /* on the ready list */
-    heddle_connection *next_told, *previous_told; /* of those that the watch has news of, or has handed over */
-    heddle_idle_entry timed; /* its place in the wheel */
-    int64_t deadline;        /* while nobody serves it; < 0: none */
-    heddle_handle *handle;   /* NULL while idle */
-    char *input;             /* from malloc: what was read and not used, from input_start on */
-    uint32_t input_start, input_end, input_room;
-    int error; /* what broke it, once the kernel has told; it does so only once */
-    heddle_output output;    /* what is to be sent, and could not be yet or was put off */
-    heddle_connection *next_unsent, *previous_unsent; /* of those that have some */
-    heddle_address remote, local;
-    void *state;             /* of the protocol, behind the waiters */
-    heddle_waiter waiters[]; /* a set without epoll: reading, writing */
-};
+typedef struct heddle_wait heddle_wait;
 
 typedef enum {
     HEDDLE_READING,
     HEDDLE_WRITING,
 } heddle_direction;
 
-/* One fiber that waits for its connection, on that fiber's stack. */
-typedef struct {
-    heddle_park park;
-    heddle_handle *handle;
-    heddle_direction direction;
-    int64_t deadline;
-    bool closed; /* the connection was closed, or given away, while it waited */
-} heddle_connection_wait;
-
-struct heddle_handle {
-    heddle_connection *connection; /* NULL: idle again, closed or detached */
-    heddle_connection_wait *waits[2];
+struct heddle_connection {
+    heddle_transport transport;
+    uint32_t slot;        /* in the table of its Sockets */
+    uint32_t running;     /* work items of it that runners serve */
+    bool flush_scheduled; /* its output leaves at the beginning of the next tick */
+    bool shared;          /* another process has a copy of its descriptor */
+    bool event_pending;   /* a set without epoll: an event that is delivered in the next tick */
+    uint8_t watch_events; /* what the watch thread has heard of it: HEDDLE_HAS_INPUT and so on */
+    bool secure;          /* its client speaks TLS, with us or with the proxy that says so */
+    uint8_t stage;        /* heddle_handshake_stage: what comes before its protocol */
+    _Atomic uint32_t label; /* of the request that whoever takes it finds; 0: nobody has looked. See net/handoff.h */
+    heddle_sockets *sockets;
+    const heddle_protocol *protocol; /* NULL in the handshake stage */
+    void *session;
+    heddle_link handshake_link; /* in the queue of handshakes that can go on */
+    heddle_link watch_link;     /* of those with watch_events, or that the watch thread has handed over */
+    heddle_link unsent_link;    /* of those with output */
+    heddle_due due;             /* the protocol's time limit for its next step */
+    heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */
+    heddle_wait *waits[2];      /* by heddle_direction: the fiber that waits */
+    char *input;                /* from malloc: what was read and not used, from input_start on */
+    uint32_t input_start, input_end, input_room;
+    int error;               /* what broke it, as the kernel says so only once */
+    heddle_output output;    /* what is to be sent */
+    heddle_address remote, local;
+    heddle_waiter waiters[]; /* a set without epoll: reading, writing */
 };
 
-/* Of Heddle::Net::Connection; a protocol's own kind of handle begins with this one. */
+/* A fiber that waits for its connection, on that fiber's stack. */
+struct heddle_wait {
+    heddle_park park;
+    heddle_connection *connection; /* NULL: it was closed or given away meanwhile */
+    heddle_direction direction;
+    int64_t deadline;
+};
+
+/* The C part of a Heddle::Net::Connection. */
+struct heddle_handle {
+    heddle_connection *connection; /* NULL: idle again, closed or detached */
+};
+
+/* Of Heddle::Net::Connection. */
 extern const rb_data_type_t heddle_handle_type;
 
 /* The one that the client has connected to. */
@@ -98,26 +98,41 @@ void heddle_connection_use_input(heddle_connection *connection, size_t size);
  */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
+typedef enum {
+    HEDDLE_WAIT_READY,
+    HEDDLE_WAIT_TIMED_OUT,
+    HEDDLE_WAIT_GONE, /* the connection was closed or given away; the record may be gone */
+} heddle_wait_result;
+
 /*
- * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. False: the time is up.
- * Raises interrupts, and IOError when the connection is closed meanwhile; then the record is gone.
+ * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. Raises interrupts, and IOError
+ * when another fiber waits for the same.
  */
-bool heddle_connection_wait_for(heddle_handle *handle, heddle_direction direction, int64_t deadline);
-/* The parked fibers that have to look again. */
+heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
+                                              int64_t deadline) __attribute__((warn_unused_result));
+/* Wakes the fibers that have to look again. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
-/* Takes handle and record apart; fibers that wait get IOError. */
+/* Nobody uses the connection through an object any more: fibers that wait get IOError. */
 void heddle_connection_part(heddle_connection *connection);
+
+/*
+ * Steps of reading and writing that wait, for a fiber that serves the connection. `*place` is the connection, and NULL
+ * once that is gone: then they raise IOError. They raise IO::TimeoutError, and what the system says of a broken
+ * connection. A `timeout` < 0: none.
+ */
+VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, int64_t timeout);
+/* As an ordinary Ruby socket, which gives what was read and not used first. The record is gone. */
+VALUE heddle_connection_detach(heddle_connection *connection);
 
 /* The same as a String, always the same one, or nil. */
 VALUE heddle_address_string(const heddle_address *address);
 
 /* Heddle::Net::Connection. */
 void Init_heddle_connection(VALUE net);
-extern VALUE heddle_connection_class;
-VALUE heddle_connection_handle(heddle_connection *connection);
-/* The connection; raises when it is served no more, or belongs to another thread. */
-heddle_connection *heddle_connection_open(heddle_handle *handle);
+VALUE heddle_connection_object(heddle_connection *connection);
 /* NULL when it is served no more. */
-heddle_connection *heddle_connection_of(VALUE handle);
+heddle_connection *heddle_connection_of(VALUE object);
+/* Raises ThreadError on another thread than its loop's. */
+void heddle_connection_check_thread(const heddle_connection *connection);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "net/connection.h"
 #include "net/output.h"
+#include "net/raw_protocol.h"
 #include "net/sockets.h"
 
 #include <errno.h>
@@ -10,9 +11,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-VALUE heddle_connection_class;
+static VALUE connection_class;
 
-/* Only as long as it is served: marks nothing, the strings of a write are on the stack of the fiber that writes. */
+/* Marks nothing: the strings of a write are on the stack of the fiber that writes. */
 static void handle_free(void *data)
 {
     heddle_handle *handle = data;
@@ -32,10 +33,10 @@ const rb_data_type_t heddle_handle_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-VALUE heddle_connection_handle(heddle_connection *connection)
+VALUE heddle_connection_object(heddle_connection *connection)
 {
     heddle_handle *handle;
-    VALUE object = TypedData_Make_Struct(heddle_connection_class, heddle_handle, &heddle_handle_type, handle);
+    VALUE object = TypedData_Make_Struct(connection_class, heddle_handle, &heddle_handle_type, handle);
     handle->connection = connection;
     connection->handle = handle;
     return object;
@@ -53,29 +54,23 @@ heddle_connection *heddle_connection_of(VALUE self)
     return handle_of(self)->connection;
 }
 
-static void check_thread(const heddle_connection *connection)
+void heddle_connection_check_thread(const heddle_connection *connection)
 {
     if (connection->sockets->loop->thread != rb_thread_current())
         rb_raise(rb_eThreadError, "this connection belongs to the loop of another thread, which alone may use it");
 }
 
-static heddle_connection *open_connection(heddle_handle *handle)
+static heddle_connection *check_open(heddle_connection *connection)
 {
-    if (!handle->connection)
+    if (!connection)
         rb_raise(rb_eIOError, "this connection is closed, or has been given back");
-    return handle->connection;
-}
-
-heddle_connection *heddle_connection_open(heddle_handle *handle)
-{
-    check_thread(open_connection(handle));
-    return handle->connection;
+    return connection;
 }
 
 static heddle_handle *open_handle(VALUE self)
 {
     heddle_handle *handle = handle_of(self);
-    check_thread(open_connection(handle));
+    heddle_connection_check_thread(check_open(handle->connection));
     return handle;
 }
 
@@ -98,6 +93,37 @@ static ssize_t receive(heddle_connection *connection, char *memory, size_t size)
     return result;
 }
 
+VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, int64_t timeout)
+{
+    int64_t deadline = -1;
+    if (max < 0)
+        rb_raise(rb_eArgError, "a negative length: %ld", max);
+    if (max == 0)
+        return rb_str_new(NULL, 0);
+    if (check_open(*place)->waits[HEDDLE_READING])
+        rb_raise(rb_eIOError, "another fiber is reading this connection already");
+    size_t size = max < HEDDLE_SCRATCH ? (size_t)max : HEDDLE_SCRATCH;
+    for (;;) {
+        heddle_connection *connection = check_open(*place);
+        if (heddle_connection_buffered(connection))
+            return take_buffered(connection, size);
+        char *scratch = heddle_sockets_scratch(connection->sockets);
+        ssize_t result = receive(connection, scratch, size);
+        if (result >= 0)
+            return result ? rb_str_new(scratch, result) : Qnil;
+        if (deadline < 0 && timeout >= 0)
+            deadline = heddle_deadline(timeout);
+        switch (heddle_connection_wait_for(connection, HEDDLE_READING, deadline)) {
+        case HEDDLE_WAIT_READY:
+            break;
+        case HEDDLE_WAIT_TIMED_OUT:
+            rb_raise(rb_eIOTimeoutError, "the connection's peer sent nothing in time");
+        case HEDDLE_WAIT_GONE:
+            rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+        }
+    }
+}
+
 /*
  * call-seq: read_partial(max, timeout = nil) -> String or nil
  *
@@ -109,28 +135,10 @@ static VALUE connection_read_partial(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     heddle_handle *handle = open_handle(self);
-    long max = NUM2LONG(argv[0]);
-    int64_t timeout = argc == 2 ? heddle_duration(argv[1]) : -1, deadline = -1;
-    if (max < 0)
-        rb_raise(rb_eArgError, "a negative length: %ld", max);
-    if (max == 0)
-        return rb_str_new(NULL, 0);
-    if (handle->waits[HEDDLE_READING])
-        rb_raise(rb_eIOError, "another fiber is reading this connection already");
-    size_t size = max < HEDDLE_SCRATCH ? (size_t)max : HEDDLE_SCRATCH;
-    for (;;) {
-        heddle_connection *connection = open_connection(handle);
-        if (heddle_connection_buffered(connection))
-            return take_buffered(connection, size);
-        char *scratch = heddle_sockets_scratch(connection->sockets);
-        ssize_t result = receive(connection, scratch, size);
-        if (result >= 0)
-            return result ? rb_str_new(scratch, result) : Qnil;
-        if (deadline < 0 && timeout >= 0)
-            deadline = heddle_deadline(timeout);
-        if (!heddle_connection_wait_for(handle, HEDDLE_READING, deadline))
-            rb_raise(rb_eIOTimeoutError, "the connection's peer sent nothing in time");
-    }
+    VALUE bytes = heddle_connection_read_partial(&handle->connection, NUM2LONG(argv[0]),
+                                                 argc == 2 ? heddle_duration(argv[1]) : -1);
+    RB_GC_GUARD(self);
+    return bytes;
 }
 
 /*
@@ -161,7 +169,7 @@ static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     int64_t timeout = argc == 2 ? heddle_duration(argv[1]) : -1;
-    size_t written = heddle_output_write(open_handle(self), argv[0], timeout);
+    size_t written = heddle_output_write(&open_handle(self)->connection, argv[0], timeout);
     RB_GC_GUARD(self);
     return SIZET2NUM(written);
 }
@@ -180,7 +188,7 @@ static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
     off_t offset = NUM2OFFT(argv[1]), length = NUM2OFFT(argv[2]);
     if (offset < 0 || length < 0)
         rb_raise(rb_eArgError, "a negative offset or length");
-    heddle_output_sendfile(open_handle(self), file, offset, (size_t)length, timeout);
+    heddle_output_sendfile(&open_handle(self)->connection, file, offset, (size_t)length, timeout);
     RB_GC_GUARD(self);
     return OFFT2NUM(length);
 }
@@ -208,7 +216,7 @@ static VALUE connection_shutdown_write(VALUE self)
  */
 static VALUE connection_idle(VALUE self)
 {
-    heddle_sockets_rest(open_handle(self)->connection);
+    heddle_raw_rest(open_handle(self)->connection);
     return Qnil;
 }
 
@@ -222,7 +230,7 @@ static VALUE connection_close(VALUE self)
     heddle_connection *connection = heddle_connection_of(self);
     if (!connection)
         return Qnil;
-    check_thread(connection);
+    heddle_connection_check_thread(connection);
     if (connection->transport.tls && !connection->output.size)
         heddle_tls_goodbye(&connection->transport);
     heddle_sockets_close_connection(connection);
@@ -239,15 +247,8 @@ static VALUE connection_closed_p(VALUE self)
     return heddle_connection_of(self) ? Qfalse : Qtrue;
 }
 
-/*
- * call-seq: detach -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
- *
- * Takes the connection over as an ordinary socket; what was read and not used is read from it first. Fibers that
- * wait for the connection get IOError.
- */
-static VALUE connection_detach(VALUE self)
+VALUE heddle_connection_detach(heddle_connection *connection)
 {
-    heddle_connection *connection = open_handle(self)->connection;
     uint8_t family = connection->remote.family ? connection->remote.family : connection->local.family;
     const char *name = family == AF_UNIX                            ? "UNIXSocket"
                        : family == AF_INET || family == AF_INET6 ? "TCPSocket"
@@ -267,6 +268,17 @@ static VALUE connection_detach(VALUE self)
     if (!NIL_P(unread))
         rb_io_ungetbyte(socket, unread);
     return socket;
+}
+
+/*
+ * call-seq: detach -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
+ *
+ * Takes the connection over as an ordinary socket; what was read and not used is read from it first. Fibers that
+ * wait for the connection get IOError.
+ */
+static VALUE connection_detach(VALUE self)
+{
+    return heddle_connection_detach(open_handle(self)->connection);
 }
 
 /* -- addresses --------------------------------------------------------------------------------------------------- */
@@ -336,20 +348,20 @@ static VALUE connection_secure_p(VALUE self)
 
 void Init_heddle_connection(VALUE net)
 {
-    heddle_connection_class = rb_define_class_under(net, "Connection", rb_cObject);
-    rb_undef_alloc_func(heddle_connection_class);
-    rb_define_method(heddle_connection_class, "read_partial", connection_read_partial, -1);
-    rb_define_method(heddle_connection_class, "unread", connection_unread, 1);
-    rb_define_method(heddle_connection_class, "write", connection_write, -1);
-    rb_define_method(heddle_connection_class, "sendfile", connection_sendfile, -1);
-    rb_define_method(heddle_connection_class, "shutdown_write", connection_shutdown_write, 0);
-    rb_define_method(heddle_connection_class, "idle!", connection_idle, 0);
-    rb_define_method(heddle_connection_class, "close", connection_close, 0);
-    rb_define_method(heddle_connection_class, "closed?", connection_closed_p, 0);
-    rb_define_method(heddle_connection_class, "detach", connection_detach, 0);
-    rb_define_method(heddle_connection_class, "secure?", connection_secure_p, 0);
-    rb_define_method(heddle_connection_class, "remote_address", connection_remote_address, 0);
-    rb_define_method(heddle_connection_class, "remote_port", connection_remote_port, 0);
-    rb_define_method(heddle_connection_class, "local_address", connection_local_address, 0);
-    rb_define_method(heddle_connection_class, "local_port", connection_local_port, 0);
+    connection_class = rb_define_class_under(net, "Connection", rb_cObject);
+    rb_undef_alloc_func(connection_class);
+    rb_define_method(connection_class, "read_partial", connection_read_partial, -1);
+    rb_define_method(connection_class, "unread", connection_unread, 1);
+    rb_define_method(connection_class, "write", connection_write, -1);
+    rb_define_method(connection_class, "sendfile", connection_sendfile, -1);
+    rb_define_method(connection_class, "shutdown_write", connection_shutdown_write, 0);
+    rb_define_method(connection_class, "idle!", connection_idle, 0);
+    rb_define_method(connection_class, "close", connection_close, 0);
+    rb_define_method(connection_class, "closed?", connection_closed_p, 0);
+    rb_define_method(connection_class, "detach", connection_detach, 0);
+    rb_define_method(connection_class, "secure?", connection_secure_p, 0);
+    rb_define_method(connection_class, "remote_address", connection_remote_address, 0);
+    rb_define_method(connection_class, "remote_port", connection_remote_port, 0);
+    rb_define_method(connection_class, "local_address", connection_local_address, 0);
+    rb_define_method(connection_class, "local_port", connection_local_port, 0);
 }

@@ -1,4 +1,4 @@
-/* When a connection that nobody serves has to have done its next step. */
+/* Time limits: one wheel for all records of a Sockets. */
 
 #include "net/sockets.h"
 
@@ -11,45 +11,58 @@ static void set_timer(heddle_sockets *sockets)
     if (timer->place)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;
-    /* Without memory nothing is ended for being late; the next one that gets a deadline tries again. */
+    /* Without memory nothing is ended for being late; the next record that gets a time limit tries again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
-void heddle_connection_due(heddle_connection *connection, int64_t deadline)
+void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
-    heddle_sockets *sockets = connection->sockets;
-    connection->deadline = deadline;
-    if (deadline < 0)
+    due->at = at;
+    if (at < 0)
         return; /* where it is in the wheel it may stay */
-    if (heddle_idle_wheel_has(&connection->timed)) {
-        if (connection->timed.tick <= deadline / HEDDLE_IDLE_WHEEL_TICK + 1)
+    if (heddle_idle_wheel_has(&due->entry)) {
+        if (due->entry.tick <= at / HEDDLE_IDLE_WHEEL_TICK + 1)
             return; /* it finds out when its slot comes up */
-        heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
+        heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
     }
-    heddle_idle_wheel_add(&sockets->wheel, &connection->timed, deadline);
+    heddle_idle_wheel_add(&sockets->wheel, &due->entry, at);
     set_timer(sockets);
+}
+
+void heddle_due_remove(heddle_sockets *sockets, heddle_due *due)
+{
+    heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
+}
+
+void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline)
+{
+    heddle_due_set(connection->sockets, &connection->due, deadline);
+}
+
+void heddle_connection_deadline_passed(heddle_due *due)
+{
+    heddle_connection *connection = HEDDLE_CONTAINER_OF(due, heddle_connection, due);
+    if (!heddle_connection_hold(connection))
+        return; /* another process has it */
+    if (connection->protocol)
+        connection->protocol->handle_deadline(connection);
+    else
+        heddle_sockets_close_idle(connection);
 }
 
 static int64_t look(heddle_idle_entry *entry, void *data)
 {
-    heddle_connection *connection = (heddle_connection *)((char *)entry - offsetof(heddle_connection, timed));
-    uint8_t owner = heddle_transport_owner(&connection->transport);
-    if (connection->deadline < 0 || owner == HEDDLE_OWNER_RUNNING)
-        return -1; /* it gets another one when it rests */
-    if (connection->deadline > *(int64_t *)data)
-        return connection->deadline;
-    if (!heddle_connection_hold(connection) || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE)
-        return -1; /* it is another process's */
-    if (connection->prelude)
-        heddle_sockets_close_idle(connection);
-    else
-        connection->sockets->protocol->operations->expired(connection);
-    return -1; /* if it lives on, it may be in the wheel again */
+    heddle_due *due = HEDDLE_CONTAINER_OF(entry, heddle_due, entry);
+    if (due->at < 0 || due->at > *(int64_t *)data)
+        return due->at;
+    due->at = -1;
+    due->passed(due);
+    return -1; /* if the record lives on, it may be in the wheel again */
 }
 
-static void turn(heddle_timer *timer)
+static void advance_wheel(heddle_timer *timer)
 {
-    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, wheel_timer));
+    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, wheel_timer);
     int64_t now = heddle_now();
     heddle_idle_wheel_advance(&sockets->wheel, now, look, &now);
     set_timer(sockets);
@@ -57,6 +70,6 @@ static void turn(heddle_timer *timer)
 
 void heddle_deadlines_start(heddle_sockets *sockets)
 {
-    sockets->wheel_timer.fn = turn;
+    sockets->wheel_timer.fn = advance_wheel;
     heddle_idle_wheel_start(&sockets->wheel, heddle_now());
 }

@@ -22,7 +22,7 @@ enum {
     WAITS_A_TURN = 4,
 };
 
-uint8_t heddle_epoll_news(uint32_t mask)
+uint8_t heddle_epoll_events(uint32_t mask)
 {
     uint8_t ready = 0;
     if (mask & EPOLLIN)
@@ -47,7 +47,7 @@ static void harvest(heddle_socket_set *set)
         for (int k = 0; k < count; k++) {
             heddle_connection *connection = heddle_sockets_at(sockets, events[k].data.u64);
             if (connection)
-                heddle_sockets_event(sockets, connection, heddle_epoll_news(events[k].events));
+                heddle_sockets_event(sockets, connection, heddle_epoll_events(events[k].events));
         }
         if (count < EVENTS_A_WAIT)
             return;

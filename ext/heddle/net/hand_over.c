@@ -70,30 +70,29 @@ static int send_letter(heddle_connection *connection, struct iovec *pieces, int 
 
 int heddle_connection_send(heddle_connection *connection, int socket)
 {
-    struct iovec pieces[1 + HEDDLE_PIECES_READ];
-    int count = connection->sockets->protocol->operations->read_so_far(connection, pieces + 1);
+    struct iovec pieces[1 + HEDDLE_INPUT_PIECES];
+    int count = connection->protocol->collect_input(connection, pieces + 1);
     return send_letter(connection, pieces, count, socket);
 }
 
 /* A drain gives only what waits for its next request; the rest it can still answer itself. */
-static bool can_go(heddle_sockets *sockets, heddle_connection *connection)
+static bool claim_idle(heddle_connection *connection)
 {
-    return connection && !connection->queued && !connection->prelude &&
-           connection->transport.operations == &heddle_plain_transport &&
-           sockets->protocol->operations->at_rest(connection) && heddle_connection_hold(connection) &&
-           heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_HANDOFF);
+    return connection && connection->protocol && connection->transport.operations == &heddle_plain_transport &&
+           connection->protocol->is_idle(connection) && heddle_connection_hold(connection) &&
+           heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
 }
 
 int heddle_sockets_hand_over(heddle_sockets *sockets, int socket)
 {
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
-        if (!can_go(sockets, connection))
+        if (!claim_idle(connection))
             continue;
         int result = heddle_connection_send(connection, socket);
         if (result < 0) {
-            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_IDLE);
-            heddle_connection_at_rest(connection);
+            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
+            heddle_connection_leave_at_rest(connection);
             return result;
         }
         int fd = heddle_sockets_detach(connection);

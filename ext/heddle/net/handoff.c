@@ -28,8 +28,8 @@ void heddle_handoff_unlock(heddle_sockets *sockets)
 void heddle_handoff_leave(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
-    if (connection->prelude || connection->output.size || connection->error ||
-        transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_IDLE)
+    if (!connection->protocol || connection->running || connection->output.size || connection->error ||
+        transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
     /* No compare-and-swap: what is the loop's alone nobody else changes. */
@@ -39,59 +39,51 @@ void heddle_handoff_leave(heddle_connection *connection)
 bool heddle_handoff_hold(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_IDLE))
+    if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_LOOP))
         return true;
     heddle_handoff_lock(sockets);
-    bool ours = heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_IDLE);
+    bool ours = heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_LOOP);
     heddle_handoff_unlock(sockets);
     return ours;
 }
 
 /* -- what the watch has for the loop; under the lock -------------------------------------------------------------- */
 
-static uint8_t take_news(heddle_connection *connection)
+static uint8_t take_watch_events(heddle_connection *connection)
 {
-    heddle_handoff *handoff = &connection->sockets->handoff;
-    uint8_t news = connection->news;
-    if (!connection->told)
-        return 0;
-    if (connection->previous_told)
-        connection->previous_told->next_told = connection->next_told;
-    else
-        handoff->first_told = connection->next_told;
-    if (connection->next_told)
-        connection->next_told->previous_told = connection->previous_told;
-    else
-        handoff->last_told = connection->previous_told;
-    connection->next_told = connection->previous_told = NULL;
-    connection->told = false;
-    connection->news = 0;
-    return news;
+    uint8_t events = connection->watch_events;
+    heddle_link_remove(&connection->watch_link);
+    connection->watch_events = 0;
+    return events;
 }
 
-uint8_t heddle_handoff_forget(heddle_connection *connection)
+static heddle_connection *notified_connection(heddle_link *link)
+{
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_connection, watch_link) : NULL;
+}
+
+void heddle_handoff_forget(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_handoff_lock(sockets);
-    uint8_t owner = atomic_exchange(&connection->transport.owner, HEDDLE_OWNER_CLOSED);
-    take_news(connection);
+    atomic_store(&connection->transport.owner, HEDDLE_OWNER_GONE);
+    take_watch_events(connection);
     heddle_handoff_unlock(sockets);
-    return owner;
 }
 
 void heddle_handoff_settle(heddle_sockets *sockets)
 {
     for (;;) {
         heddle_handoff_lock(sockets);
-        heddle_connection *connection = sockets->handoff.first_told;
-        uint8_t news = connection ? take_news(connection) : 0;
+        heddle_connection *connection = notified_connection(heddle_link_first(&sockets->handoff.notified));
+        uint8_t events = connection ? take_watch_events(connection) : 0;
         heddle_handoff_unlock(sockets);
         if (!connection)
             return;
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_GONE)
             heddle_sockets_close_connection(connection);
         else
-            heddle_sockets_event(sockets, connection, news);
+            heddle_sockets_event(sockets, connection, events);
     }
 }
 
@@ -101,21 +93,13 @@ void heddle_handoff_settle(heddle_sockets *sockets)
 
 /* All from here on: on the watch's thread, under the lock. */
 
-static void tell(heddle_sockets *sockets, heddle_connection *connection, uint8_t news)
+static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, uint8_t events)
 {
-    heddle_handoff *handoff = &sockets->handoff;
-    connection->news |= news;
+    connection->watch_events |= events;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
-    if (connection->told)
+    if (heddle_link_is_listed(&connection->watch_link))
         return;
-    connection->told = true;
-    connection->next_told = NULL;
-    connection->previous_told = handoff->last_told;
-    if (handoff->last_told)
-        handoff->last_told->next_told = connection;
-    else
-        handoff->first_told = connection;
-    handoff->last_told = connection;
+    heddle_link_push_last(&sockets->handoff.notified, &connection->watch_link);
     heddle_sockets_come_back(sockets);
     heddle_loop_wake(sockets->loop);
 }
@@ -132,7 +116,7 @@ static bool is_held_back(const heddle_sockets *sockets, const heddle_connection 
 
 static void look_at_label(heddle_connection *connection)
 {
-    uint32_t (*label)(heddle_connection *) = connection->sockets->protocol->operations->label;
+    uint32_t (*label)(const heddle_connection *) = connection->protocol->label;
     if (label && !atomic_load_explicit(&connection->label, memory_order_relaxed))
         atomic_store_explicit(&connection->label, label(connection), memory_order_relaxed);
 }
@@ -157,26 +141,28 @@ static int give(heddle_sockets *sockets, heddle_connection *connection)
     transport->fd = -1;
     atomic_store(&transport->owner, HEDDLE_OWNER_GONE);
     atomic_fetch_add_explicit(&sockets->handoff.given, 1, memory_order_relaxed);
-    tell(sockets, connection, 0);
+    notify_loop(sockets, connection, 0);
     return 0;
 }
 
-/* Whose client has sent something, and not only left. */
-static bool worth_it(const heddle_connection *connection, uint8_t news)
+/* Has its client sent something, and not only left? */
+static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;
-    if (!(news & HEDDLE_HAS_INPUT) || (news & (HEDDLE_HUNG_UP | HEDDLE_BROKEN)))
+    if (!(events & HEDDLE_HAS_INPUT) || (events & (HEDDLE_HUNG_UP | HEDDLE_BROKEN)))
         return false;
-    return !(news & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return !(events & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /* false: nobody takes any more now. */
-static bool give_those_told_of(heddle_sockets *sockets, int *left)
+static bool give_notified(heddle_sockets *sockets, int *left)
 {
-    for (heddle_connection *connection = sockets->handoff.first_told, *next; connection && *left; connection = next) {
-        next = connection->next_told;
+    heddle_link *head = &sockets->handoff.notified;
+    for (heddle_link *link = heddle_link_first(head), *next; link && *left; link = next) {
+        heddle_connection *connection = notified_connection(link);
+        next = heddle_link_after(head, link);
         if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
-            is_held_back(sockets, connection) || !worth_it(connection, connection->news))
+            is_held_back(sockets, connection) || !has_sent(connection, connection->watch_events))
             continue;
         int result = give(sockets, connection);
         if (result == 0)
@@ -187,13 +173,15 @@ static bool give_those_told_of(heddle_sockets *sockets, int *left)
     return true;
 }
 
-/* They have asked for something, and whoever was to serve them can't. */
-static bool give_those_ready(heddle_sockets *sockets, int *left)
+/* Their clients have sent a request, and no runner of this process can serve it now. */
+static bool give_ready(heddle_sockets *sockets, int *left)
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
     int count = 0;
     pthread_mutex_lock(&sockets->ready.lock);
-    for (heddle_connection *connection = sockets->ready.first; connection && count < *left; connection = connection->next) {
+    heddle_link *head = &sockets->ready.head;
+    for (heddle_link *link = heddle_link_first(head); link && count < *left; link = heddle_link_after(head, link)) {
+        heddle_connection *connection = heddle_work_of_link(link)->connection;
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST && !is_held_back(sockets, connection))
             found[count++] = connection;
     }
@@ -215,9 +203,9 @@ static void listen_in(heddle_sockets *sockets, int left)
     int count = left ? epoll_wait(sockets->set.connections_fd, events, left, 0) : 0;
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
-        /* The loop gives up the record first and its slot later: a record on the list in between is freed there. */
-        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_CLOSED)
-            tell(sockets, connection, heddle_epoll_news(events[i].events));
+        /* The loop gives up the record first and its slot later: a record in the list in between would be freed there. */
+        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
+            notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
     }
 }
 
@@ -253,8 +241,8 @@ static void held_up(heddle_rescue *rescue)
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
     listen_in(sockets, left);
-    if (give_those_told_of(sockets, &left))
-        give_those_ready(sockets, &left);
+    if (give_notified(sockets, &left))
+        give_ready(sockets, &left);
     pthread_mutex_unlock(&sockets->handoff.lock);
 }
 
@@ -294,6 +282,7 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 void heddle_handoff_start(heddle_sockets *sockets)
 {
     sockets->handoff.socket = -1;
+    heddle_link_init_head(&sockets->handoff.notified);
     pthread_mutex_init(&sockets->handoff.lock, NULL);
 }
 

@@ -2,16 +2,15 @@
 #define HEDDLE_HANDOFF_H
 
 /*
- * What becomes of the connections while the loop is held up by something that nothing can interrupt: the watch's thread
- * gives those on which something arrives, and those that wait for a runner, to another process, with what was read of
- * them. It has no GVL and calls no Ruby.
+ * What becomes of the connections while native code holds the GVL and the loop can't run: the watch thread hands those
+ * on which something arrives, and those whose work item waits for a runner, to another process, with what was read of
+ * them. The watch thread has no GVL and calls no Ruby.
  *
- * Who may touch a record is told by its owner's word. The loop leaves a connection that waits, for input or for a
- * runner, AT_REST; from then on it is whose who first changes that word: the loop, for which that is one
- * compare-and-swap without a lock, or the watch, which does it under the lock, and within the same critical section
- * either puts it back or has given it away: GONE. So a loop that finds it taken waits for the lock and then knows.
- * Records are made and freed under the lock. What the watch's thread has heard of those that it does not give away it
- * writes down for the loop, which is told by its letter.
+ * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
+ * From then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
+ * under the lock, and in the same critical section either puts the connection back or has handed it over: GONE. So a
+ * loop that loses waits for the lock, and then knows. Records are made and freed under the lock. Events of connections
+ * that stay are noted for the loop, which finds them in its next tick.
  */
 
 #include "net/connection.h"
@@ -28,7 +27,7 @@ typedef struct {
     int socket; /* where they are given to whoever reads it, -1: nowhere */
     heddle_rescue rescue;
     pthread_mutex_t lock;
-    heddle_connection *first_told, *last_told;
+    heddle_link notified; /* connections with watch_events, or that were handed over: for the loop */
     bool shown; /* on the board, that this one is stuck; the watch's own */
     _Atomic uint64_t given;
 } heddle_handoff;
@@ -46,10 +45,10 @@ void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
 /* The loop looks at what it was told. */
 void heddle_handoff_settle(heddle_sockets *sockets);
-/* The record is about to be freed; returns who owned it. */
-uint8_t heddle_handoff_forget(heddle_connection *connection);
+/* The record is about to be freed. */
+void heddle_handoff_forget(heddle_connection *connection);
 
-/* The slow ways of heddle_connection_at_rest and _hold. */
+/* The slow ways of heddle_connection_leave_at_rest and _hold. */
 void heddle_handoff_leave(heddle_connection *connection);
 bool heddle_handoff_hold(heddle_connection *connection);
 
@@ -57,8 +56,7 @@ bool heddle_handoff_hold(heddle_connection *connection);
 static inline bool heddle_connection_hold(heddle_connection *connection)
 {
     uint8_t owner = heddle_transport_owner(&connection->transport);
-    return (owner != HEDDLE_OWNER_AT_REST && owner != HEDDLE_OWNER_HANDOFF && owner != HEDDLE_OWNER_GONE) ||
-           heddle_handoff_hold(connection);
+    return owner == HEDDLE_OWNER_LOOP || heddle_handoff_hold(connection);
 }
 
 /*

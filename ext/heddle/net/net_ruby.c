@@ -15,5 +15,5 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_board(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
-    Init_heddle_prelude(net);
+    Init_heddle_handshake(net);
 }

@@ -24,18 +24,19 @@ enum {
 
 /* -- one attempt ------------------------------------------------------------------------------------------------- */
 
-static heddle_connection *open_connection(heddle_handle *handle)
+static heddle_connection *open_connection(heddle_connection *const *place)
 {
-    if (!handle->connection)
+    if (!*place)
         rb_raise(rb_eIOError, "this connection is closed, or has been given back");
-    return handle->connection;
+    return *place;
 }
 
-static heddle_connection *writable_connection(heddle_handle *handle)
+static heddle_connection *writable_connection(heddle_connection *const *place)
 {
-    if (handle->waits[HEDDLE_WRITING])
+    heddle_connection *connection = open_connection(place);
+    if (connection->waits[HEDDLE_WRITING])
         rb_raise(rb_eIOError, "another fiber is writing to this connection already");
-    return open_connection(handle);
+    return connection;
 }
 
 /* Bytes, or -EAGAIN; raises what has broken the connection. */
@@ -48,19 +49,27 @@ static ssize_t check(heddle_connection *connection, ssize_t result)
     rb_syserr_fail((int)-result, "writing to the connection");
 }
 
-static void wait_for_room(heddle_handle *handle, int64_t timeout)
+static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
-    /* Somebody else may have heard of it meanwhile. */
-    if (heddle_transport_has(&open_connection(handle)->transport, HEDDLE_HAS_ROOM))
+    heddle_connection *connection = open_connection(place);
+    /* Another fiber may have received the event meanwhile. */
+    if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         return;
-    if (!heddle_connection_wait_for(handle, HEDDLE_WRITING, timeout < 0 ? -1 : heddle_deadline(timeout)))
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+    switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, deadline)) {
+    case HEDDLE_WAIT_READY:
+        break;
+    case HEDDLE_WAIT_TIMED_OUT:
         rb_raise(rb_eIOTimeoutError, "the connection's peer took nothing in time");
+    case HEDDLE_WAIT_GONE:
+        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+    }
 }
 
 /* -- strings ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    heddle_handle *handle;
+    heddle_connection *const *place;
     VALUE data;    /* what the caller gave */
     VALUE *held;   /* frozen, pinned, from `first` on; NULL: nothing but ours has run yet, `data` is as it was */
     long first, count;
@@ -127,7 +136,7 @@ static void hold(output *output)
 static void send_all(output *output, struct iovec *pieces, int most, int64_t timeout)
 {
     for (;;) {
-        heddle_connection *connection = open_connection(output->handle);
+        heddle_connection *connection = open_connection(output->place);
         heddle_transport *transport = &connection->transport;
         int count = gather(output, pieces, most);
         if (count == 0)
@@ -139,7 +148,7 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
         if (sent >= 0 && (size_t)sent == total(pieces, count))
             continue;
         hold(output);
-        wait_for_room(output->handle, timeout);
+        wait_for_room(output->place, timeout);
     }
 }
 
@@ -154,11 +163,11 @@ static size_t count_bytes(const output *output)
     return bytes;
 }
 
-size_t heddle_output_write(heddle_handle *handle, VALUE data, int64_t timeout)
+size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout)
 {
-    output output = {.handle = handle, .data = data, .buffer = Qnil};
+    output output = {.place = place, .data = data, .buffer = Qnil};
     output.count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
-    writable_connection(handle);
+    writable_connection(place);
     size_t bytes = count_bytes(&output);
 
     struct iovec few[PIECES_ON_STACK];
@@ -180,7 +189,7 @@ size_t heddle_output_write(heddle_handle *handle, VALUE data, int64_t timeout)
 /* -- files ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    heddle_handle *handle;
+    heddle_connection *const *place;
     int fd;
     off_t offset;
     size_t left;
@@ -221,17 +230,17 @@ static ssize_t send_piece(heddle_connection *connection, file_output *output)
     return copy_piece(connection, output);
 }
 
-void heddle_output_sendfile(heddle_handle *handle, VALUE file, off_t offset, size_t length, int64_t timeout)
+void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout)
 {
-    file_output output = {.handle = handle, .fd = rb_io_descriptor(file), .offset = offset, .left = length};
+    file_output output = {.place = place, .fd = rb_io_descriptor(file), .offset = offset, .left = length};
     struct stat status;
-    writable_connection(handle);
+    writable_connection(place);
     if (fstat(output.fd, &status) != 0)
         rb_sys_fail("the file to be sent");
     if (!S_ISREG(status.st_mode))
         rb_raise(rb_eArgError, "only regular files can be sent, use write for others");
     while (output.left > 0) {
-        heddle_connection *connection = open_connection(handle);
+        heddle_connection *connection = open_connection(place);
         if (rb_io_descriptor(file) != output.fd)
             rb_raise(rb_eIOError, "the file was reopened while it was being sent");
         heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);
@@ -241,7 +250,7 @@ void heddle_output_sendfile(heddle_handle *handle, VALUE file, off_t offset, siz
         if (sent > 0)
             output.left -= (size_t)sent;
         else
-            wait_for_room(handle, timeout);
+            wait_for_room(place, timeout);
     }
     RB_GC_GUARD(file);
 }

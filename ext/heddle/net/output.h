@@ -5,8 +5,13 @@
 
 #include "net/connection.h"
 
-/* A String or an Array of Strings; how many bytes it was. `timeout` in ns for each step forward, < 0: none. */
-size_t heddle_output_write(heddle_handle *handle, VALUE data, int64_t timeout);
-void heddle_output_sendfile(heddle_handle *handle, VALUE file, off_t offset, size_t length, int64_t timeout);
+/*
+ * Both wait; `*place` is the connection, and NULL once that is gone. `timeout`: ns for each step forward, < 0: none.
+ * Raise IOError, IO::TimeoutError and what the system says of a broken connection.
+ */
+
+/* A String or an Array of Strings; returns the number of bytes. */
+size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout);
+void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout);
 
 #endif

@@ -2,87 +2,89 @@
 #define HEDDLE_PROTOCOL_H
 
 /*
- * What is spoken over the connections of a Sockets: what happens with input while nobody serves a connection, when a
- * runner is worth its while, and what that gets to see. The sockets of a worker speak one protocol.
+ * What is spoken over a connection, and who chooses it. A connection has a protocol from the end of its handshake stage
+ * on, and a session, which is that protocol's own record of it. Both may change while the connection lives.
  */
 
-#include "net/admission.h"
 #include "net/connection.h"
+#include "net/work.h"
 
 enum {
-    HEDDLE_PIECES_READ = 3,
+    HEDDLE_INPUT_PIECES = 3,
 };
 
-typedef struct {
-    const char *name;
-    size_t state_size; /* of what each connection carries for it, all zero at first */
-
-    /* All of these but `read_so_far` run in the loop, with the GVL, and never raise. The connection may be gone after the first four, and
-     * after `misplaced`. */
-
-    /* Nobody serves the connection, and it may have input, room for output, or have come to its end. */
-    void (*event)(heddle_connection *connection);
-    /* Nobody serves it, and its deadline has passed. */
-    void (*expired)(heddle_connection *connection);
-    /* Nobody is going to serve what it has asked for. */
-    void (*overloaded)(heddle_connection *connection, heddle_overload why);
-    /* Nobody served it before, or a runner has given it back. */
-    void (*rest)(heddle_connection *connection);
-    /* The sockets stop: may it be closed as it is? */
-    bool (*at_rest)(heddle_connection *connection);
-    /* What came is not what its listener expects before anything else: says so, and closes it. */
-    void (*misplaced)(heddle_connection *connection, const char *reason);
-    /*
-     * What was read of a request that nobody serves yet, as it came over the wire, so that another process can go on:
-     * how many pieces, HEDDLE_PIECES_READ at most, or -1: it is not whole any more. On any thread that owns it, without
-     * the GVL.
-     */
-    int (*read_so_far)(const heddle_connection *connection, struct iovec *pieces);
-    /*
-     * Hashed, the label of the request that it has asked for, or is about to: what is still the kernel's is looked at,
-     * too. 0: not known (yet). NULL: there are no labels. On any thread that owns it, without the GVL.
-     */
-    uint32_t (*label)(heddle_connection *connection);
-    /* It is closed or detached: frees what its state holds. */
-    void (*release)(heddle_connection *connection);
-
-    /* In the runner that has taken it: what the block is called with. May raise. */
-    VALUE (*object)(heddle_connection *connection);
-    /* The block has returned, or raised; never raises. */
-    void (*served)(VALUE object);
-    /* For a person, an Array or nil; NULL: nothing can be said of it. On any thread. */
-    VALUE (*describe)(VALUE object);
-} heddle_protocol_operations;
-
-/* The C part of the Ruby object that a Sockets was given as its protocol; it may outlive that object. */
-typedef struct heddle_protocol heddle_protocol;
+/*
+ * All operations but `collect_input` and `label` run in the loop, with the GVL, and never raise. The connection may be
+ * gone after `begin`, `handle_event` and `handle_deadline`.
+ */
 struct heddle_protocol {
-    const heddle_protocol_operations *operations;
-    void (*free)(heddle_protocol *protocol); /* NULL: static */
-    size_t holders;                          /* its Ruby object, and each Sockets */
+    const char *name;
+    /* The connection speaks this protocol from here on; input may be buffered. */
+    void (*begin)(heddle_connection *connection);
+    /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Delivered whatever the connection does. */
+    void (*handle_event)(heddle_connection *connection, uint8_t ready);
+    /* The time set with heddle_connection_set_deadline has passed. */
+    void (*handle_deadline)(heddle_connection *connection);
+    /* Does it wait for its next request, so that nothing is lost when it is closed or goes to another process? */
+    bool (*is_idle)(const heddle_connection *connection);
+    /*
+     * What was read of a request that nobody serves yet, as it came over the wire, so that another process can go on
+     * with it: the number of pieces, at most HEDDLE_INPUT_PIECES, or -1 where that is not whole. On any thread that owns
+     * the connection, without the GVL.
+     */
+    int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
+    /*
+     * The label, hashed, of the request that has come or is about to, including what the kernel still has. 0: unknown.
+     * NULL: there are no labels. On any thread that owns the connection, without the GVL.
+     */
+    uint32_t (*label)(const heddle_connection *connection);
+    /* The connection is closed, detached or changes its protocol: frees the session. */
+    void (*release)(heddle_connection *connection);
+    /* In a child process after fork: code that serves the connection finds it closed. No locks: their holders are gone. */
+    void (*abandon)(heddle_connection *connection);
 };
 
-static inline void heddle_protocol_hold(heddle_protocol *protocol)
+/* What the connections of a Sockets are for. The C part of a Ruby object, which it may outlive. */
+typedef struct heddle_service heddle_service;
+typedef struct {
+    /* The handshake stage is over: chooses the protocol, with heddle_connection_start. The connection may be gone. */
+    void (*choose_protocol)(heddle_connection *connection);
+    /* The client does not send what its listener expects first: answers and closes. The connection may be gone. */
+    void (*reject_handshake)(heddle_connection *connection, const char *reason);
+    void (*free)(heddle_service *service); /* NULL: static */
+} heddle_service_operations;
+
+struct heddle_service {
+    const heddle_service_operations *operations;
+    size_t holders; /* its Ruby object, and each Sockets */
+};
+
+static inline void heddle_service_hold(heddle_service *service)
 {
-    protocol->holders++;
+    service->holders++;
 }
 
-static inline void heddle_protocol_let_go(heddle_protocol *protocol)
+static inline void heddle_service_release(heddle_service *service)
 {
-    if (--protocol->holders == 0 && protocol->free)
-        protocol->free(protocol);
+    if (--service->holders == 0 && service->operations->free)
+        service->operations->free(service);
 }
 
-/* The parent of its data type. */
-extern const rb_data_type_t heddle_protocol_type;
+/* The parent of the data type of a service's Ruby object. */
+extern const rb_data_type_t heddle_service_type;
 
-/* Bytes as they come: whatever is readable is worth a runner. */
-extern heddle_protocol heddle_raw_protocol;
+/* Bytes as they come: a connection that is readable is worth a runner. */
+extern heddle_service heddle_raw_service;
 
-/* What the protocol keeps for this connection. */
-static inline void *heddle_connection_state(heddle_connection *connection)
+/*
+ * Gives the connection a protocol and its session, in place of those that it has had. The connection may be gone
+ * afterwards.
+ */
+void heddle_connection_start(heddle_connection *connection, const heddle_protocol *protocol, void *session);
+
+static inline void *heddle_connection_session(const heddle_connection *connection)
 {
-    return connection->state;
+    return connection->session;
 }
 
 #endif

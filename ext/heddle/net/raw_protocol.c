@@ -1,8 +1,11 @@
 /* Bytes as they come: a connection that is readable is worth a runner, whatever comes. */
 
+#include "net/raw_protocol.h"
+
 #include "net/sockets.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 typedef enum {
@@ -26,14 +29,35 @@ static prospect look(heddle_connection *connection)
     return result > 0 ? SOMETHING : result == -EAGAIN ? NOTHING_YET : THE_END;
 }
 
+/* One for each connection, for as long as it speaks this protocol. */
+typedef struct {
+    heddle_work work;
+    bool running; /* the block was called with it */
+} session;
+
+static session *session_of(const heddle_connection *connection)
+{
+    return heddle_connection_session(connection);
+}
+
+static session *session_of_work(heddle_work *work)
+{
+    return HEDDLE_CONTAINER_OF(work, session, work);
+}
+
 static void want_input(heddle_connection *connection)
 {
     heddle_socket_set *set = &connection->sockets->set;
     set->operations->want(set, connection, HEDDLE_READING);
-    heddle_connection_at_rest(connection);
+    heddle_connection_leave_at_rest(connection);
 }
 
-static void event(heddle_connection *connection)
+static void queue(heddle_connection *connection)
+{
+    heddle_sockets_queue(connection->sockets, &session_of(connection)->work, false);
+}
+
+static void read_more(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP))
@@ -43,29 +67,38 @@ static void event(heddle_connection *connection)
                   heddle_sockets_untold_ends(connection->sockets);
     prospect next = ending ? look(connection) : SOMETHING;
     if (next == SOMETHING)
-        heddle_sockets_call_runner(connection->sockets, connection, false);
+        queue(connection);
     else if (next == THE_END)
         heddle_sockets_close_idle(connection);
     else
         want_input(connection);
 }
 
-static void expired(heddle_connection *connection)
+static void handle_event(heddle_connection *connection, uint8_t ready)
+{
+    session *raw = session_of(connection);
+    if (raw->running || raw->work.list) {
+        heddle_connection_go_on(connection, ready);
+        if (raw->work.list == &connection->sockets->ready)
+            heddle_connection_leave_at_rest(connection);
+    } else if (ready & HEDDLE_BROKEN) {
+        heddle_sockets_close_idle(connection);
+    } else {
+        read_more(connection);
+    }
+}
+
+static void handle_deadline(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (connection->queued)
-        heddle_connection_due(connection, heddle_later(heddle_coarse_now(), sockets->idle_timeout));
-    else
+    session *raw = session_of(connection);
+    if (raw->work.list)
+        heddle_connection_set_deadline(connection, heddle_later(heddle_coarse_now(), sockets->idle_timeout));
+    else if (!raw->running)
         heddle_sockets_close_idle(connection);
 }
 
-/* There is nothing that it could be told. */
-static void overloaded(heddle_connection *connection, heddle_overload why)
-{
-    heddle_sockets_close_idle(connection);
-}
-
-/* Who has read as much as it asked for can't know whether that was all; a runner shall not come for nothing. */
+/* A fiber that has read as much as it asked for can't know whether that was all; a runner must not come for nothing. */
 static bool has_input(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -82,55 +115,121 @@ static bool has_input(heddle_connection *connection)
     return next == SOMETHING;
 }
 
-static void rest(heddle_connection *connection)
+static void await_input(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_transport *transport = &connection->transport;
-    heddle_connection_due(connection, sockets->idle_timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->idle_timeout));
+    heddle_connection_set_deadline(
+        connection, sockets->idle_timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->idle_timeout));
     if (has_input(connection))
-        heddle_sockets_call_runner(sockets, connection, false);
+        queue(connection);
     else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
         heddle_sockets_close_idle(connection);
     else
         want_input(connection);
 }
 
-/* Nor can this one. */
-static void misplaced(heddle_connection *connection, const char *reason)
+void heddle_raw_rest(heddle_connection *connection)
 {
-    heddle_sockets_close_idle(connection);
+    session *raw = session_of(connection);
+    heddle_connection_part(connection);
+    /* The runner that still holds this item must not end the next one: the connection gets a new one. */
+    session *fresh = malloc(sizeof(*fresh));
+    if (!fresh) {
+        heddle_sockets_close_connection(connection);
+        return;
+    }
+    *fresh = (session){.work = {.operations = raw->work.operations, .connection = connection}};
+    raw->work.connection = NULL;
+    connection->session = fresh;
+    heddle_connection_end_work(connection);
+    await_input(connection);
 }
 
-static bool at_rest(heddle_connection *connection)
+static bool is_idle(const heddle_connection *connection)
 {
-    return true;
+    const session *raw = session_of(connection);
+    return !raw->running && !raw->work.list;
 }
 
-static int read_so_far(const heddle_connection *connection, struct iovec *pieces)
+static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     return heddle_connection_input_piece(connection, pieces);
 }
 
 static void release(heddle_connection *connection)
 {
+    session *raw = session_of(connection);
+    heddle_ready_list_remove(&raw->work);
+    raw->work.connection = NULL;
+    if (!raw->running)
+        free(raw); /* else it is freed when the block has returned */
 }
 
-static void served(VALUE object)
+static void abandon(heddle_connection *connection)
 {
+    session_of(connection)->work.connection = NULL;
 }
 
-static const heddle_protocol_operations operations = {
+const heddle_protocol heddle_raw_protocol = {
     .name = "raw",
-    .event = event,
-    .expired = expired,
-    .overloaded = overloaded,
-    .misplaced = misplaced,
-    .rest = rest,
-    .at_rest = at_rest,
-    .read_so_far = read_so_far,
+    .begin = await_input,
+    .handle_event = handle_event,
+    .handle_deadline = handle_deadline,
+    .is_idle = is_idle,
+    .collect_input = collect_input,
     .release = release,
-    .object = heddle_connection_handle,
-    .served = served,
+    .abandon = abandon,
 };
 
-heddle_protocol heddle_raw_protocol = {.operations = &operations};
+/* -- its work items ------------------------------------------------------------------------------------------------ */
+
+static VALUE object(heddle_work *work)
+{
+    session_of_work(work)->running = true;
+    return heddle_connection_object(work->connection);
+}
+
+static void served(heddle_work *work, VALUE object)
+{
+    session *raw = session_of_work(work);
+    raw->running = false;
+    if (work->connection)
+        heddle_sockets_close_connection(work->connection);
+    else
+        free(raw);
+}
+
+/* There is nothing that it could be told. */
+static void reject(heddle_work *work, heddle_overload why)
+{
+    heddle_sockets_close_idle(work->connection);
+}
+
+static const heddle_work_operations work_operations = {.object = object, .served = served, .reject = reject};
+
+/* -- the service --------------------------------------------------------------------------------------------------- */
+
+static void choose_protocol(heddle_connection *connection)
+{
+    session *raw = malloc(sizeof(*raw));
+    if (!raw) {
+        heddle_sockets_close_idle(connection);
+        return;
+    }
+    *raw = (session){.work = {.operations = &work_operations, .connection = connection}};
+    heddle_connection_start(connection, &heddle_raw_protocol, raw);
+}
+
+/* There is nothing that it could be told. */
+static void reject_handshake(heddle_connection *connection, const char *reason)
+{
+    heddle_sockets_close_idle(connection);
+}
+
+static const heddle_service_operations service_operations = {
+    .choose_protocol = choose_protocol,
+    .reject_handshake = reject_handshake,
+};
+
+heddle_service heddle_raw_service = {.operations = &service_operations};

@@ -2,78 +2,63 @@
 #define HEDDLE_READY_LIST_H
 
 /*
- * Connections that have something to be read and nobody to do it, in the order in which they came. Short critical
- * sections under a lock, since not only the loop may take from it.
+ * Work items that wait for a runner, in order. The loop alone adds and removes; the lock lets the watch thread look
+ * through the list meanwhile.
  */
 
-#include "net/connection.h"
+#include "net/work.h"
 
 #include <pthread.h>
 
-typedef struct {
+struct heddle_ready_list {
     pthread_mutex_t lock;
-    heddle_connection *first, *last;
+    heddle_link head;
     size_t count;
-} heddle_ready_list;
+};
 
-static inline void heddle_ready_list_start(heddle_ready_list *list)
+static inline void heddle_ready_list_init(heddle_ready_list *list)
 {
     *list = (heddle_ready_list){0};
+    heddle_link_init_head(&list->head);
     pthread_mutex_init(&list->lock, NULL);
 }
 
-/* At the end, or with `next` before all others. One that is on the list already stays where it is. */
-static inline void heddle_ready_list_put(heddle_ready_list *list, heddle_connection *connection, bool next)
+static inline heddle_work *heddle_work_of_link(heddle_link *link)
 {
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_work, link) : NULL;
+}
+
+/* At the end, or with `next` before all others. An item that is in a list already stays where it is. */
+static inline void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool next)
+{
+    if (work->list)
+        return;
     pthread_mutex_lock(&list->lock);
-    if (!connection->queued) {
-        connection->queued = true;
-        connection->next = next ? list->first : NULL;
-        connection->previous = next ? NULL : list->last;
-        if (connection->previous)
-            connection->previous->next = connection;
-        else
-            list->first = connection;
-        if (connection->next)
-            connection->next->previous = connection;
-        else
-            list->last = connection;
-        list->count++;
-    }
+    heddle_link_insert_after(next ? &list->head : list->head.previous, &work->link);
+    work->list = list;
+    list->count++;
     pthread_mutex_unlock(&list->lock);
 }
 
-static inline void heddle_ready_list_unlink(heddle_ready_list *list, heddle_connection *connection)
+/* Takes it out of the list in which it waits, if there is one. */
+static inline void heddle_ready_list_remove(heddle_work *work)
 {
-    if (connection->previous)
-        connection->previous->next = connection->next;
-    else
-        list->first = connection->next;
-    if (connection->next)
-        connection->next->previous = connection->previous;
-    else
-        list->last = connection->previous;
-    connection->next = connection->previous = NULL;
-    connection->queued = false;
+    heddle_ready_list *list = work->list;
+    if (!list)
+        return;
+    pthread_mutex_lock(&list->lock);
+    heddle_link_remove(&work->link);
+    work->list = NULL;
     list->count--;
+    pthread_mutex_unlock(&list->lock);
 }
 
-static inline heddle_connection *heddle_ready_list_take(heddle_ready_list *list)
+static inline heddle_work *heddle_ready_list_take_first(heddle_ready_list *list)
 {
-    pthread_mutex_lock(&list->lock);
-    heddle_connection *connection = list->first;
-    if (connection)
-        heddle_ready_list_unlink(list, connection);
-    pthread_mutex_unlock(&list->lock);
-    return connection;
-}
-
-static inline void heddle_ready_list_remove(heddle_ready_list *list, heddle_connection *connection)
-{
-    pthread_mutex_lock(&list->lock);
-    if (connection->queued)
-        heddle_ready_list_unlink(list, connection);
-    pthread_mutex_unlock(&list->lock);
+    heddle_work *work = heddle_work_of_link(heddle_link_first(&list->head));
+    if (work)
+        heddle_ready_list_remove(work);
+    return work;
 }
 
 #endif

@@ -4,38 +4,36 @@
 
 /* -- what it does not start --------------------------------------------------------------------------------------- */
 
-static void hold(heddle_sockets *sockets, heddle_connection *connection)
+static void hold_back(heddle_sockets *sockets, heddle_work *work)
 {
-    connection->held = true;
-    heddle_ready_list_put(&sockets->reserve.held, connection, false);
+    heddle_ready_list_add(&sockets->reserve.held, work, false);
 }
 
-bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_connection *connection)
+bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_reserve *reserve = &sockets->reserve;
-    uint32_t (*label)(heddle_connection *) = sockets->protocol->operations->label;
-    if (!label || !heddle_board_holds_up(sockets->balance.board, label(connection)))
+    uint32_t (*label)(const heddle_work *) = work->operations->label;
+    if (!label || !heddle_board_holds_up(sockets->balance.board, label(work)))
         return false;
     if (reserve->held.count >= sockets->admission.queue_limit) {
         sockets->admission.refused_full++;
-        sockets->protocol->operations->overloaded(connection, HEDDLE_QUEUE_FULL);
+        work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return true;
     }
     reserve->held_back++;
-    hold(sockets, connection);
+    hold_back(sockets, work);
     return true;
 }
 
-static void start_here(heddle_sockets *sockets, heddle_connection *connection)
+/* false: the other processes take no more now. */
+static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
-    heddle_sockets_call_runner(sockets, connection, false);
-}
-
-/* false: nobody takes any more now. */
-static bool give_back(heddle_sockets *sockets, heddle_connection *connection)
-{
-    if (!heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_HANDOFF))
-        return true; /* it is being closed */
+    heddle_connection *connection = work->connection;
+    if (connection->running ||
+        !heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF)) {
+        heddle_sockets_queue(sockets, work, false);
+        return true;
+    }
     int result = heddle_connection_send(connection, sockets->handoff.socket);
     if (result == 0) {
         int fd = heddle_sockets_detach(connection);
@@ -43,30 +41,29 @@ static bool give_back(heddle_sockets *sockets, heddle_connection *connection)
             close(fd);
         return true;
     }
-    heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_IDLE);
+    heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
     if (result == -EOPNOTSUPP) { /* TLS, or too much of it was read */
-        start_here(sockets, connection);
+        heddle_sockets_queue(sockets, work, false);
         return true;
     }
-    hold(sockets, connection);
+    hold_back(sockets, work);
     return false;
 }
 
-static void empty_held(heddle_sockets *sockets, bool (*dispose)(heddle_sockets *, heddle_connection *))
+static void empty_held(heddle_sockets *sockets, bool (*dispose)(heddle_sockets *, heddle_work *))
 {
     for (size_t count = sockets->reserve.held.count; count > 0; count--) {
-        heddle_connection *connection = heddle_ready_list_take(&sockets->reserve.held);
-        if (!connection)
+        heddle_work *work = heddle_ready_list_take_first(&sockets->reserve.held);
+        if (!work)
             return;
-        connection->held = false;
-        if (heddle_connection_hold(connection) && !dispose(sockets, connection))
+        if (heddle_connection_hold(work->connection) && !dispose(sockets, work))
             return;
     }
 }
 
-static bool serve_at_last(heddle_sockets *sockets, heddle_connection *connection)
+static bool serve_here(heddle_sockets *sockets, heddle_work *work)
 {
-    start_here(sockets, connection);
+    heddle_sockets_queue(sockets, work, false);
     return true;
 }
 
@@ -90,7 +87,7 @@ static void return_connections(heddle_sockets *sockets)
 {
     if (sockets->handoff.socket < 0)
         return;
-    empty_held(sockets, give_back);
+    empty_held(sockets, return_to_workers);
     heddle_sockets_hand_over(sockets, sockets->handoff.socket); /* what does not go now goes when we look again */
 }
 
@@ -144,5 +141,5 @@ void heddle_reserve_end(heddle_sockets *sockets)
     reserve->serves = false;
     if (!sockets->loop->closed)
         heddle_timer_heap_remove(&sockets->loop->timers, &reserve->again);
-    empty_held(sockets, serve_at_last);
+    empty_held(sockets, serve_here);
 }

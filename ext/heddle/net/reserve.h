@@ -42,9 +42,9 @@ static inline bool heddle_reserve_parked(const heddle_reserve *reserve)
 }
 
 /*
- * Is this one, which the loop holds and was about to start, not to be started? Then it is on the list of those, or was
- * refused and may be gone.
+ * Does the reserve hold back this work item, which a runner was about to start? Then it is in the list of those, or was
+ * rejected and may be gone.
  */
-bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_connection *connection);
+bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work);
 
 #endif

@@ -25,10 +25,16 @@ static const rb_data_type_t runner_type = {
 
 /* -- what others may know of it ----------------------------------------------------------------------------------- */
 
-static VALUE describe_handle(VALUE data)
+VALUE heddle_runner_describe_object(const heddle_runner *runner)
 {
-    heddle_runner *runner = (heddle_runner *)data;
-    return runner->sockets->protocol->operations->describe(*runner->handle);
+    if (!runner->served || !*runner->served || !runner->operations->describe)
+        return Qnil;
+    return runner->operations->describe(*runner->served);
+}
+
+static VALUE describe_object(VALUE runner)
+{
+    return heddle_runner_describe_object((const heddle_runner *)runner);
 }
 
 /*
@@ -40,10 +46,9 @@ static size_t describe_request(heddle_fiber *fiber, char *text, size_t size)
     heddle_runner *runner;
     int state = 0;
     TypedData_Get_Struct(fiber->errand, heddle_runner, &runner_type, runner);
-    if (runner->uses != fiber->errand_number || !runner->handle || !*runner->handle ||
-        !runner->sockets->protocol->operations->describe)
+    if (runner->uses != fiber->errand_number)
         return 0;
-    VALUE description = rb_protect(describe_handle, (VALUE)runner, &state);
+    VALUE description = rb_protect(describe_object, (VALUE)runner, &state);
     if (state || !RB_TYPE_P(description, T_ARRAY) || RARRAY_LEN(description) < 2) {
         rb_set_errinfo(Qnil);
         return 0;
@@ -63,15 +68,15 @@ static size_t describe_request(heddle_fiber *fiber, char *text, size_t size)
 
 typedef struct {
     heddle_sockets *sockets;
-    heddle_connection *connection;
-    VALUE handle;
-} service;
+    heddle_work *work;
+    VALUE object;
+} block_call;
 
 static VALUE call_block(VALUE data)
 {
-    service *one = (service *)data;
-    one->handle = one->sockets->protocol->operations->object(one->connection);
-    return rb_proc_call_with_block(one->sockets->block, 1, &one->handle, Qnil);
+    block_call *call = (block_call *)data;
+    call->object = call->work->operations->object(call->work);
+    return rb_proc_call_with_block(call->sockets->block, 1, &call->object, Qnil);
 }
 
 typedef struct {
@@ -122,51 +127,47 @@ static int settle(heddle_runner *runner, int state)
  * If the block waits, somebody else has to take over what is ready: called beforehand, and for nothing when it doesn't
  * wait.
  */
-static int serve(heddle_runner *runner, heddle_connection *connection)
+static int serve(heddle_runner *runner, heddle_work *work)
 {
     heddle_sockets *sockets = runner->sockets;
-    service one = {.sockets = sockets, .connection = connection};
+    block_call call = {.sockets = sockets, .work = work};
     int state = 0;
     runner->fiber->errand_number = ++runner->uses;
-    sockets->running++;
-    runner->handle = &one.handle;
-    if (sockets->handoff.on && sockets->protocol->operations->label)
-        runner->fiber->label = sockets->protocol->operations->label(connection);
+    runner->operations = work->operations;
+    runner->served = &call.object;
+    if (sockets->handoff.on && work->operations->label)
+        runner->fiber->label = work->operations->label(work);
     heddle_runners_begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
     heddle_loop_beat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->switches, preemptions = sockets->loop->preemptions;
-    rb_protect(call_block, (VALUE)&one, &state);
+    rb_protect(call_block, (VALUE)&call, &state);
     if (sockets->loop->preemptions == preemptions) /* else nobody knows whether it waited, too */
         heddle_runners_foresee(&sockets->runners, sockets->loop->switches != switches);
     if (state)
         state = settle(runner, state);
-    if (one.handle)
-        sockets->protocol->operations->served(one.handle);
-    heddle_connection *left = one.handle ? heddle_connection_of(one.handle) : connection;
-    if (left)
-        heddle_sockets_close_connection(left);
+    work->operations->served(work, call.object);
     heddle_runners_end_to_serve(runner);
-    runner->handle = NULL;
-    RB_GC_GUARD(one.handle);
+    runner->served = NULL;
+    RB_GC_GUARD(call.object);
     return state;
 }
 
 /* The next one that nobody else has taken, if it may be served now. */
-static heddle_connection *claim(heddle_sockets *sockets)
+static heddle_work *claim(heddle_sockets *sockets)
 {
     while (heddle_admission_open(sockets)) {
-        heddle_connection *connection = heddle_ready_list_take(&sockets->ready);
-        if (!connection)
+        heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
+        if (!work)
             return NULL;
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
-            heddle_admission_ease(sockets);
-        if (!heddle_connection_hold(connection) ||
-            (sockets->reserve.rank && heddle_reserve_holds_back(sockets, connection)))
+            heddle_admission_resume_accepting(sockets);
+        if (!heddle_connection_hold(work->connection) ||
+            (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
-        if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_RUNNING))
-            return connection;
+        heddle_connection_begin_work(work->connection);
+        return work;
     }
     return NULL;
 }
@@ -192,10 +193,10 @@ static int serve_share(heddle_runner *runner)
             share--;
         }
         sockets->urgent = false;
-        heddle_connection *connection = claim(sockets);
-        if (!connection)
+        heddle_work *work = claim(sockets);
+        if (!work)
             break;
-        int state = serve(runner, connection);
+        int state = serve(runner, work);
         if (state || sockets->closed)
             return state;
         if (runner->uses >= sockets->runners.uses) {

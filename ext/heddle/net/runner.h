@@ -4,6 +4,7 @@
 /* One of the fibers that serve connections. */
 
 #include "net/runners.h"
+#include "net/work.h"
 
 struct heddle_runner {
     heddle_sockets *sockets;
@@ -12,7 +13,8 @@ struct heddle_runner {
     heddle_park *park;   /* at rest */
     heddle_runner *next; /* of those at rest, or of those that serve */
     heddle_runner *previous; /* of those that serve */
-    const VALUE *handle; /* of what it serves: 0 until it is made */
+    const heddle_work_operations *operations; /* of the work item that it serves */
+    const VALUE *served;  /* what the block was called with; NULL or 0: nothing */
     unsigned uses;
     bool called; /* it is coming */
     bool ending;
@@ -20,6 +22,9 @@ struct heddle_runner {
 
 /* A new one, which looks at the ready list in its turn; raises when no fiber can be had. */
 void heddle_runner_start(heddle_sockets *sockets);
+
+/* A description of what it serves, or nil. On any thread. */
+VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
 /* -- runners.c: what it tells those that look after all of them --------------------------------------------------- */
 

@@ -188,10 +188,9 @@ VALUE heddle_runners_serving(heddle_sockets *sockets)
 
 VALUE heddle_runners_served(heddle_sockets *sockets)
 {
-    VALUE (*describe)(VALUE) = sockets->protocol->operations->describe;
     VALUE list = rb_ary_new();
-    for (heddle_runner *runner = sockets->runners.serving; describe && runner; runner = runner->next) {
-        VALUE description = runner->handle && *runner->handle ? describe(*runner->handle) : Qnil;
+    for (heddle_runner *runner = sockets->runners.serving; runner; runner = runner->next) {
+        VALUE description = heddle_runner_describe_object(runner);
         if (!NIL_P(description))
             rb_ary_push(list, rb_assoc_new(runner->fiber->fiber, description));
     }

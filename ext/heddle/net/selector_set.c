@@ -22,7 +22,7 @@ static void arm(heddle_socket_set *set, heddle_connection *connection, heddle_di
         return;
     /* Known at once, but who asked still uses the connection, which may be gone once it has been told. */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : told_by(direction));
-    connection->untold = set->unfinished = true;
+    connection->event_pending = set->unfinished = true;
     heddle_sockets_come_back(set->sockets);
 }
 
@@ -119,9 +119,9 @@ static void selector_set_resume(heddle_socket_set *set)
     set->unfinished = false;
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
-        if (!connection || !connection->untold)
+        if (!connection || !connection->event_pending)
             continue;
-        connection->untold = false;
+        connection->event_pending = false;
         heddle_sockets_event(sockets, connection, atomic_load(&connection->transport.ready));
     }
 }

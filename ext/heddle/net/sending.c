@@ -10,40 +10,21 @@ enum {
 
 void heddle_connection_has_output(heddle_connection *connection)
 {
-    heddle_sockets *sockets = connection->sockets;
-    if (connection->previous_unsent || sockets->unsent == connection)
-        return;
-    connection->next_unsent = sockets->unsent;
-    if (sockets->unsent)
-        sockets->unsent->previous_unsent = connection;
-    sockets->unsent = connection;
+    if (!heddle_link_is_listed(&connection->unsent_link))
+        heddle_link_push_first(&connection->sockets->unsent, &connection->unsent_link);
 }
 
-static void unlink_unsent(heddle_connection *connection)
+static void cancel_scheduled_flush(heddle_connection *connection)
 {
-    heddle_sockets *sockets = connection->sockets;
-    if (connection->previous_unsent)
-        connection->previous_unsent->next_unsent = connection->next_unsent;
-    else if (sockets->unsent == connection)
-        sockets->unsent = connection->next_unsent;
-    else
-        return;
-    if (connection->next_unsent)
-        connection->next_unsent->previous_unsent = connection->previous_unsent;
-    connection->next_unsent = connection->previous_unsent = NULL;
-}
-
-static void not_put_off(heddle_connection *connection)
-{
-    if (connection->put_off)
-        connection->sockets->put_off--;
-    connection->put_off = false;
+    if (connection->flush_scheduled)
+        connection->sockets->scheduled_flushes--;
+    connection->flush_scheduled = false;
 }
 
 void heddle_connection_drop_output(heddle_connection *connection)
 {
-    not_put_off(connection);
-    unlink_unsent(connection);
+    cancel_scheduled_flush(connection);
+    heddle_link_remove(&connection->unsent_link);
     heddle_output_clear(&connection->output);
 }
 
@@ -51,7 +32,7 @@ int heddle_connection_flush(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     heddle_output *output = &connection->output;
-    not_put_off(connection);
+    cancel_scheduled_flush(connection);
     while (output->size) {
         struct iovec pieces[PIECES];
         int count = heddle_output_gather(output, pieces, PIECES);
@@ -63,7 +44,7 @@ int heddle_connection_flush(heddle_connection *connection)
         if (sent < 0 && sent != -EAGAIN) {
             connection->error = (int)-sent;
             heddle_transport_note(transport, HEDDLE_BROKEN);
-            if (!connection->handle)
+            if (!connection->running)
                 connection->sockets->left_early++;
             heddle_connection_drop_output(connection);
             return (int)sent;
@@ -75,29 +56,31 @@ int heddle_connection_flush(heddle_connection *connection)
             return -EAGAIN;
         }
     }
-    unlink_unsent(connection);
+    heddle_link_remove(&connection->unsent_link);
     return 0;
 }
 
 void heddle_connection_flush_later(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (connection->put_off)
+    if (connection->flush_scheduled)
         return;
-    /* To the front, so that who is put off is found without a look at all those whose peers are slow. */
-    unlink_unsent(connection);
+    /* To the front: those behind are connections whose peers are slow, and there may be many. */
+    heddle_link_remove(&connection->unsent_link);
     heddle_connection_has_output(connection);
-    connection->put_off = true;
-    sockets->put_off++;
+    connection->flush_scheduled = true;
+    sockets->scheduled_flushes++;
     heddle_sockets_come_back(sockets);
 }
 
 void heddle_sockets_flush(heddle_sockets *sockets)
 {
-    for (heddle_connection *connection = sockets->unsent, *next; connection && sockets->put_off; connection = next) {
-        next = connection->next_unsent;
-        int result = connection->put_off ? heddle_connection_flush(connection) : 0;
+    heddle_link *head = &sockets->unsent;
+    for (heddle_link *link = heddle_link_first(head), *next; link && sockets->scheduled_flushes; link = next) {
+        heddle_connection *connection = HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link);
+        next = heddle_link_after(head, link);
+        int result = connection->flush_scheduled ? heddle_connection_flush(connection) : 0;
         if (result != 0 && result != -EAGAIN)
-            heddle_sockets_event(sockets, connection, HEDDLE_BROKEN); /* who reads it may wait for ever */
+            heddle_sockets_event(sockets, connection, HEDDLE_BROKEN); /* a fiber that reads it might wait for ever */
     }
 }

@@ -46,7 +46,7 @@ struct heddle_socket_set {
 };
 
 /* HEDDLE_HAS_INPUT … of an epoll event. */
-uint8_t heddle_epoll_news(uint32_t events);
+uint8_t heddle_epoll_events(uint32_t events);
 
 extern const heddle_socket_set_operations heddle_epoll_set;
 extern const heddle_socket_set_operations heddle_selector_set;

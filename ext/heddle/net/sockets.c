@@ -61,8 +61,7 @@ heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity)
 
 static size_t connection_size(const heddle_sockets *sockets)
 {
-    return sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter) +
-           sockets->protocol->operations->state_size;
+    return sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter);
 }
 
 static int add(heddle_sockets *sockets, heddle_connection *connection)
@@ -89,8 +88,7 @@ static heddle_connection *new_connection(heddle_sockets *sockets, int fd, const 
     heddle_connection *connection = calloc(1, connection_size(sockets));
     if (!connection)
         return NULL;
-    connection->state = &connection->waiters[sockets->set.operations->waiters];
-    connection->deadline = -1;
+    connection->due = (heddle_due){.at = -1, .passed = heddle_connection_deadline_passed};
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = fd;
     connection->sockets = sockets;
@@ -111,8 +109,8 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
         free(connection);
         return result;
     }
-    if (!listener || !heddle_prelude_begin(connection, listener))
-        heddle_sockets_rest(connection);
+    if (!listener || !heddle_handshake_begin(connection, listener))
+        sockets->service->operations->choose_protocol(connection);
     return 0;
 }
 
@@ -136,49 +134,64 @@ int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_addres
         free(connection);
         return result;
     }
-    heddle_sockets_rest(connection);
+    sockets->service->operations->choose_protocol(connection);
     return 0;
+}
+
+static void release_session(heddle_connection *connection)
+{
+    if (connection->protocol)
+        connection->protocol->release(connection);
+    connection->protocol = NULL;
+    connection->session = NULL;
+}
+
+void heddle_connection_start(heddle_connection *connection, const heddle_protocol *protocol, void *session)
+{
+    release_session(connection);
+    connection->protocol = protocol;
+    connection->session = session;
+    protocol->begin(connection);
 }
 
 /* Takes it out of everything; the record is gone. Its descriptor, or -1. */
 static int forget(heddle_connection *connection, bool closing)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (connection->put_off && closing && !sockets->abandoned)
-        heddle_connection_flush(connection); /* it was to leave in the next turn, which this connection does not see */
-    uint8_t owner = heddle_handoff_forget(connection);
-    if (connection->transport.tls && closing && owner != HEDDLE_OWNER_RUNNING && !connection->output.size &&
-        !sockets->abandoned)
-        heddle_tls_goodbye(&connection->transport); /* its peer has everything; who is cut off must see that */
-    heddle_ready_list_remove(heddle_connection_list(connection), connection);
-    heddle_idle_wheel_remove(&sockets->wheel, &connection->timed);
-    if (!sockets->abandoned && owner != HEDDLE_OWNER_GONE)
+    if (connection->flush_scheduled && closing && !sockets->abandoned)
+        heddle_connection_flush(connection); /* it was to leave in the next tick, which this connection does not see */
+    heddle_handoff_forget(connection);
+    if (connection->transport.tls && closing && !connection->running && !connection->output.size && !sockets->abandoned)
+        heddle_tls_goodbye(&connection->transport); /* its peer has everything; a client that is cut off must see that */
+    heddle_link_remove(&connection->handshake_link);
+    heddle_due_remove(sockets, &connection->due);
+    if (!sockets->abandoned && connection->transport.fd >= 0) /* else another process has it */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_part(connection);
-    sockets->protocol->operations->release(connection);
+    release_session(connection);
     heddle_connection_drop_input(connection);
     heddle_connection_drop_output(connection);
     leave_place(sockets, connection);
     int fd = connection->transport.operations->detach(&connection->transport);
     if (connection->transport.tls)
-        heddle_tls_free(connection->transport.tls); /* its hands were not shaken */
-    free(connection);
+        heddle_tls_free(connection->transport.tls); /* its handshake was incomplete */
     sockets->connections--;
     if (sockets->balance.slot)
         HEDDLE_BOARD_ADD(sockets->balance.slot->connections, -1);
-    if (owner == HEDDLE_OWNER_RUNNING)
+    if (connection->running)
         sockets->running--;
+    free(connection);
     return fd;
 }
 
 /* Another one may be accepted now. */
-static void made_room(heddle_sockets *sockets)
+static void resume_accepting(heddle_sockets *sockets)
 {
     heddle_runners_look_for_end(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
     if (sockets->paused & HEDDLE_PAUSED_BUSY)
-        heddle_admission_ease(sockets);
+        heddle_admission_resume_accepting(sockets);
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         heddle_balance_look_again(sockets);
 }
@@ -189,36 +202,54 @@ void heddle_sockets_close_connection(heddle_connection *connection)
     int fd = forget(connection, true);
     if (fd >= 0)
         close(fd);
-    made_room(sockets);
+    resume_accepting(sockets);
 }
 
 int heddle_sockets_detach(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     int fd = forget(connection, false);
-    made_room(sockets);
+    resume_accepting(sockets);
     return fd;
 }
 
 void heddle_sockets_close_idle(heddle_connection *connection)
 {
-    if (!heddle_connection_hold(connection) ||
-        !heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_IDLE, HEDDLE_OWNER_CLOSED))
-        return; /* somebody else was faster */
+    if (!heddle_connection_hold(connection) || connection->running)
+        return; /* another process or a runner has it */
     connection->sockets->closed_idle++;
     if (connection->output.size)
         connection->sockets->left_early++;
     heddle_sockets_close_connection(connection);
 }
 
-void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next)
+void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next)
 {
-    if (!next && !heddle_admission_open(sockets) && !heddle_admission_queue(sockets, connection))
+    if (!next && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_put(&sockets->ready, connection, next);
-    heddle_connection_at_rest(connection);
+    heddle_ready_list_add(&sockets->ready, work, next);
+    heddle_connection_leave_at_rest(work->connection);
     sockets->urgent = next;
     heddle_runners_call(sockets);
+}
+
+void heddle_connection_begin_work(heddle_connection *connection)
+{
+    if (connection->running++ == 0)
+        connection->sockets->running++;
+}
+
+void heddle_connection_end_work(heddle_connection *connection)
+{
+    if (--connection->running == 0)
+        connection->sockets->running--;
+}
+
+void heddle_connection_go_on(heddle_connection *connection, uint8_t ready)
+{
+    if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
+        heddle_connection_flush(connection);
+    heddle_connection_wake(connection, ready);
 }
 
 void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
@@ -228,29 +259,12 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
     if (connection->transport.tls)
         ready = heddle_tls_news(connection->transport.tls, ready);
     heddle_transport_note(&connection->transport, ready);
-    if (connection->queued || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_IDLE) {
-        if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
-            heddle_connection_flush(connection);
-        heddle_connection_wake(connection, ready);
-        if (connection->queued && !connection->held)
-            heddle_connection_at_rest(connection);
-        return;
-    }
-    if (ready & HEDDLE_BROKEN)
+    if (connection->protocol)
+        connection->protocol->handle_event(connection, ready);
+    else if (ready & HEDDLE_BROKEN)
         heddle_sockets_close_idle(connection);
-    else if (connection->prelude)
-        heddle_prelude_event(connection);
     else
-        sockets->protocol->operations->event(connection);
-}
-
-void heddle_sockets_rest(heddle_connection *connection)
-{
-    heddle_sockets *sockets = connection->sockets;
-    heddle_connection_part(connection);
-    if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_RUNNING, HEDDLE_OWNER_IDLE))
-        sockets->running--;
-    sockets->protocol->operations->rest(connection);
+        heddle_handshake_event(connection);
 }
 
 /* -- the whole --------------------------------------------------------------------------------------------------- */
@@ -261,7 +275,7 @@ static void come_back(heddle_letter *letter)
     opened->posted = false;
     if (opened->sockets) {
         heddle_sockets_flush(opened->sockets);
-        heddle_prelude_go_on(opened->sockets);
+        heddle_handshake_go_on(opened->sockets);
         heddle_handoff_settle(opened->sockets);
         opened->sockets->set.operations->resume(&opened->sockets->set);
     } else {
@@ -311,8 +325,13 @@ static void in_child(heddle_fork_guard *guard)
             close(connection->transport.fd);
         connection->transport.fd = -1;
         if (connection->handle)
-            *connection->handle = (heddle_handle){0};
+            connection->handle->connection = NULL;
         connection->handle = NULL;
+        connection->waits[HEDDLE_READING] = connection->waits[HEDDLE_WRITING] = NULL;
+        if (connection->protocol)
+            connection->protocol->abandon(connection);
+        connection->protocol = NULL; /* the session is not freed: that might take a lock */
+        connection->session = NULL;
     }
 }
 
@@ -329,9 +348,10 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
     sockets->set.sockets = sockets;
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
-    heddle_ready_list_start(&sockets->ready);
-    heddle_ready_list_start(&sockets->reserve.held);
-    heddle_prelude_start(&sockets->preludes);
+    heddle_link_init_head(&sockets->unsent);
+    heddle_ready_list_init(&sockets->ready);
+    heddle_ready_list_init(&sockets->reserve.held);
+    heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets);
     heddle_deadlines_start(sockets);
     heddle_runners_start(sockets, pooled);
@@ -361,10 +381,15 @@ void heddle_sockets_check(heddle_sockets *sockets)
 /* Since when it has waited for a request is known from when it would have waited for too long. */
 static bool rests_longer(const heddle_sockets *sockets, const heddle_connection *connection, int64_t age)
 {
-    if (connection->prelude && age)
+    if (!connection->protocol && age)
         return false;
-    return age == 0 || connection->deadline < 0 || sockets->idle_timeout < 0 ||
-           connection->deadline - sockets->idle_timeout + age < heddle_coarse_now();
+    return age == 0 || connection->due.at < 0 || sockets->idle_timeout < 0 ||
+           connection->due.at - sockets->idle_timeout + age < heddle_coarse_now();
+}
+
+static bool is_idle(const heddle_connection *connection)
+{
+    return connection->protocol ? connection->protocol->is_idle(connection) : heddle_handshake_is_idle(connection);
 }
 
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
@@ -372,10 +397,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
     sockets->draining = age == 0 && !sockets->listeners;
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
-        /* One on the ready list has a request that deserves its answer. */
-        if (connection && !connection->queued && rests_longer(sockets, connection, age) &&
-            (connection->prelude ? heddle_prelude_at_rest(connection)
-                                 : sockets->protocol->operations->at_rest(connection)))
+        if (connection && rests_longer(sockets, connection, age) && is_idle(connection))
             heddle_sockets_close_idle(connection);
     }
 }
@@ -429,14 +451,14 @@ void heddle_sockets_free(heddle_sockets *sockets)
             connection->handle->connection = NULL;
         if (connection->transport.fd >= 0)
             close(connection->transport.fd);
-        sockets->protocol->operations->release(connection);
+        release_session(connection);
         heddle_connection_drop_input(connection);
         heddle_output_clear(&connection->output);
         if (connection->transport.tls)
             heddle_tls_free(connection->transport.tls);
         free(connection);
     }
-    heddle_protocol_let_go(sockets->protocol);
+    heddle_service_release(sockets->service);
     for (heddle_listener *listener = sockets->listeners, *next; listener; listener = next) {
         next = listener->next;
         free(listener);
@@ -446,7 +468,6 @@ void heddle_sockets_free(heddle_sockets *sockets)
     free(sockets->letter);
     pthread_mutex_destroy(&sockets->ready.lock);
     pthread_mutex_destroy(&sockets->reserve.held.lock);
-    pthread_mutex_destroy(&sockets->preludes.due.lock);
     pthread_mutex_destroy(&sockets->handoff.lock);
     free(sockets->places);
     free(sockets->scratch);

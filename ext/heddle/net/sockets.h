@@ -9,7 +9,7 @@
 #include "net/fork_guard.h"
 #include "net/handoff.h"
 #include "net/listener.h"
-#include "net/prelude.h"
+#include "net/handshake.h"
 #include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
@@ -37,8 +37,8 @@ struct heddle_sockets {
     heddle_attachment attachment; /* … to the loop: our own object */
     VALUE scheduler;
     VALUE block;
-    VALUE protocol_object;
-    heddle_protocol *protocol;
+    VALUE service_object;
+    heddle_service *service; /* chooses the protocol of each connection */
     heddle_socket_set set;
     heddle_fork_guard fork_guard;
     heddle_sockets_letter *letter; /* makes the loop come back in its next turn; made at once, so that it can't fail */
@@ -52,11 +52,11 @@ struct heddle_sockets {
     heddle_admission admission;
     int64_t turn_began; /* when the one that is served now got its turn, coarsely: ns */
     bool urgent;               /* the first of them is for the runner that has just put it there */
-    heddle_connection *unsent; /* those with output that the kernel has not taken yet */
-    size_t put_off;            /* of them: those whose output goes out in the next turn */
+    heddle_link unsent;       /* connections with output that the kernel has not taken yet */
+    size_t scheduled_flushes; /* of them: those whose output leaves in the next tick */
 
     heddle_listener *listeners;
-    heddle_prelude_queue preludes;
+    heddle_handshakes handshake_queue;
     heddle_tls *private; /* the connections over TLS */
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
@@ -103,15 +103,21 @@ static inline bool heddle_sockets_untold_ends(const heddle_sockets *sockets)
 void heddle_sockets_come_back(heddle_sockets *sockets);
 
 /*
- * One that nobody serves is worth a runner; `next`: before all others. Callable from a selector's callback. It may be
- * gone afterwards.
+ * A work item waits for a runner from now on; `next`: before all others. Callable from a selector's callback. It may be
+ * rejected, and its connection gone, afterwards.
  */
-void heddle_sockets_call_runner(heddle_sockets *sockets, heddle_connection *connection, bool next);
+void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next);
+/* A runner has taken a work item of this connection. */
+void heddle_connection_begin_work(heddle_connection *connection);
+/* It is done with the connection, which lives on. */
+void heddle_connection_end_work(heddle_connection *connection);
+/* An event of a connection whose work item waits or runs: sends output and wakes the fibers that wait. */
+void heddle_connection_go_on(heddle_connection *connection, uint8_t ready);
 /*
- * It waits, for input or for a runner, and nothing of it is under way: should the loop be held up, somebody else may
+ * It waits, for input or for a runner, and nothing of it is under way: while the loop is held up, another process may
  * have it. To be the last thing that is done to it.
  */
-static inline void heddle_connection_at_rest(heddle_connection *connection)
+static inline void heddle_connection_leave_at_rest(heddle_connection *connection)
 {
     if (connection->sockets->handoff.on)
         heddle_handoff_leave(connection);
@@ -131,21 +137,21 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
     return sockets->admission.limit == 0 || sockets->runners.serving_count < sockets->admission.limit;
 }
 
-/* Is somebody kept waiting who comes before anybody's next request? */
+/* Does a work item wait that comes before any connection's next request? */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
     return sockets->ready.count && !heddle_admission_open(sockets);
 }
 
-/* It has to wait. false: there is no room for it, it was refused and may be gone. */
-bool heddle_admission_queue(heddle_sockets *sockets, heddle_connection *connection);
-/* Fewer wait. */
-void heddle_admission_ease(heddle_sockets *sockets);
-/* This one has waited for too long. It may be gone afterwards. */
-void heddle_admission_too_late(heddle_connection *connection);
-/* There are other limits. */
-void heddle_admission_changed(heddle_sockets *sockets);
-/* Refuses all that wait. */
+/* May it wait? false: the queue is full; it was rejected and may be gone. */
+bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
+/* Fewer wait than before: accepts connections again where that may go on. */
+void heddle_admission_resume_accepting(heddle_sockets *sockets);
+/* This one has waited for too long: rejects it. It may be gone afterwards. */
+void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
+/* The limits have changed. */
+void heddle_admission_apply_limits(heddle_sockets *sockets);
+/* Rejects all that wait. */
 void heddle_admission_end_queue(heddle_sockets *sockets);
 
 /* -- balance.c: one worker among others --------------------------------------------------------------------------- */
@@ -174,8 +180,10 @@ int heddle_sockets_take_over(heddle_sockets *sockets, int socket);
 /* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
 
 void heddle_deadlines_start(heddle_sockets *sockets);
-/* Its protocol is told of this time's passing, some 64 ms late; < 0: of none. */
-void heddle_connection_due(heddle_connection *connection, int64_t deadline);
+/* Its protocol handles the deadline's passing, some 64 ms late; < 0: it has none. */
+void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
+/* The `passed` of connection->due. */
+void heddle_connection_deadline_passed(heddle_due *due);
 
 /* -- sending.c ---------------------------------------------------------------------------------------------------- */
 
@@ -194,21 +202,12 @@ static inline char *heddle_sockets_scratch(heddle_sockets *sockets)
     return sockets->scratch;
 }
 
-/* The one that it is on while `queued`. */
-static inline heddle_ready_list *heddle_connection_list(heddle_connection *connection)
-{
-    heddle_sockets *sockets = connection->sockets;
-    return connection->prelude ? &sockets->preludes.due : connection->held ? &sockets->reserve.held : &sockets->ready;
-}
-
 /* Ends one that nobody serves, unless somebody has just taken it. */
 void heddle_sockets_close_idle(heddle_connection *connection);
 /* Ends it, whatever its state; the record is gone. */
 void heddle_sockets_close_connection(heddle_connection *connection);
 /* The same, but the descriptor lives on: returned. */
 int heddle_sockets_detach(heddle_connection *connection);
-/* It has been served and waits for the next request. It may be gone afterwards. */
-void heddle_sockets_rest(heddle_connection *connection);
 /* Closes those that have waited for a request for longer than this, ns; with 0 those that come to rest later, too. */
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 void heddle_sockets_close(heddle_sockets *sockets);

@@ -19,11 +19,12 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->attachment.object);
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
-    rb_gc_mark(sockets->protocol_object);
+    rb_gc_mark(sockets->service_object);
     rb_gc_mark(sockets->runners.awaiting);
     rb_gc_mark(sockets->balance.object);
-    for (heddle_connection *connection = sockets->unsent; connection; connection = connection->next_unsent)
-        heddle_output_mark(&connection->output);
+    heddle_link *unsent = &sockets->unsent;
+    for (heddle_link *link = heddle_link_first(unsent); link; link = heddle_link_after(unsent, link))
+        heddle_output_mark(&HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link)->output);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
         rb_gc_mark(listener->io);
         rb_gc_mark(listener->acceptor);
@@ -49,7 +50,7 @@ static const rb_data_type_t sockets_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-const rb_data_type_t heddle_protocol_type = {.wrap_struct_name = "Heddle::Net::Protocol"};
+const rb_data_type_t heddle_service_type = {.wrap_struct_name = "Heddle::Net::Service"};
 
 static VALUE sockets_allocate(VALUE klass)
 {
@@ -94,13 +95,13 @@ static const heddle_socket_set_operations *set_named(const char *name)
 
 /* Called by Sockets.new with checked values. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE pooled,
-                            VALUE set, VALUE protocol_object, VALUE handshake_timeout)
+                            VALUE set, VALUE service_object, VALUE handshake_timeout)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
-    heddle_protocol *protocol = NIL_P(protocol_object) ? &heddle_raw_protocol
-                                                       : rb_check_typeddata(protocol_object, &heddle_protocol_type);
+    heddle_service *service =
+        NIL_P(service_object) ? &heddle_raw_service : rb_check_typeddata(service_object, &heddle_service_type);
     const heddle_socket_set_operations *operations = set_named(StringValueCStr(set));
-    int64_t timeout = heddle_duration(idle_timeout), prelude_timeout = heddle_duration(handshake_timeout);
+    int64_t timeout = heddle_duration(idle_timeout), limit = heddle_duration(handshake_timeout);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
     if (DATA_PTR(self))
         rb_raise(rb_eArgError, "initialized already");
@@ -110,11 +111,11 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->loop = loop;
     sockets->scheduler = scheduler;
     sockets->block = block;
-    sockets->protocol_object = protocol_object;
-    sockets->protocol = protocol;
-    heddle_protocol_hold(protocol);
+    sockets->service_object = service_object;
+    sockets->service = service;
+    heddle_service_hold(service);
     sockets->idle_timeout = timeout;
-    sockets->preludes.timeout = prelude_timeout;
+    sockets->handshake_queue.timeout = limit;
     sockets->max_connections = max_connections;
     sockets->set.operations = operations;
     heddle_sockets_start(sockets, self, RTEST(pooled));
@@ -344,7 +345,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
     if (!NIL_P(limit) && value == 0)
         rb_raise(rb_eArgError, "the limit must be 1 at least, or nil");
     sockets->admission.limit = value;
-    heddle_admission_changed(sockets);
+    heddle_admission_apply_limits(sockets);
     return limit;
 }
 
@@ -363,7 +364,7 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
         rb_raise(rb_eArgError, "the limit of the queue must be 1 at least");
     sockets->admission.queue_limit = queue_limit;
     sockets->admission.queue_timeout = queue_timeout;
-    heddle_admission_changed(sockets);
+    heddle_admission_apply_limits(sockets);
     return Qnil;
 }
 

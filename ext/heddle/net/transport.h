@@ -6,6 +6,8 @@
  * stream socket. Nothing here waits: what can't be done now answers -EAGAIN. No Ruby here.
  */
 
+#include "net/owner.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,16 +32,6 @@ typedef struct {
     int (*detach)(heddle_transport *transport);
 } heddle_transport_operations;
 
-/* Who may touch it. Changed by compare-and-swap only: threads other than the loop's may want it too. */
-enum {
-    HEDDLE_OWNER_IDLE,    /* nobody serves it; the loop alone may touch it */
-    HEDDLE_OWNER_AT_REST, /* the same, but whoever takes it first may have it: see net/handoff.h */
-    HEDDLE_OWNER_RUNNING, /* a runner of this loop */
-    HEDDLE_OWNER_HANDOFF, /* about to go to another process */
-    HEDDLE_OWNER_GONE,    /* another process has it, and this one no descriptor of it any more */
-    HEDDLE_OWNER_CLOSED,
-};
-
 /* What the kernel has told of it and nobody has used up. */
 enum {
     HEDDLE_HAS_INPUT = 1,  /* cleared by a recv that took less than it could */
@@ -52,7 +44,7 @@ enum {
 struct heddle_transport {
     const heddle_transport_operations *operations;
     int fd;
-    _Atomic uint8_t owner;
+    _Atomic uint8_t owner; /* heddle_owner */
     _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
     heddle_tls *tls;       /* NULL where nothing is encrypted */
 };
@@ -62,8 +54,10 @@ extern const heddle_transport_operations heddle_plain_transport;
 /* When it is closed, the peer gets a reset, and what the kernel still has for it is thrown away. */
 void heddle_transport_will_reset(heddle_transport *transport);
 
+/* Compare-and-swap: false when the owner is another one than `from`. */
 static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
 {
+    heddle_owner_check(from, to);
     return atomic_compare_exchange_strong(&transport->owner, &from, to);
 }
 

@@ -67,6 +67,15 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 }
 #endif
 
+/* Called after IO#reopen: threads that wait for this descriptor get IOError then. */
+static VALUE scheduler_reopened(VALUE self, VALUE descriptor)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    if (!loop->closed && !heddle_loop_forked(loop)) /* nobody in a child waits as the parent's fibers do */
+        heddle_io_wait_reopened(loop, NUM2INT(descriptor));
+    return Qnil;
+}
+
 /* -- io_select --------------------------------------------------------------------------------------------------- */
 
 /* One descriptor of a select: the waiters only wake, poll(2) has the last word. */
@@ -245,6 +254,7 @@ void heddle_define_io_hooks(VALUE scheduler_class)
 {
     rb_define_method(scheduler_class, "io_wait", scheduler_io_wait, -1);
     rb_define_method(scheduler_class, "io_select", scheduler_io_select, -1);
+    rb_define_private_method(scheduler_class, "reopened", scheduler_reopened, 1);
 #if RUBY_API_VERSION_MAJOR >= 4
     rb_define_method(scheduler_class, "io_close", scheduler_io_close, 1);
 #endif

@@ -120,6 +120,13 @@ void heddle_io_wait_closed(heddle_loop *loop, int fd)
     }
 }
 
+void heddle_io_wait_reopened(heddle_loop *loop, int fd)
+{
+    for (heddle_io_wait *wait = fd < loop->io_waits_size ? loop->io_waits[fd] : NULL; wait; wait = wait->next)
+        wait->reopened = true;
+    heddle_io_wait_closed(loop, fd);
+}
+
 static void ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
@@ -176,6 +183,8 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     rb_ensure(wait_for_event, (VALUE)&wait, end_wait, (VALUE)&wait);
     RB_GC_GUARD(io);
 
+    if (wait.reopened)
+        rb_raise(rb_eIOError, "stream reopened while a fiber waited for it");
     /* Also when it became ready first and was closed before its fiber had a turn. */
     if (wait.result == -EBADF || wait.result > 0)
         heddle_io_check_open(io);

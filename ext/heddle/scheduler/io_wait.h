@@ -15,6 +15,7 @@ struct heddle_io_wait {
     VALUE io;
     int result;
     bool linked;
+    bool reopened; /* the descriptor is another file's now (IO#reopen) */
     heddle_io_wait *next, *previous; /* the waits of one descriptor */
 };
 
@@ -58,5 +59,7 @@ void heddle_io_wait_unlink(heddle_io_wait *wait);
 void heddle_io_wait_sweep(heddle_loop *loop);
 /* Fails the waits on this descriptor (Ruby >= 4.0 tells us of a close). */
 void heddle_io_wait_closed(heddle_loop *loop, int fd);
+/* The same where the number stays open, for another file. */
+void heddle_io_wait_reopened(heddle_loop *loop, int fd);
 
 #endif

@@ -161,6 +161,19 @@ static VALUE scheduler_running_p(VALUE self)
 }
 
 /*
+ * call-seq: start(job) -> Fiber
+ *
+ * Runs job.call in a new non-blocking fiber, at once, until it first waits.
+ */
+static VALUE scheduler_start(VALUE self, VALUE job)
+{
+    heddle_fiber *fiber = heddle_fiber_spawn(heddle_loop_get(self), job);
+    VALUE result = fiber->fiber;
+    heddle_fiber_start(fiber);
+    return result;
+}
+
+/*
  * call-seq: fiber { ... } -> Fiber
  *
  * Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits.
@@ -168,10 +181,7 @@ static VALUE scheduler_running_p(VALUE self)
 static VALUE scheduler_fiber(VALUE self)
 {
     rb_need_block();
-    heddle_fiber *fiber = heddle_fiber_spawn(heddle_loop_get(self), rb_block_proc());
-    VALUE result = fiber->fiber;
-    heddle_fiber_start(fiber);
-    return result;
+    return scheduler_start(self, rb_block_proc());
 }
 
 /*
@@ -314,6 +324,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_method(scheduler_class, "running?", scheduler_running_p, 0);
     rb_define_method(scheduler_class, "fiber", scheduler_fiber, 0);
     rb_define_method(scheduler_class, "spawn", scheduler_spawn, 1);
+    rb_define_method(scheduler_class, "start", scheduler_start, 1);
     rb_define_method(scheduler_class, "current", scheduler_current, 0);
     rb_define_method(scheduler_class, "current_fiber", scheduler_current_fiber, 0);
     rb_define_method(scheduler_class, "interrupt", scheduler_interrupt, 2);

@@ -11,7 +11,7 @@ module Heddle
       autoload :Requests, "heddle/cli/overview/requests"
       autoload :Table, "heddle/cli/overview/table"
 
-      LATENCY_BOUNDS = HTTP::H1::Engine::LATENCY_BOUNDS
+      LATENCY_BOUNDS = HTTP::Engine::LATENCY_BOUNDS
       # Columns where nobody says how many there are.
       COLUMNS = 120
       # Lines of a list where nobody says how many there are in all.

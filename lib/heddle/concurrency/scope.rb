@@ -34,9 +34,23 @@ module Heddle
       child = Task.new(self, task.scheduler, name, block)
       child.strike(child) if @origin
       child.start # may raise: only then it is one of ours
+      adopt(child, background)
+      child
+    end
+
+    # @api private
+    # @param child [Task] from here on this scope waits for it, unless it is in the background
+    def adopt(child, background)
       (@children ||= {}.compare_by_identity)[child] = background
       @foreground = (@foreground || 0) + 1 unless background
-      child
+    end
+
+    # @api private
+    # @param child [Task] one that could not be started
+    def disown(child)
+      return unless @children.key?(child)
+
+      @foreground -= 1 unless @children.delete(child)
     end
 
     # @return [Array<Task>] the tasks of this scope that have not ended

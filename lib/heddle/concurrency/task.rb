@@ -146,6 +146,10 @@ module Heddle
       found
     end
 
+    # @api private
+    # @return [Task, nil] the task below which the tree shows it, where that is not its scope's
+    def shown_below = nil
+
     # @return [Array<String>] where the task waits now; empty before it began and after its end
     def backtrace = @fiber&.alive? ? @fiber.backtrace || [] : []
 

@@ -18,7 +18,7 @@ module Heddle
       out = +""
       root = @context.root
       add_task(out, root, 0) if root && !root.ended?
-      @context.strays.children.each { |task| add_task(out, task, 0) }
+      add_children(out, @context.strays, -1)
       each_plain_fiber { |fiber, state| add_plain_fiber(out, fiber, state) }
       out.empty? ? "no tasks\n" : out
     end
@@ -30,12 +30,21 @@ module Heddle
       notes << "background" if task.background?
       notes << "cancelled" if task.cancelled?
       add(out, depth, task.name, notes, task.backtrace)
-      task.children.each { |child| add_task(out, child, depth + 1) }
+      add_children(out, task, depth)
+    end
+
+    # One that is shown below another task is a child of both: of this one, which waits for it, and of who started it.
+    def add_children(out, task, depth)
+      task.children.each do |child|
+        above = child.shown_below
+        add_task(out, child, depth + 1) if above.nil? || above.equal?(task)
+      end
     end
 
     def add_plain_fiber(out, fiber, state)
       add(out, 0, "fiber #{fiber.object_id}", [state, "not a task"], fiber.alive? ? fiber.backtrace || [] : [])
-      @context.guest(fiber)&.children&.each { |child| add_task(out, child, 1) }
+      guest = @context.guest(fiber)
+      add_children(out, guest, 0) if guest
     end
 
     def each_plain_fiber

@@ -5,10 +5,10 @@ module Heddle
     # A request's body broke a rule or passed a limit after the application had begun to read it.
     # Where the application does not rescue it, the client gets the refusal as its answer.
     class BadRequest < IOError
-      # @return [H1::Refusal] the status and the reason
+      # @return [Heddle::HTTP::Refusal] the status and the reason
       attr_reader :refusal
 
-      # @param refusal [H1::Refusal]
+      # @param refusal [Heddle::HTTP::Refusal]
       def initialize(refusal)
         @refusal = refusal
         super(refusal.reason)

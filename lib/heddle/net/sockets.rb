@@ -28,7 +28,7 @@ module Heddle
       #   and instance variables are wiped in between. false: a fresh fiber each time the block is called
       # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
-      # @param protocol [Object, nil] what is spoken, such as an HTTP::H1::Engine: it decides when a connection is worth
+      # @param protocol [Object, nil] what is spoken, such as an HTTP::Engine: it decides when a connection is worth
       #   a fiber, and what the block gets; nil: as above
       # @param handshake_timeout [Numeric, nil] seconds that a connection may take until its protocol begins: for the
       #   header of the PROXY protocol and the TLS handshake together

@@ -5,16 +5,16 @@ module Heddle
     # `rack.early_hints`: tells the client what it may load while the answer is being made (RFC 8297).
     class EarlyHints
       class << self
-        # @param exchange [HTTP::H1::Exchange]
+        # @param exchange [HTTP::Exchange]
         # @param policy [Symbol] the option early_hints: `:off`, `:on` or `:always`
         # @return [Boolean] whether the application may send hints to this client
         def allowed?(exchange, policy)
           # A proxy that does not know 103 (nginx before 1.29) takes it for the response.
-          policy != :off && exchange.minor == 1 && (policy == :always || !exchange.proxied?)
+          policy != :off && exchange.interim? && (policy == :always || !exchange.proxied?)
         end
       end
 
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       def initialize(exchange)
         @exchange = exchange
       end

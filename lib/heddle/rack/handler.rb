@@ -19,7 +19,7 @@ module Heddle
         @context = Concurrency::Context.of(Fiber.current_scheduler)
       end
 
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
@@ -70,13 +70,13 @@ module Heddle
 
         check_open(exchange)
         unless answer.is_a?(Array) && answer.size == 3
-          raise HTTP::H1::InvalidResponse,
+          raise HTTP::InvalidResponse,
                 "the application returned #{answer.class} in place of [status, headers, body]"
         end
 
         status, headers, body = answer
         unless headers.respond_to?(:each) && headers.respond_to?(:[])
-          raise HTTP::H1::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
+          raise HTTP::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
         end
 
         responder(exchange, input, !finished.empty?).respond(status, headers, body)

@@ -5,14 +5,14 @@ module Heddle
     # The body of a request that a thread serves, where it is streamed: the loop reads it for the thread.
     class LentBody
       # @param lent [LentExchange]
-      # @param body [HTTP::H1::RequestBody]
+      # @param body [HTTP::RequestBody]
       def initialize(lent, body)
         @lent = lent
         @body = body
       end
 
       # @return [String, nil] the next bytes of the body, never empty; nil at its end
-      # @raise (see HTTP::H1::RequestBody#read)
+      # @raise (see HTTP::RequestBody#read)
       def read = @lent.ask(aside: true) { @body.read }
     end
   end

@@ -18,13 +18,13 @@ module Heddle
       Call = Data.define(:work, :answers)
       private_constant :AHEAD, :Call
 
-      # @return [HTTP::H1::Exchange]
+      # @return [HTTP::Exchange]
       attr_reader :exchange
 
       # @return [Fiber] the one of the loop
       attr_reader :fiber
 
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @yieldparam lent [LentExchange] in the thread: serves the request
       def initialize(exchange, &service)
         @exchange = exchange
@@ -120,12 +120,14 @@ module Heddle
 
       # -- as an exchange --
 
-      # @see HTTP::H1::Exchange
+      # @see HTTP::Exchange
       def method = asked { @exchange.method }
 
       def target = asked { @exchange.target }
 
-      def minor = @exchange.minor
+      def interim? = @exchange.interim?
+
+      def hijack? = @exchange.hijack?
 
       def remote_address = @exchange.remote_address
 

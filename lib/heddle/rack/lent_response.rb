@@ -5,13 +5,13 @@ module Heddle
     # The answer to a request that a thread serves.
     class LentResponse
       # @param lent [LentExchange]
-      # @param response [HTTP::H1::Response]
+      # @param response [HTTP::Response]
       def initialize(lent, response)
         @lent = lent
         @response = response
       end
 
-      # @see HTTP::H1::Response
+      # @see HTTP::Response
       def start(status, headers, **options) = @lent.ask { @response.start(status, headers, **options) }
 
       def flush = @lent.tell { @response.flush }

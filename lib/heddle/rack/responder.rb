@@ -32,7 +32,7 @@ module Heddle
         end
       end
 
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @param input [Input, NoInput] the request's body, our own: what stands in the env may be somebody else's
       # @param wait [Boolean] whether somebody wants to know how the sending of the answer ends
       def initialize(exchange, input, wait: false)
@@ -79,7 +79,7 @@ module Heddle
         return each(body, status, headers) if body.respond_to?(:each)
         return stream(body, status, headers, nil) if body.respond_to?(:call)
 
-        raise HTTP::H1::InvalidResponse, "the body, #{body.class}, responds neither to each nor to call"
+        raise HTTP::InvalidResponse, "the body, #{body.class}, responds neither to each nor to call"
       end
 
       def array(chunks, status, headers)
@@ -116,9 +116,7 @@ module Heddle
       end
 
       def stream(body, status, headers, protocol)
-        unless body.respond_to?(:call)
-          raise HTTP::H1::InvalidResponse, "rack.protocol needs a body that responds to call"
-        end
+        raise HTTP::InvalidResponse, "rack.protocol needs a body that responds to call" unless body.respond_to?(:call)
 
         @response.start(status, headers, protocol:)
         return finish if @response.bodiless?
@@ -151,13 +149,13 @@ module Heddle
       end
 
       def input
-        @response.raw? ? StreamedInput.new(HTTP::H1::RequestBody.new(@exchange, raw: true)) : @input
+        @response.raw? ? StreamedInput.new(HTTP::RequestBody.new(@exchange, raw: true)) : @input
       end
 
       def size_of(chunk)
         return chunk.bytesize if chunk.is_a?(String)
 
-        raise HTTP::H1::InvalidResponse, "the body has a piece that is no String: #{chunk.class}"
+        raise HTTP::InvalidResponse, "the body has a piece that is no String: #{chunk.class}"
       end
     end
   end

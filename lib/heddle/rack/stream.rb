@@ -6,7 +6,7 @@ module Heddle
     # time if need be. After an upgrade it is the bare connection.
     class Stream
       # @param input [Input, NoInput]
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @param on_close [#call, nil] called once, when both directions are closed
       def initialize(input, exchange, on_close: nil)
         @input = input

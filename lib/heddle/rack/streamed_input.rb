@@ -9,7 +9,7 @@ module Heddle
       LINE_END = "\n".b.freeze
       private_constant :LINE_END
 
-      # @param body [HTTP::H1::RequestBody]
+      # @param body [HTTP::RequestBody]
       def initialize(body)
         @body = body
         @buffer = nil

@@ -15,7 +15,7 @@ module Heddle
       end
 
       # In a fiber of the loop.
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)

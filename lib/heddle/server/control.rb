@@ -131,7 +131,7 @@ module Heddle
       def app_of(listener) = App.new(@source, commands: listener.port.nil?)
 
       def sockets_for(scheduler, listeners, app)
-        engine = HTTP::H1::Engine.new(HTTP::Configuration.new(**LIMITS))
+        engine = HTTP::Engine.new(HTTP::Configuration.new(**LIMITS))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, protocol: engine) do |exchange|
           handler.call(exchange)

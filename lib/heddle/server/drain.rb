@@ -16,7 +16,7 @@ module Heddle
       private_constant :LAST_WORD, :LOOK, :GIVING, :GOODBYE
 
       # @param sockets [Net::Sockets]
-      # @param engine [HTTP::H1::Engine] what they speak
+      # @param engine [HTTP::Engine] what they speak
       # @param configuration [Configuration]
       # @param log [Log]
       # @param giving [BasicSocket, nil] see {Server#stop}

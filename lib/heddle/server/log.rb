@@ -55,7 +55,7 @@ module Heddle
       def access? = @access
 
       # A request was answered, or given up.
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       def request(exchange) = @output.write(@format.request(exchange))
 
       # A client sent what is no request.
@@ -67,17 +67,17 @@ module Heddle
       end
 
       # The application raised.
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @param error [Exception]
       def failure(exchange, error) = complain(@format.failure(exchange, error))
 
       # The application promised something about its answer and did not keep it.
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @param text [String]
       def complaint(exchange, text) = complain(@format.complaint(exchange, text))
 
       # Clients leave; that is theirs to do, and no error.
-      # @param _exchange [HTTP::H1::Exchange]
+      # @param _exchange [HTTP::Exchange]
       # @param _error [ClientGone]
       def client_gone(_exchange, _error) = @gone += 1
 

@@ -8,8 +8,8 @@ module Heddle
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
       # Of the engine's buckets, four to a power of two, each power of two from 66 µs to 69 s. Their bounds are exact,
       # which is why they are no round numbers.
-      BUCKETS = (0...(HTTP::H1::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
-        bucket % 4 == 0 && HTTP::H1::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
+      BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
+        bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
       end.freeze
       CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
       # States of a worker that answers.
@@ -193,7 +193,7 @@ module Heddle
         family(name, "histogram", "From the complete head of a request to its answer.")
         each_with(:latencies) do |one, counts|
           sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
-          BUCKETS.each { |i| sample("#{name}_bucket", sums[i], worker: one[:index], le: HTTP::H1::Engine::LATENCY_BOUNDS[i]) }
+          BUCKETS.each { |i| sample("#{name}_bucket", sums[i], worker: one[:index], le: HTTP::Engine::LATENCY_BOUNDS[i]) }
           sample("#{name}_bucket", sums.last, worker: one[:index], le: "+Inf")
           sample("#{name}_sum", one[:latency_sum], worker: one[:index])
           sample("#{name}_count", sums.last, worker: one[:index])

@@ -4,7 +4,7 @@ module Heddle
   class Server
     # Serves requests: what runs in a fiber from the moment a request is complete until it is answered.
     class Service
-      # @return [HTTP::H1::Engine] what the sockets speak
+      # @return [HTTP::Engine] what the sockets speak
       attr_reader :engine
 
       # @param app [#call]
@@ -15,9 +15,9 @@ module Heddle
         @log = log
         @access = log.access?
         proxies = configuration.trusted_networks
-        @engine = HTTP::H1::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:,
-                                                           body_folder: configuration.body_folder,
-                                                           stream_bodies: configuration.streamed)
+        @engine = HTTP::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:,
+                                                       body_folder: configuration.body_folder,
+                                                       stream_bodies: configuration.streamed)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
@@ -27,7 +27,7 @@ module Heddle
                    end
       end
 
-      # @param exchange [HTTP::H1::Exchange]
+      # @param exchange [HTTP::Exchange]
       # @return [void]
       def call(exchange)
         @handler.call(exchange)

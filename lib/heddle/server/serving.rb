@@ -9,7 +9,7 @@ module Heddle
       LOOK = 1.0
       private_constant :LOOK
 
-      # @return [HTTP::H1::Engine, nil] what counts requests and how long they took, while the loop serves
+      # @return [HTTP::Engine, nil] what counts requests and how long they took, while the loop serves
       attr_reader :engine
 
       # @return [BasicSocket, nil] see {Server#stop}

@@ -34,7 +34,7 @@ class DemoPulseTest < Minitest::Test
     first = told_by(CountingServer.new([0], [0])).first
 
     assert_in_delta 0.001, first["interval"]
-    assert_equal Heddle::HTTP::H1::Engine::LATENCY_BOUNDS.grep(0..1000), first["bounds"]
+    assert_equal Heddle::HTTP::Engine::LATENCY_BOUNDS.grep(0..1000), first["bounds"]
   end
 
   def test_a_line_tells_what_was_counted_since_the_one_before

@@ -56,7 +56,7 @@ class AnswerMemoryTest < Minitest::Test
                 [["transfer-encoding", +"gzip"]]].map do |headers|
       head(headers)
       nil
-    rescue H1::InvalidResponse => e
+    rescue Heddle::HTTP::InvalidResponse => e
       e.message
     end
     GC.stress = false
@@ -129,14 +129,14 @@ class AnswerMemoryTest < Minitest::Test
     expected = names.map { |name| "#{name}: #{name}\r\n" }.join
 
     2.times { assert_equal expected, lines_of(head(names.to_h { |name| [name, name] })) }
-    ["x-1 ", "x-1:", "x-1\n", "X-1\0"].each { |name| assert_raises(H1::InvalidResponse) { head({ name => "x" }) } }
+    ["x-1 ", "x-1:", "x-1\n", "X-1\0"].each { |name| assert_raises(Heddle::HTTP::InvalidResponse) { head({ name => "x" }) } }
   end
 
   def test_each_ractor_writes_its_own
     program = <<~RUBY
       require "heddle/http"
       H1 = Heddle::HTTP::H1
-      H1::ResponseHead # a Ractor of Ruby 3.3 can load nothing
+      Heddle::HTTP::ResponseHead # a Ractor of Ruby 3.3 can load nothing
       Request = Struct.new(:method, :minor, :keep_alive?)
       ractors = Array.new(2) do |number|
         Ractor.new(number) do |n|

@@ -200,7 +200,7 @@ class AnswerRulesTest < Minitest::Test
   REFUSED.each_with_index do |(section, status, headers, message), number|
     define_method(:"test_#{section}: #{number} is refused: #{headers.inspect} #{status.inspect}") do
       [headers, headers.to_a].each do |given|
-        error = assert_raises(H1::InvalidResponse) { head(GET, status, given) }
+        error = assert_raises(Heddle::HTTP::InvalidResponse) { head(GET, status, given) }
         assert_match message, error.message.b.force_encoding("UTF-8").scrub
       end
       # Nothing of it is left for the next answer.
@@ -227,14 +227,14 @@ class AnswerRulesTest < Minitest::Test
   end
 
   def test_no_interim_status_for_http_one_zero
-    error = assert_raises(H1::InvalidResponse) { head(OLD, 101, { "upgrade" => "x" }) }
+    error = assert_raises(Heddle::HTTP::InvalidResponse) { head(OLD, 101, { "upgrade" => "x" }) }
     assert_match(/101, which HTTP.1.0 doesn't have/, error.message)
-    assert_raises(H1::InvalidResponse) { head(OLD, 200, {}, protocol: "x") }
+    assert_raises(Heddle::HTTP::InvalidResponse) { head(OLD, 200, {}, protocol: "x") }
   end
 
   def test_a_protocol_is_checked_like_a_value
     ["a\r\nb: c", "", :websocket, "a\0"].each do |protocol|
-      assert_raises(H1::InvalidResponse, protocol.inspect) { head(GET, 200, {}, protocol:) }
+      assert_raises(Heddle::HTTP::InvalidResponse, protocol.inspect) { head(GET, 200, {}, protocol:) }
     end
   end
 end

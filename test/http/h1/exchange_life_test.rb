@@ -226,7 +226,7 @@ class H1ExchangeLifeTest < Minitest::Test
     scheduled do |scheduler|
       sockets = nil
       told = ->(*) { sockets.close }
-      engine = Heddle::HTTP::H1::Engine.new(on_refusal: told)
+      engine = Heddle::HTTP::Engine.new(on_refusal: told)
       sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) { flunk }
       mine, client = UNIXSocket.pair
       sockets.adopt(mine)
@@ -243,7 +243,7 @@ class H1ExchangeLifeTest < Minitest::Test
 
   def test_who_fails_to_hear_of_a_refusal_harms_nobody
     scheduled do |scheduler|
-      engine = Heddle::HTTP::H1::Engine.new(on_refusal: ->(*) { raise "no log" })
+      engine = Heddle::HTTP::Engine.new(on_refusal: ->(*) { raise "no log" })
       sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) { flunk }
       mine, client = UNIXSocket.pair
       sockets.adopt(mine)
@@ -280,7 +280,7 @@ class H1ExchangeLifeTest < Minitest::Test
 
   def test_an_engine_counts_at_most_as_many_header_lines_as_a_head_can_have
     configuration = Heddle::HTTP::Configuration.new(header_count: 65_536)
-    error = assert_raises(ArgumentError) { Heddle::HTTP::H1::Engine.new(configuration) }
+    error = assert_raises(ArgumentError) { Heddle::HTTP::Engine.new(configuration) }
 
     assert_equal "header_count must be at most 65535, but is 65536", error.message
   end

@@ -13,13 +13,13 @@ class H1ExchangeMemoryTest < Minitest::Test
     require "socket"
     require "heddle/rack"
     H1 = Heddle::HTTP::H1
-    H1::RequestBody # nothing is loaded under stress
-    H1::Response
+    Heddle::HTTP::RequestBody # nothing is loaded under stress
+    Heddle::HTTP::Response
     compact = false
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
     refusals = []
-    engine = H1::Engine.new(Heddle::HTTP::Configuration.new(body_buffer: 6_000),
+    engine = Heddle::HTTP::Engine.new(Heddle::HTTP::Configuration.new(body_buffer: 6_000),
                             on_refusal: ->(*told) { refusals << told })
     kept = []
     sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) do |exchange|
@@ -100,7 +100,7 @@ class H1ExchangeMemoryTest < Minitest::Test
       Fiber.set_scheduler(scheduler)
       clients = []
       limits = Heddle::HTTP::Configuration.new(write_timeout: 0.05)
-      engine = held[:engine] = Heddle::HTTP::H1::Engine.new(limits)
+      engine = held[:engine] = Heddle::HTTP::Engine.new(limits)
       sockets = held[:sockets] = Heddle::Net::Sockets.new(scheduler, protocol: engine) do |exchange|
         held[:exchange] = exchange
         exchange.write("w" * 1_000_000)

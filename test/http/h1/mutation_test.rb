@@ -46,7 +46,7 @@ class MutationTest < Minitest::Test
     ROUNDS.times do
       bytes = mutate(SEEDS.sample(random: @random))
       result = parse(bytes)
-      refused += 1 if result.is_a?(H1::Refusal)
+      refused += 1 if result.is_a?(Heddle::HTTP::Refusal)
       next unless result.is_a?(H1::RequestHead)
 
       refute_match(/\0|[^\r]\n|\r[^\n]/n, bytes.byteslice(0, result.ending), "a stray byte was accepted")

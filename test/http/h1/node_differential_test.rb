@@ -105,7 +105,7 @@ class NodeDifferentialTest < Minitest::Test
 
   # Adds what is neither the same nor explained.
   def compare(bytes, ours, theirs, their_head)
-    if ours.is_a?(H1::Refusal)
+    if ours.is_a?(Heddle::HTTP::Refusal)
       @unexplained << [bytes, ours.reason, theirs] if their_head && !explained?(ours.reason, bytes)
     elsif ours && !their_head
       @unexplained << [bytes, "accepted", theirs] unless stricter?(theirs["error"], bytes)

@@ -17,7 +17,7 @@ class ParserMemoryTest < Minitest::Test
   def setup
     @configuration = Configuration.new
     # What is loaded on the way is not what is tested.
-    [H1::RequestHead, H1::ReceivedResponse, H1::Refusal]
+    [H1::RequestHead, H1::ReceivedResponse, Heddle::HTTP::Refusal]
   end
 
   def under_stress

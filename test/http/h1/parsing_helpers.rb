@@ -26,7 +26,7 @@ module ParsingHelpers
   def assert_refused(status, bytes, word = nil, **limits)
     result = parse(bytes, **limits)
 
-    assert_kind_of H1::Refusal, result, "accepted: #{bytes.inspect}"
+    assert_kind_of Heddle::HTTP::Refusal, result, "accepted: #{bytes.inspect}"
     assert_equal status, result.status, "#{bytes.inspect}: #{result.reason}"
     assert_match word, result.reason if word
     result
@@ -68,7 +68,7 @@ module ParsingHelpers
 
   def assert_same_result(whole, result, bytes)
     assert_equal whole.class, result.class, "cut differently: #{bytes.inspect} gives #{result.inspect}"
-    if whole.is_a?(H1::Refusal)
+    if whole.is_a?(Heddle::HTTP::Refusal)
       assert_equal whole.status, result.status, bytes.inspect
     elsif whole
       assert_equal [whole.fields, whole.ending, whole.target], [result.fields, result.ending, result.target]

@@ -15,7 +15,7 @@ module Heddle
       QUIET_TURNS = 5
       private_constant :SIOCOUTQ, :SO_NWRITE, :QUIET_TURNS
 
-      # @return [Heddle::HTTP::H1::Engine]
+      # @return [Heddle::HTTP::Engine]
       attr_reader :engine
       # @return [Heddle::Net::Sockets]
       attr_reader :sockets
@@ -34,7 +34,7 @@ module Heddle
       # @param kind [Symbol] :stream, :packets (a Unix socket that keeps each write apart), :tcp
       # @param reads [Boolean] whether the client reads what comes
       # @param limits [Hash] of the HTTP configuration, and stream_bodies and body_folder of the engine
-      # @yieldparam exchange [Heddle::HTTP::H1::Exchange]
+      # @yieldparam exchange [Heddle::HTTP::Exchange]
       def initialize(scheduler, kind: :stream, reads: true, set: nil, limits: {}, &handler)
         @handler = handler
         @refusals = []
@@ -119,7 +119,7 @@ module Heddle
       def start(scheduler, set, limits)
         told = ->(_, status, reason) { @refusals << [status, reason] }
         bodies, limits = limits.partition { |name, _| %i[stream_bodies body_folder].include?(name) }.map(&:to_h)
-        @engine = HTTP::H1::Engine.new(HTTP::Configuration.new(**limits), on_refusal: told, **bodies)
+        @engine = HTTP::Engine.new(HTTP::Configuration.new(**limits), on_refusal: told, **bodies)
         @sockets = Net::Sockets.new(scheduler, set:, protocol: @engine) { |exchange| answer(exchange) }
       end
 

@@ -142,6 +142,17 @@ class LogFormatsTest < Minitest::Test
     assert_equal "not complete", JSON.parse(line)["remark"]
   end
 
+  # What the application sends over its connection, nobody counts.
+  def test_a_connection_that_the_application_has_taken_over_is_no_incomplete_answer
+    partial = { "rack.hijack" => ->(io) { io.write("taken") && io.close } }
+    full = ->(env) { env["rack.hijack"].call.close }
+    lines = [->(_env) { [200, partial, []] }, full].map do |app|
+      JSON.parse(lines_of(:json, request, app:, lint: false).join)
+    end
+
+    assert_equal [[200, "taken over"], [nil, "taken over"]], lines.map { |line| line.values_at("status", "remark") }
+  end
+
   TIME = %r{\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}}
   CLF = /\A127\.0\.0\.1 - - \[#{TIME}\] "((?:[^"\\]|\\.)*)" (\d{3}|-) (\d+|-)/
 

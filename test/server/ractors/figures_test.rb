@@ -23,7 +23,7 @@ class RactorFiguresTest < Minitest::Test
   end
 
   def test_they_say_what_an_engine_has_counted
-    assert_equal 0, Figures.of(Heddle::HTTP::H1::Engine.new, 5).requests
-    assert_equal 5, Figures.of(Heddle::HTTP::H1::Engine.new, 5).gone
+    assert_equal 0, Figures.of(Heddle::HTTP::Engine.new, 5).requests
+    assert_equal 5, Figures.of(Heddle::HTTP::Engine.new, 5).gone
   end
 end

@@ -25,7 +25,7 @@ module Heddle
 
         # @yieldparam line [String]
         def each
-          yield line(interval: @interval, bounds: HTTP::H1::Engine::LATENCY_BOUNDS[0...-1])
+          yield line(interval: @interval, bounds: HTTP::Engine::LATENCY_BOUNDS[0...-1])
           before = counts
           last = began = now
           number = 0

@@ -1,48 +1,103 @@
 # frozen_string_literal: true
 
-require "heddle/net/sockets"
-
 module Heddle
   module HTTP
     module H1
-      # One request and its answer, as the fiber that answers it sees them. Made by the {Engine}; it is the connection,
-      # too, as long as the request is served.
-      class Exchange < Net::Connection
-        # @return [String, nil] what the server calls this request, where it was asked to
-        attr_accessor :request_id
+      # An exchange over HTTP/1.1 or 1.0. The connection carries one at a time, so the application may take it over.
+      class Exchange < HTTP::Exchange
+        LAST_CHUNK = "0\r\n\r\n".b.freeze
+        HINTS_LINE = "HTTP/1.1 103 Early Hints\r\n".b.freeze
+        private_constant :LAST_CHUNK, :HINTS_LINE
 
-        # @return [RequestBody, nil] the request's body, if it has one
-        def body
-          return @body if defined?(@body)
+        # @return [Boolean] whether the client understands interim responses (RFC 9110, section 15.2)
+        def interim? = minor > 0
 
-          @body = body? ? RequestBody.new(self) : nil
+        # @return [Boolean] whether the connection can be taken over
+        def hijack? = true
+
+        # -- sending: see HTTP::Response
+
+        # @param status [Integer]
+        # @param headers [Hash{String => String, Array<String>}]
+        # @param length [Integer, nil] of the content in bytes, where it is known
+        # @param protocol [String, nil] the protocol to upgrade to
+        # @param until_close [Boolean] whether content of unknown length ends with the connection, unframed
+        # @return [ResponseHead] which nobody has sent yet
+        # @raise [InvalidResponse]
+        def make_head(status, headers, length: nil, protocol: nil, until_close: false)
+          keep_alive = !engine.draining? && discardable?
+          engine.writer.head(self, status, headers, length:, keep_alive:, protocol:, until_close:)
         end
 
-        # @return [Response] the answer, for what is more than a Hash of headers and an Array of Strings
-        def response = @response ||= Response.new(self)
+        # @param head [ResponseHead]
+        # @return [void]
+        # @raise [ClientGone]
+        def send_head(head)
+          write(head.bytes)
+          @chunked = head.framing == :chunked
+          self.chunking = true if @chunked && !head.precoded
+        end
 
-        # @return [Response, nil] the same, if it was asked for
-        def response? = @response
+        # The head and the whole content, of the length that the head says, in one write.
+        # @param head [ResponseHead]
+        # @param chunks [Array<String>]
+        # @return [void]
+        # @raise [ClientGone]
+        def send_whole(head, chunks) = write([head.bytes, *chunks])
+
+        # @param data [String] not empty
+        # @return [void]
+        # @raise [ClientGone]
+        def send_content(data) = @chunked ? write_chunk(data) : write(data)
+
+        # The content is complete, and with it the exchange: what is left of it leaves by itself.
+        # @param head [ResponseHead]
+        # @return [void]
+        # @raise [ClientGone]
+        def send_end(head)
+          write(LAST_CHUNK) if @chunked
+          finish(head.keep_alive, head.status)
+        end
+
+        # Calls before the connection's output is flushed, which is when the request waits or the loop's tick ends, are
+        # sent as one response 103: clients and proxies treat each as a whole response.
+        # @param headers [Hash{String => String, Array<String>}]
+        # @return [void]
+        # @raise [InvalidResponse]
+        # @raise [ClientGone]
+        def send_early_hints(headers)
+          bytes = engine.writer.early_hints(headers)
+          return if @hints && amend_hints(bytes)
+
+          write(bytes)
+          @hints = bytes
+        end
+
+        # @return [void]
+        def send_continue = write(ResponseWriter::CONTINUE)
 
         # Sends a part of a file.
         # @param file [File]
         # @param offset [Integer] bytes
         # @param length [Integer] bytes
+        # @return [void]
         # @raise [ClientGone]
         # @raise [EOFError] when the file is shorter
-        def sendfile(file, offset, length)
+        def send_file(file, offset, length)
           drain
-          super(file, offset, length, engine.configuration.write_timeout)
+          send_file_part(file, offset, length, engine.configuration.write_timeout)
         rescue EOFError
           raise
         rescue SystemCallError, IOError => e
           send_failed(e)
         end
 
+        # -- taking the connection over
+
         # Hands the socket over, for good: the server forgets the connection. It has this name because it is Rack's
         # `rack.hijack`.
         # @return [Socket] with the bytes that were read ahead pushed back; the same one however often it is asked for
-        # @raise [IOError] when the answer has begun
+        # @raise [IOError] when the response has begun
         # @raise [ClientGone]
         def call
           return @socket if hijacked?
@@ -51,33 +106,33 @@ module Heddle
           @socket = detach
         end
 
-        # @return [Boolean] whether the application has taken the connection over
+        # @return [Boolean]
         def hijacked? = defined?(@socket) ? true : false
-
-        # @return [Boolean] whether an answer has begun: then the status can't change
-        def started? = status_sent != 0 || @response&.started? || false
 
         # @return [Socket] with the bytes that were read ahead pushed back
         # @raise [ClientGone]
         def detach
           engine = self.engine
           drain
-          super.tap { |socket| engine.detach(socket) }
+          detach_socket.tap do |socket|
+            @detached = true
+            engine.detach(socket)
+          end
         end
 
-        # @return [Integer, nil] the status that was sent; nil when there was none
-        def status
-          sent = status_sent
-          sent == 0 ? @response&.status : sent
-        end
-
-        # @return [Integer] bytes of content that were sent
-        def sent = @response ? @response.sent : content_sent
-
-        # @return [Boolean] whether the client has got all that was promised, or will
-        def complete? = status_sent != 0 || @response&.complete? || false
+        # @return [Boolean] whether the connection is the application's, with the response's head sent or without
+        def detached? = defined?(@detached) ? true : false
 
         private
+
+        # @return [Boolean] whether these hints joined the ones before
+        def amend_hints(bytes)
+          joined = @hints.byteslice(0, @hints.bytesize - 2) << bytes.byteslice(HINTS_LINE.bytesize..)
+          return false unless rewrite(@hints, joined)
+
+          @hints = joined
+          true
+        end
 
         def send_failed(error)
           case error

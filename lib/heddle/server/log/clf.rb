@@ -18,7 +18,7 @@ module Heddle
 
         def only_requests? = true
 
-        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
+        # @param exchange [HTTP::Exchange] whose answer is complete, or given up
         # @return [String]
         def request(exchange)
           HTTP::AccessLine.of_plain(@kind, stamp, exchange, nil) ||

@@ -11,7 +11,7 @@ module Heddle
         # @return [Boolean] whether lines about anything else don't belong where requests are logged
         def only_requests? = false
 
-        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
+        # @param exchange [HTTP::Exchange] whose answer is complete, or given up
         # @return [String]
         def request(exchange)
           id = exchange.request_id

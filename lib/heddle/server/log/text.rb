@@ -24,15 +24,15 @@ module Heddle
           # @return [Array<String>] where in the application it was raised
           def backtrace(error) = (error.backtrace || []).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
 
-          # @param exchange [HTTP::H1::Exchange]
+          # @param exchange [HTTP::Exchange]
           # @return [String, nil] what keeps the answer from being complete
           def remark(exchange)
-            return "taken over" if exchange.hijacked?
+            return "taken over" if exchange.detached?
 
             "not complete" unless exchange.complete? || exchange.status.nil?
           end
 
-          # @param exchange [HTTP::H1::Exchange]
+          # @param exchange [HTTP::Exchange]
           # @return [String]
           def request_line(exchange) = "#{exchange.method} #{exchange.target.byteslice(0, TARGET)}"
         end
@@ -44,7 +44,7 @@ module Heddle
         # @return [Boolean] whether lines about anything else don't belong where requests are logged
         def only_requests? = false
 
-        # @param exchange [HTTP::H1::Exchange] whose answer is complete, or given up
+        # @param exchange [HTTP::Exchange] whose answer is complete, or given up
         # @return [String]
         def request(exchange)
           id = exchange.request_id

@@ -3,10 +3,10 @@
 module Heddle
   class Server
     module Ractors
-      # What a Ractor's engine has counted when it last said so: HTTP::H1::Engine itself is the Ractor's alone.
+      # What a Ractor's engine has counted when it last said so: HTTP::Engine itself is the Ractor's alone.
       Figures = Data.define(:requests, :refused, :answers, :refusals, :latencies, :latency_sum, :slowest,
                             :spooled, :body_disk_used, :gone) do
-        # @param engine [HTTP::H1::Engine]
+        # @param engine [HTTP::Engine]
         # @param gone [Integer] clients that left
         # @return [Figures]
         def self.of(engine, gone) = new(**(members - [:gone]).to_h { |name| [name, engine.public_send(name)] }, gone:)

@@ -1,50 +1,52 @@
-/* What an exchange sends when its answer is more than a Hash of headers and an Array of Strings. */
+/* What HTTP/1.1 sends of a response that is more than a Hash of headers and an Array of Strings. */
 
-#include "http/exchange_ruby.h"
+#include "http/h1_exchange.h"
 
+#include "net/output.h"
 #include "net/sockets.h"
 
 #include <errno.h>
+#include <ruby/io.h>
 #include <string.h>
 
-heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle)
-{
-    heddle_connection *connection = handle->base.connection;
-    if (!connection)
-        heddle_exchange_gone("the connection was closed before the client had the answer", 0);
-    heddle_connection_open(&handle->base); /* on the right thread? */
-    if (connection->error)
-        heddle_exchange_gone("the client left before it had the answer", connection->error);
-    return connection;
-}
-
-void heddle_exchange_flush(heddle_connection *connection)
+void heddle_h1_flush(heddle_connection *connection)
 {
     int result = heddle_connection_flush(connection);
     if (result != 0 && result != -EAGAIN)
-        heddle_exchange_gone("the client left before it had the answer", -result);
+        heddle_exchange_raise_gone("the client left before it had the answer", -result);
 }
 
-void heddle_exchange_drain(heddle_exchange_handle *handle, size_t low)
+/* false: it took nothing within the write limit. */
+static bool wait_for_room(heddle_connection *connection, int64_t timeout)
+{
+    switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline(timeout))) {
+    case HEDDLE_WAIT_READY:
+        return true;
+    case HEDDLE_WAIT_TIMED_OUT:
+        return false;
+    default:
+        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+    }
+}
+
+void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
 {
     for (;;) {
         heddle_connection *connection = heddle_exchange_writable(handle);
         size_t before = connection->output.size;
         if (before <= low)
             return;
-        heddle_exchange_flush(connection);
+        heddle_h1_flush(connection);
         if (connection->output.size <= low)
             return;
         int64_t timeout = handle->engine->write_timeout;
-        if (!heddle_connection_wait_for(&handle->base, HEDDLE_WRITING, heddle_deadline(timeout))) {
-            connection = heddle_exchange_writable(handle);
-            if (connection->output.size < before)
-                continue;
-            heddle_transport_will_reset(&connection->transport);
-            heddle_sockets_close_connection(connection);
-            VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
-            rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
-        }
+        if (wait_for_room(connection, timeout) || connection->output.size < before)
+            continue;
+        connection = heddle_exchange_writable(handle);
+        heddle_transport_will_reset(&connection->transport);
+        heddle_sockets_close_connection(connection);
+        VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
+        rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
     }
 }
 
@@ -56,16 +58,16 @@ static void sent(heddle_exchange_handle *handle, heddle_connection *connection)
         return;
     }
     heddle_connection_has_output(connection);
-    heddle_exchange_flush(connection);
+    heddle_h1_flush(connection);
     if (connection->output.size > HEDDLE_OUTPUT_FULL)
-        heddle_exchange_drain(handle, HEDDLE_OUTPUT_LOW);
+        heddle_h1_drain(handle, HEDDLE_OUTPUT_LOW);
 }
 
 /* What is refused must not be sent either. */
 static heddle_connection *alone_to_write(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable(handle);
-    if (handle->base.waits[HEDDLE_WRITING])
+    if (connection->waits[HEDDLE_WRITING])
         rb_raise(rb_eIOError, "another fiber is writing this answer already: one after the other");
     return connection;
 }
@@ -115,7 +117,7 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
     heddle_connection *connection = alone_to_write(handle);
     Check_Type(old, T_STRING);
     Check_Type(new, T_STRING);
-    if (!connection->put_off || RSTRING_LEN(new) > HEDDLE_OUTPUT_COPIED ||
+    if (!connection->flush_scheduled || RSTRING_LEN(new) > HEDDLE_OUTPUT_COPIED ||
         !heddle_output_take_back(&connection->output, RSTRING_PTR(old), (size_t)RSTRING_LEN(old)))
         return Qfalse;
     add(connection, new);
@@ -145,11 +147,11 @@ static VALUE exchange_write_chunk(VALUE self, VALUE string)
     return self;
 }
 
-bool heddle_exchange_chunk(heddle_exchange_handle *handle, VALUE string)
+bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string)
 {
-    heddle_connection *connection = handle->base.connection;
+    heddle_connection *connection = heddle_exchange_connection(handle);
     if (!handle->chunking || !connection || !RB_TYPE_P(string, T_STRING) || connection->error ||
-        handle->base.waits[HEDDLE_WRITING] || connection->sockets->loop->thread != rb_thread_current())
+        connection->waits[HEDDLE_WRITING] || connection->sockets->loop->thread != rb_thread_current())
         return false;
     size_t size = (size_t)RSTRING_LEN(string);
     heddle_output *output = &connection->output;
@@ -175,7 +177,7 @@ bool heddle_exchange_chunk(heddle_exchange_handle *handle, VALUE string)
  */
 static VALUE exchange_chunk(VALUE self, VALUE string)
 {
-    return heddle_exchange_chunk(heddle_exchange_handle_of(self), string) ? Qtrue : Qfalse;
+    return heddle_h1_write_piece(heddle_exchange_handle_of(self), string) ? Qtrue : Qfalse;
 }
 
 /*
@@ -196,11 +198,26 @@ static VALUE exchange_set_chunking(VALUE self, VALUE on)
  */
 static VALUE exchange_drain(VALUE self)
 {
-    heddle_exchange_drain(heddle_exchange_handle_of(self), 0);
+    heddle_h1_drain(heddle_exchange_handle_of(self), 0);
     return Qnil;
 }
 
-void Init_heddle_exchange_sending(VALUE exchange_class)
+/*
+ * call-seq: send_file_part(io, offset, length, timeout) -> Integer
+ *
+ * Sends +length+ bytes of a file from +offset+ on. +timeout+: seconds without progress. Raises as Net::Connection#sendfile.
+ */
+static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_exchange_open(handle);
+    heddle_output_sendfile(&handle->exchange->work.connection, rb_io_get_io(io), NUM2OFFT(offset), NUM2SIZET(length),
+                           heddle_duration(timeout));
+    RB_GC_GUARD(self);
+    return length;
+}
+
+void Init_heddle_h1_sending(VALUE exchange_class)
 {
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "rewrite", exchange_rewrite, 2);
@@ -208,4 +225,5 @@ void Init_heddle_exchange_sending(VALUE exchange_class)
     rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
     rb_define_method(exchange_class, "chunking=", exchange_set_chunking, 1);
     rb_define_method(exchange_class, "drain", exchange_drain, 0);
+    rb_define_private_method(exchange_class, "send_file_part", exchange_send_file_part, 4);
 }

@@ -1,4 +1,4 @@
-#include "net/prelude.h"
+#include "net/handshake.h"
 
 #include "net/proxy_header.h"
 #include "net/sockets.h"
@@ -14,9 +14,9 @@ static const int64_t SHARE = 2000000;
 static ID id_socket, id_handshake;
 static VALUE wait_readable, wait_writable;
 
-void heddle_prelude_start(heddle_prelude_queue *queue)
+void heddle_handshake_init(heddle_handshakes *queue)
 {
-    heddle_ready_list_start(&queue->due);
+    heddle_link_init_head(&queue->due);
 }
 
 static void want(heddle_connection *connection, heddle_direction direction)
@@ -25,31 +25,31 @@ static void want(heddle_connection *connection, heddle_direction direction)
     set->operations->want(set, connection, direction);
 }
 
-/* Its protocol begins. */
-static void over(heddle_connection *connection)
+static void complete(heddle_connection *connection)
 {
-    connection->prelude = HEDDLE_PRELUDE_OVER;
-    /* What came behind the prelude has been told of already. */
+    connection->stage = HEDDLE_STAGE_COMPLETE;
+    /* The event of what came behind the handshake has been delivered already. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
-    heddle_sockets_rest(connection);
+    connection->sockets->service->operations->choose_protocol(connection);
 }
 
-static void misplaced(heddle_connection *connection, const char *reason)
+static void reject(heddle_connection *connection, const char *reason)
 {
     heddle_transport *transport = &connection->transport;
     if (transport->tls)
         heddle_tls_free(transport->tls);
     transport->tls = NULL;
-    connection->prelude = HEDDLE_PRELUDE_OVER;
+    connection->stage = HEDDLE_STAGE_COMPLETE;
     heddle_connection_drop_input(connection);
     heddle_transport_note(transport, HEDDLE_HAS_INPUT);
-    connection->sockets->protocol->operations->misplaced(connection, reason);
+    connection->sockets->service->operations->reject_handshake(connection, reason);
 }
 
 static void handshake_due(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    heddle_ready_list_put(&sockets->preludes.due, connection, false);
+    if (!heddle_link_is_listed(&connection->handshake_link))
+        heddle_link_push_last(&sockets->handshake_queue.due, &connection->handshake_link);
     heddle_sockets_come_back(sockets);
 }
 
@@ -64,10 +64,10 @@ static void take_over_from(heddle_connection *connection, const heddle_proxy_hea
     }
     connection->secure = header->secure;
     if (!connection->transport.tls) {
-        over(connection);
+        complete(connection);
         return;
     }
-    connection->prelude = HEDDLE_PRELUDE_HANDSHAKE;
+    connection->stage = HEDDLE_STAGE_TLS;
     handshake_due(connection);
 }
 
@@ -96,7 +96,7 @@ static void read_proxy_header(heddle_connection *connection)
         heddle_proxy_header header;
         long size = heddle_proxy_header_parse(&header, connection->input + connection->input_start, had + (size_t)there);
         if (size < 0) {
-            misplaced(connection, "what comes here has to begin with the header of the PROXY protocol");
+            reject(connection, "what comes here has to begin with the header of the PROXY protocol");
             return;
         }
         size_t taken = size > 0 ? (size_t)size - had : (size_t)there;
@@ -164,7 +164,7 @@ static void failed(heddle_connection *connection)
 }
 
 /* One step; the connection may be gone afterwards. */
-static void shake_hands(heddle_connection *connection)
+static void continue_tls(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_tls *tls = connection->transport.tls;
@@ -179,7 +179,7 @@ static void shake_hands(heddle_connection *connection)
             return;
         }
         if (first == A_REQUEST) {
-            misplaced(connection, "this port speaks TLS, and the request came without: say https:// in place of http://");
+            reject(connection, "this port speaks TLS, and the request came without: say https:// in place of http://");
             return;
         }
     }
@@ -199,36 +199,37 @@ static void shake_hands(heddle_connection *connection)
         sockets->handshakes++;
         connection->secure = true;
         heddle_tls_begin(&connection->transport);
-        over(connection);
+        complete(connection);
     }
 }
 
-void heddle_prelude_go_on(heddle_sockets *sockets)
+void heddle_handshake_go_on(heddle_sockets *sockets)
 {
-    heddle_ready_list *due = &sockets->preludes.due;
-    if (!due->count)
+    heddle_link *due = &sockets->handshake_queue.due, *link = heddle_link_first(due);
+    if (!link)
         return;
     int64_t end = heddle_now() + SHARE;
-    for (heddle_connection *connection; (connection = heddle_ready_list_take(due));) {
-        shake_hands(connection);
+    for (; link; link = heddle_link_first(due)) {
+        heddle_link_remove(link);
+        continue_tls(HEDDLE_CONTAINER_OF(link, heddle_connection, handshake_link));
         if (sockets->closed)
             return;
         if (heddle_now() >= end)
             break;
     }
-    if (due->count)
+    if (heddle_link_first(due))
         heddle_sockets_come_back(sockets);
 }
 
 /* -- all of it --------------------------------------------------------------------------------------------------- */
 
-bool heddle_prelude_begin(heddle_connection *connection, const heddle_listener *listener)
+bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener)
 {
     bool proxied = heddle_networks_trust(listener->proxies, &connection->remote);
     if (!proxied && NIL_P(listener->acceptor))
         return false;
     heddle_sockets *sockets = connection->sockets;
-    connection->prelude = proxied ? HEDDLE_PRELUDE_PROXY_HEADER : HEDDLE_PRELUDE_HANDSHAKE;
+    connection->stage = proxied ? HEDDLE_STAGE_PROXY_HEADER : HEDDLE_STAGE_TLS;
     if (!NIL_P(listener->acceptor)) {
         connection->transport.tls = heddle_tls_new(&sockets->private, listener->acceptor);
         if (!connection->transport.tls) {
@@ -236,21 +237,21 @@ bool heddle_prelude_begin(heddle_connection *connection, const heddle_listener *
             return true;
         }
     }
-    heddle_connection_due(connection,
-                          sockets->preludes.timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->preludes.timeout));
+    heddle_connection_set_deadline(connection,
+                                   sockets->handshake_queue.timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->handshake_queue.timeout));
     want(connection, HEDDLE_READING);
     return true;
 }
 
-void heddle_prelude_event(heddle_connection *connection)
+void heddle_handshake_event(heddle_connection *connection)
 {
-    if (connection->prelude == HEDDLE_PRELUDE_PROXY_HEADER)
+    if (connection->stage == HEDDLE_STAGE_PROXY_HEADER)
         read_proxy_header(connection);
     else
         handshake_due(connection);
 }
 
-bool heddle_prelude_at_rest(const heddle_connection *connection)
+bool heddle_handshake_is_idle(const heddle_connection *connection)
 {
     const heddle_tls *tls = connection->transport.tls;
     return !heddle_connection_buffered(connection) && !(tls && tls->socket);
@@ -268,7 +269,7 @@ static VALUE tls_load(VALUE class, VALUE path)
     return missing ? rb_str_new_cstr(missing) : Qnil;
 }
 
-void Init_heddle_prelude(VALUE net)
+void Init_heddle_handshake(VALUE net)
 {
     id_socket = rb_intern("socket");
     id_handshake = rb_intern("handshake");

@@ -1,0 +1,111 @@
+/* The HTTP service: which version a connection speaks, and what is counted of all of them. */
+
+#include "http/engine.h"
+
+#include "http/h1_server.h"
+#include "scheduler/drop_error.h"
+
+#include <time.h>
+
+/* -- the date ------------------------------------------------------------------------------------------------------ */
+
+static int64_t now_in_seconds(void)
+{
+    struct timespec now;
+#ifdef CLOCK_REALTIME_COARSE
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+#else
+    clock_gettime(CLOCK_REALTIME, &now);
+#endif
+    return (int64_t)now.tv_sec;
+}
+
+const char *heddle_engine_date(heddle_engine *engine)
+{
+    int64_t second = now_in_seconds();
+    if (second != engine->date_second) {
+        engine->date_second = second;
+        heddle_date_line(engine->date, second);
+    }
+    return engine->date;
+}
+
+/* -- counting ------------------------------------------------------------------------------------------------------ */
+
+static void note_slow(heddle_engine *engine, const heddle_exchange *exchange, int64_t now, int status)
+{
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    heddle_slowest_note(&engine->slowest, now, now - exchange->arrived, status, exchange->bytes + method.start,
+                        method.size, exchange->bytes + target.start, target.size);
+}
+
+void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status)
+{
+    int64_t now = heddle_now();
+    heddle_latency_add(&engine->latency, now - exchange->arrived);
+    if (__builtin_expect(heddle_slowest_concerns(&engine->slowest, now, now - exchange->arrived), 0))
+        note_slow(engine, exchange, now, status);
+    engine->answers[heddle_status_class(status)]++;
+}
+
+typedef struct {
+    heddle_connection *connection;
+    const heddle_refusal *refusal;
+} refusal_report;
+
+static VALUE report_refusal(VALUE data)
+{
+    refusal_report *report = (refusal_report *)data;
+    VALUE arguments[] = {
+        heddle_address_string(&report->connection->remote),
+        INT2FIX(report->refusal->status),
+        rb_str_new_cstr(report->refusal->reason),
+    };
+    return rb_proc_call_with_block(heddle_engine_of_connection(report->connection)->on_refusal, 3, arguments, Qnil);
+}
+
+bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_refusal *refusal)
+{
+    heddle_engine *engine = heddle_engine_of_connection(connection);
+    engine->refused++;
+    engine->refusals[heddle_status_class(refusal->status)]++;
+    if (!engine->marked || NIL_P(engine->on_refusal))
+        return true;
+    heddle_sockets *sockets = connection->sockets;
+    uint64_t identity = heddle_sockets_identity(sockets, connection);
+    refusal_report report = {connection, refusal};
+    int state = 0;
+    rb_protect(report_refusal, (VALUE)&report, &state);
+    if (state)
+        heddle_drop_error(); /* a log that fails must not fail the server */
+    return heddle_sockets_at(sockets, identity) == connection; /* else the callback has closed the sockets */
+}
+
+/* -- as a service -------------------------------------------------------------------------------------------------- */
+
+static void reject_handshake(heddle_connection *connection, const char *reason)
+{
+    heddle_h1_begin_refusing(connection, 400, reason);
+}
+
+static void free_engine(heddle_service *service)
+{
+    heddle_engine *engine = (heddle_engine *)service;
+    for (heddle_exchange *exchange = engine->spare, *next; exchange; exchange = next) {
+        next = exchange->next;
+        free(exchange);
+    }
+    free(engine->out.bytes);
+    for (unsigned i = 0; i < engine->streams.count; i++)
+        free(engine->streams.prefixes[i]);
+    free(engine->streams.prefixes);
+    free(engine->body_folder);
+    free(engine->head.fields);
+    free(engine);
+}
+
+const heddle_service_operations heddle_engine_operations = {
+    .choose_protocol = heddle_h1_begin,
+    .reject_handshake = reject_handshake,
+    .free = free_engine,
+};

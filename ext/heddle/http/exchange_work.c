@@ -1,0 +1,59 @@
+/* An exchange as the work item that a runner serves. */
+
+#include "http/engine.h"
+#include "http/exchange_ruby.h"
+#include "http/request_label.h"
+
+static VALUE object(heddle_work *work)
+{
+    heddle_exchange *exchange = heddle_exchange_of_work(work);
+    exchange->running = true;
+    return heddle_exchange_object(exchange);
+}
+
+static void served(heddle_work *work, VALUE object)
+{
+    heddle_exchange *exchange = heddle_exchange_of_work(work);
+    if (work->connection)
+        exchange->operations->abandon(exchange);
+    if (exchange->handle)
+        exchange->handle->exchange = NULL;
+    heddle_exchange_free(exchange);
+    RB_GC_GUARD(object);
+}
+
+static void reject(heddle_work *work, heddle_overload why)
+{
+    heddle_exchange *exchange = heddle_exchange_of_work(work);
+    const heddle_admission *admission = &work->connection->sockets->admission;
+    heddle_refusal refusal;
+    switch (why) {
+    case HEDDLE_QUEUE_FULL:
+        heddle_refuse(&refusal, 503, "the server is busy, and %zu requests wait already", admission->queue_limit);
+        break;
+    case HEDDLE_QUEUED_TOO_LONG:
+        heddle_refuse(&refusal, 503, "the server is busy, and the request waited for %g s",
+                      (double)admission->queue_timeout / 1e9);
+        break;
+    case HEDDLE_QUEUE_ENDS:
+        heddle_refuse(&refusal, 503, "the server stops");
+        break;
+    }
+    exchange->operations->refuse(exchange, &refusal, "retry-after: 1\r\n");
+}
+
+static uint32_t label(const heddle_work *work)
+{
+    const heddle_exchange *exchange = HEDDLE_CONTAINER_OF(work, heddle_exchange, work);
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    return heddle_request_label_hash(exchange->bytes + method.start, method.size, exchange->bytes + target.start,
+                                     target.size);
+}
+
+const heddle_work_operations heddle_exchange_work = {
+    .object = object,
+    .served = served,
+    .reject = reject,
+    .label = label,
+    .describe = heddle_exchange_describe,
+};

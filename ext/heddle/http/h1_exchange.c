@@ -1,0 +1,268 @@
+#include "http/h1_exchange.h"
+#include "http/h1_states.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+
+static VALUE exchange_class;
+
+static heddle_h1 *h1_of(VALUE self)
+{
+    return heddle_h1_of(heddle_exchange_open(heddle_exchange_handle_of(self)));
+}
+
+/* -- the body ---------------------------------------------------------------------------------------------------- */
+
+/* Is the body complete, as far as the wire is concerned? */
+static VALUE exchange_received_p(VALUE self)
+{
+    return h1_of(self)->received ? Qtrue : Qfalse;
+}
+
+/* Does the client wait for 100 Continue? */
+static VALUE exchange_expects_p(VALUE self)
+{
+    return h1_of(self)->expects ? Qtrue : Qfalse;
+}
+
+/* It waits no more. */
+static VALUE exchange_expected(VALUE self)
+{
+    h1_of(self)->expects = false;
+    return Qnil;
+}
+
+/* Are there bytes that nothing has used yet? */
+static VALUE exchange_buffered_p(VALUE self)
+{
+    return heddle_connection_buffered(heddle_exchange_open(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
+}
+
+/* Is what the application has left of the body likely worth reading for the sake of the connection? */
+static VALUE exchange_discardable_p(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    return heddle_h1_discardable(handle->engine, heddle_h1_of(heddle_exchange_open(handle))) ? Qtrue : Qfalse;
+}
+
+static VALUE take_length(heddle_connection *connection, heddle_h1 *h1)
+{
+    size_t size = heddle_connection_buffered(connection);
+    if ((int64_t)size > h1->left)
+        size = (size_t)h1->left;
+    if (size == 0)
+        return Qnil;
+    VALUE bytes = rb_str_new(connection->input + connection->input_start, (long)size);
+    heddle_connection_use_input(connection, size);
+    h1->left -= (int64_t)size;
+    h1->received = h1->left == 0;
+    return bytes;
+}
+
+static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *connection, heddle_h1 *h1)
+{
+    heddle_refusal refusal;
+    size_t size = heddle_connection_buffered(connection), length;
+    if (size == 0)
+        return Qnil;
+    VALUE bytes = rb_str_buf_new((long)size);
+    int64_t used = heddle_chunked_decode(&h1->chunked, connection->input + connection->input_start, size,
+                                         RSTRING_PTR(bytes), &length, &handle->engine->limits, &refusal);
+    if (used < 0)
+        heddle_exchange_raise_bad_request(&refusal);
+    rb_str_set_len(bytes, (long)length);
+    heddle_connection_use_input(connection, (size_t)used);
+    h1->received = h1->chunked.done;
+    return length ? bytes : Qnil;
+}
+
+/*
+ * call-seq: decode -> String or nil
+ *
+ * The body's bytes that have come; nil if there are none now. Raises BadRequest for what is malformed or too large.
+ */
+static VALUE exchange_decode(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = heddle_exchange_open(handle);
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    if (h1->received)
+        return Qnil;
+    return h1->left < 0 ? take_chunks(handle, connection, h1) : take_length(connection, h1);
+}
+
+/*
+ * call-seq: fill(timeout) -> Integer or nil
+ *
+ * Reads what comes of the body; waits if nothing is there. How many bytes; nil at the end of input. Raises
+ * IO::TimeoutError, and ClientGone when the connection broke.
+ */
+static VALUE exchange_fill(VALUE self, VALUE seconds)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    int64_t timeout = heddle_duration(seconds), deadline = -1;
+    if (heddle_exchange_open(handle)->waits[HEDDLE_READING])
+        rb_raise(rb_eIOError, "another fiber is reading this request's body already");
+    for (;;) {
+        heddle_connection *connection = heddle_exchange_open(handle);
+        heddle_h1 *h1 = heddle_h1_of(connection);
+        if (h1->ended)
+            return Qnil;
+        char *room = heddle_connection_room(connection, HEDDLE_SCRATCH);
+        if (!room)
+            rb_memerror();
+        ssize_t bytes = heddle_connection_receive(connection, room, HEDDLE_SCRATCH);
+        if (bytes > 0) {
+            connection->input_end += (uint32_t)bytes;
+            return SSIZET2NUM(bytes);
+        }
+        if (!heddle_connection_buffered(connection))
+            heddle_connection_drop_input(connection);
+        if (bytes == 0) {
+            h1->ended = true;
+            return Qnil;
+        }
+        if (bytes != -EAGAIN)
+            heddle_exchange_raise_gone("the connection broke", (int)-bytes);
+        if (deadline < 0 && timeout >= 0)
+            deadline = heddle_deadline(timeout);
+        switch (heddle_connection_wait_for(connection, HEDDLE_READING, deadline)) {
+        case HEDDLE_WAIT_READY:
+            break;
+        case HEDDLE_WAIT_TIMED_OUT:
+            rb_raise(rb_eIOTimeoutError, "the client sent nothing in time");
+        case HEDDLE_WAIT_GONE:
+            rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+        }
+    }
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * call-seq: finish(reusable, status) -> nil
+ *
+ * The answer is complete: what is left of it goes out by itself. With +reusable+ the connection may serve another
+ * request; this object is of no use for it any more. +status+ is counted.
+ */
+static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = heddle_exchange_writable(handle);
+    /* Now, as long as there is somebody who can be told that it fails; answers to pipelined requests leave together. */
+    if (!heddle_connection_buffered(connection))
+        heddle_h1_flush(connection);
+    heddle_h1_answered(connection, RTEST(reusable), NUM2INT(status));
+    return Qnil;
+}
+
+/*
+ * call-seq: refuse(status, reason) -> true or false
+ *
+ * Answers with a sentence for a person, waits for the client to take it in, and closes; without a fiber. false when
+ * nobody is left to be told.
+ */
+static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_refusal refusal;
+    heddle_refuse(&refusal, NUM2INT(status), "%s", StringValueCStr(reason));
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    if (!exchange->work.connection)
+        return Qfalse;
+    heddle_connection *connection = heddle_exchange_open(handle);
+    handle->status = refusal.status;
+    if (!heddle_h1_add_refusal(connection, &refusal, exchange->head.method_id != HEDDLE_HEAD, NULL)) {
+        heddle_sockets_close_connection(connection);
+        return Qfalse;
+    }
+    heddle_h1_refused(connection, refusal.status);
+    return Qtrue;
+}
+
+/*
+ * call-seq: close -> nil
+ *
+ * Without further words: what was promised and not sent, the client must see as missing. Idempotent.
+ */
+static VALUE exchange_close(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = heddle_exchange_connection(handle);
+    if (!connection)
+        return Qnil;
+    heddle_connection_check_thread(connection);
+    heddle_connection_flush(connection);
+    heddle_sockets_close_connection(connection);
+    return Qnil;
+}
+
+/* -- the connection itself ----------------------------------------------------------------------------------------- */
+
+/*
+ * call-seq: read_partial(max) -> String or nil
+ *
+ * After an upgrade: what the client has sent, at most +max+ bytes; waits if nothing is there. nil at the end of input.
+ */
+static VALUE exchange_read_partial(VALUE self, VALUE max)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_exchange_open(handle);
+    VALUE bytes = heddle_connection_read_partial(&handle->exchange->work.connection, NUM2LONG(max), -1);
+    RB_GC_GUARD(self);
+    return bytes;
+}
+
+/*
+ * call-seq: detach_socket -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
+ *
+ * Takes the connection over; what was read and not used is read from the socket first.
+ */
+static VALUE exchange_detach_socket(VALUE self)
+{
+    return heddle_connection_detach(heddle_exchange_open(heddle_exchange_handle_of(self)));
+}
+
+/* -- as the operations of an exchange ------------------------------------------------------------------------------ */
+
+static VALUE object_class(void)
+{
+    return exchange_class;
+}
+
+static void refuse(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields)
+{
+    heddle_h1_refuse(exchange->work.connection, refusal, more_fields);
+}
+
+static void abandon(heddle_exchange *exchange)
+{
+    heddle_sockets_close_connection(exchange->work.connection);
+}
+
+const heddle_exchange_operations heddle_h1_exchange_operations = {
+    .object_class = object_class,
+    .respond = heddle_h1_respond,
+    .write_piece = heddle_h1_write_piece,
+    .refuse = refuse,
+    .abandon = abandon,
+};
+
+void Init_heddle_h1_exchange(VALUE h1)
+{
+    exchange_class = rb_define_class_under(h1, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
+    rb_gc_register_mark_object(exchange_class);
+    rb_define_method(exchange_class, "received?", exchange_received_p, 0);
+    rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
+    rb_define_method(exchange_class, "expected", exchange_expected, 0);
+    rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
+    rb_define_method(exchange_class, "discardable?", exchange_discardable_p, 0);
+    rb_define_method(exchange_class, "decode", exchange_decode, 0);
+    rb_define_method(exchange_class, "fill", exchange_fill, 1);
+    rb_define_method(exchange_class, "finish", exchange_finish, 2);
+    rb_define_method(exchange_class, "refuse", exchange_refuse, 2);
+    rb_define_method(exchange_class, "close", exchange_close, 0);
+    rb_define_method(exchange_class, "read_partial", exchange_read_partial, 1);
+    rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);
+    Init_heddle_h1_sending(exchange_class);
+}

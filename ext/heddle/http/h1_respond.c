@@ -1,0 +1,134 @@
+/* A complete response over HTTP/1.1: one write, as far as the kernel takes it. */
+
+#include "http/answer_ruby.h"
+#include "http/h1_exchange.h"
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    COPIED = 16384, /* content up to this size leaves in one piece with its head */
+    PIECES = 64,
+};
+
+static void copy(heddle_buffer *out, VALUE body)
+{
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        VALUE string = RARRAY_AREF(body, i);
+        memcpy(out->bytes + out->used, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+        out->used += (size_t)RSTRING_LEN(string);
+    }
+}
+
+/* What was not sent yet: `sent` bytes of the head and the content were. */
+static void put_aside(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
+{
+    heddle_output *output = &connection->output;
+    bool added = sent >= head_size || heddle_output_add_bytes(output, head + sent, head_size - sent);
+    sent = sent > head_size ? sent - head_size : 0;
+    for (long i = 0; added && !NIL_P(body) && i < RARRAY_LEN(body); i++) {
+        VALUE string = RARRAY_AREF(body, i);
+        size_t size = (size_t)RSTRING_LEN(string);
+        if (sent < size)
+            added = heddle_output_add_string(output, rb_str_new_frozen(string), sent);
+        sent = sent > size ? sent - size : 0;
+        heddle_connection_has_output(connection); /* at once: from here on the string is marked */
+    }
+    if (!added)
+        rb_memerror();
+    heddle_connection_has_output(connection);
+}
+
+/* One attempt, as much as the kernel takes. */
+static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
+{
+    struct iovec pieces[PIECES] = {{.iov_base = (char *)head, .iov_len = head_size}};
+    int count = 1;
+    for (long i = 0; !NIL_P(body) && i < RARRAY_LEN(body) && count < PIECES; i++) {
+        VALUE string = RARRAY_AREF(body, i);
+        if (RSTRING_LEN(string))
+            pieces[count++] =
+                (struct iovec){.iov_base = RSTRING_PTR(string), .iov_len = (size_t)RSTRING_LEN(string)};
+    }
+    heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);
+    return connection->transport.operations->send(&connection->transport, pieces, count);
+}
+
+static void send_answer(heddle_exchange_handle *handle, const char *head, size_t head_size, VALUE body, size_t total)
+{
+    heddle_connection *connection = heddle_exchange_connection(handle);
+    ssize_t sent = 0;
+    /* The answers to pipelined requests leave together. */
+    if (!connection->output.size && !heddle_connection_buffered(connection)) {
+        sent = send_now(connection, head, head_size, body);
+        if (sent == (ssize_t)total)
+            return;
+        if (sent < 0 && sent != -EAGAIN) {
+            connection->error = (int)-sent;
+            heddle_exchange_writable(handle); /* raises */
+        }
+    }
+    put_aside(connection, head, head_size, body, sent < 0 ? 0 : (size_t)sent);
+}
+
+/* Application code may have changed it. */
+static bool has_size(VALUE body, int64_t size)
+{
+    int64_t found = 0;
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        VALUE string = RARRAY_AREF(body, i);
+        if (!RB_TYPE_P(string, T_STRING))
+            return false;
+        found += RSTRING_LEN(string);
+    }
+    return found == size;
+}
+
+bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
+                       bool wait)
+{
+    heddle_engine *engine = handle->engine;
+    if (heddle_exchange_of(handle)->head.method_id == HEDDLE_CONNECT)
+        return false;
+    int status = heddle_answer_status(status_value); /* may run the application's code */
+    heddle_connection *connection = heddle_exchange_writable(handle);
+    const heddle_request_head *request = &heddle_exchange_of(handle)->head;
+    heddle_answer head = {
+        .request = request->method_id,
+        .minor = request->minor,
+        .status = status,
+        .keep_alive = request->keep_alive && !engine->draining &&
+                      heddle_h1_discardable(engine, heddle_h1_of(connection)),
+        .length = request->method_id == HEDDLE_HEAD ? -1 : size,
+    };
+    heddle_buffer *out = &engine->out;
+    size_t start = out->used;
+    heddle_answer_head(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
+    bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH;
+    /* Application code may have run. */
+    if (!heddle_exchange_connection(handle) || head.told_chunked || head.framing > HEDDLE_CONTENT_BY_LENGTH ||
+        !has_size(body, size)) {
+        out->used = start;
+        return false;
+    }
+    if (!content || size == 0) {
+        body = Qnil;
+        size = 0;
+    } else if (size <= COPIED) {
+        heddle_buffer_reserve(out, (size_t)size);
+        copy(out, body);
+        body = Qnil;
+    }
+    size_t head_size = out->used - start;
+    out->used = start; /* nothing of it is needed after a wait, and send does not wait */
+    handle->status = head.status; /* first: should there be no memory for the rest, nothing else is answered */
+    handle->sent = (uint64_t)size;
+    send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
+    if (wait) {
+        heddle_h1_drain(handle, 0);
+        heddle_exchange_writable(handle);
+    }
+    heddle_h1_answered(heddle_exchange_connection(handle), head.keep_alive, head.status);
+    return true;
+}

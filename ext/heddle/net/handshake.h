@@ -1,0 +1,36 @@
+#ifndef HEDDLE_HANDSHAKE_H
+#define HEDDLE_HANDSHAKE_H
+
+/*
+ * The handshake stage: what a listener expects of a connection before its protocol begins, which is the header of the
+ * PROXY protocol, a TLS handshake, or both. It takes no fiber. All handshakes together take a bounded part of each tick.
+ */
+
+#include "net/connection.h"
+
+typedef enum {
+    HEDDLE_STAGE_COMPLETE, /* its protocol has begun */
+    HEDDLE_STAGE_PROXY_HEADER,
+    HEDDLE_STAGE_TLS,
+} heddle_handshake_stage;
+
+typedef struct heddle_listener heddle_listener;
+
+typedef struct {
+    heddle_link due;       /* connections whose TLS handshake can go on */
+    int64_t timeout;       /* of all of it, ns; < 0: none */
+} heddle_handshakes;
+
+void heddle_handshake_init(heddle_handshakes *queue);
+/* A new connection. false: this listener expects nothing first, its protocol may begin. It may be gone afterwards. */
+bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener);
+/* An event of a connection in this stage. It may be gone afterwards. */
+void heddle_handshake_event(heddle_connection *connection);
+/* This tick's share of TLS handshakes. */
+void heddle_handshake_go_on(heddle_sockets *sockets);
+/* Has its client sent nothing yet? */
+bool heddle_handshake_is_idle(const heddle_connection *connection);
+
+void Init_heddle_handshake(VALUE net);
+
+#endif

@@ -1,0 +1,55 @@
+#ifndef HEDDLE_OWNER_H
+#define HEDDLE_OWNER_H
+
+/*
+ * Which thread may touch a connection's record. The word changes by compare-and-swap: the thread whose swap succeeds
+ * owns the record.
+ *
+ *   from      to        by      when
+ *   LOOP      AT_REST   loop    it waits for input or a runner, and nothing of it is under way
+ *   AT_REST   LOOP      loop    an event, a deadline or a runner
+ *   AT_REST   HANDOFF   watch   the loop is held up; under the lock of net/handoff.h
+ *   LOOP      HANDOFF   loop    a drain, or a reserve that steps back
+ *   HANDOFF   AT_REST   watch   the other processes take no more
+ *   HANDOFF   LOOP      loop    the same
+ *   HANDOFF   GONE      both    another process has the connection
+ *   any       GONE      loop    it closes the record
+ *
+ * A connection with running work items is never AT_REST.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    HEDDLE_OWNER_LOOP,    /* the loop, without a lock */
+    HEDDLE_OWNER_AT_REST, /* the loop or the watch thread, whichever takes it first: see net/handoff.h */
+    HEDDLE_OWNER_HANDOFF, /* the thread that sends it to another process */
+    HEDDLE_OWNER_GONE,    /* nobody: the loop only has to free the record */
+} heddle_owner;
+
+/* A row for each state, a bit for each state that may follow it. */
+static inline bool heddle_owner_may_change(uint8_t from, uint8_t to)
+{
+    static const uint8_t allowed[] = {
+        [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_GONE,
+        [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_GONE,
+        [HEDDLE_OWNER_HANDOFF] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_GONE,
+        [HEDDLE_OWNER_GONE] = 0,
+    };
+    return allowed[from] >> to & 1;
+}
+
+/* Aborts in debug builds. */
+static inline void heddle_owner_check(uint8_t from, uint8_t to)
+{
+#ifdef HEDDLE_DEBUG
+    assert(heddle_owner_may_change(from, to));
+#else
+    (void)from;
+    (void)to;
+#endif
+}
+
+#endif

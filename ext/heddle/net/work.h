@@ -1,0 +1,42 @@
+#ifndef HEDDLE_WORK_H
+#define HEDDLE_WORK_H
+
+/*
+ * What a runner serves: one work item, such as an HTTP exchange. A protocol embeds it in a record of its own. Runners,
+ * admission and the reserve know nothing else of what is served.
+ */
+
+#include "net/admission.h"
+#include "net/link.h"
+
+#include <ruby.h>
+
+typedef struct heddle_connection heddle_connection;
+typedef struct heddle_ready_list heddle_ready_list;
+typedef struct heddle_work heddle_work;
+
+/* All but `label` run in the loop, with the GVL. All but `object` never raise. */
+typedef struct {
+    /* In the runner that has taken it: what the block of the Sockets is called with. May raise. */
+    VALUE (*object)(heddle_work *work);
+    /*
+     * The block has returned or raised; `object` is 0 where there is none. What the block has left open is closed or
+     * aborted. The item is gone afterwards.
+     */
+    void (*served)(heddle_work *work, VALUE object);
+    /* Nobody is going to serve it. The item, and its connection, may be gone afterwards. */
+    void (*reject)(heddle_work *work, heddle_overload why);
+    /* Its request label, hashed; 0: unknown. NULL: there are no labels. On any thread that owns the connection. */
+    uint32_t (*label)(const heddle_work *work);
+    /* A description for a person, an Array or nil; NULL: there is none. On any thread. */
+    VALUE (*describe)(VALUE object);
+} heddle_work_operations;
+
+struct heddle_work {
+    const heddle_work_operations *operations;
+    heddle_connection *connection; /* NULL once the connection is closed, or done with this item */
+    heddle_link link;              /* in the ready list */
+    heddle_ready_list *list;       /* where it waits; NULL: nowhere */
+};
+
+#endif

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "async"
+require "heddle"
+require "heddle/own_code"
+require "heddle/async/guest"
+require "heddle/async/job"
+require "heddle/async/loop_calls"
+require "heddle/async/reactors"
+require "heddle/async/root"
+require "heddle/async/task_calls"
+
+module Heddle
+  # Runs programs that use the async gem on Heddle's loop. The gem's own tasks, tree and primitives stay; only what they
+  # ask of `Fiber.scheduler` is answered by Heddle's scheduler, where the thread has one. Reactors of other threads are
+  # not touched.
+  #
+  # Loaded by `require "heddle/async"`, and by {Heddle.run} and the server when the program has loaded async.
+  module Async
+    # Private methods of Async::Task that {TaskCalls} replaces or calls.
+    NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze
+    # Gems written for switches at waits only: a preemption between two of their lines could tear their lists.
+    COOPERATIVE = %w[async async- protocol- io-endpoint- io-event- io-stream-].freeze
+    private_constant :NEEDED, :COOPERATIVE
+
+    class << self
+      # @api private
+      # Does nothing but say so where the installed async has another core than this was written for.
+      # @return [void]
+      def install
+        missing = NEEDED.reject { |name| ::Async::Task.private_method_defined?(name) }
+        return refuse(missing) unless missing.empty?
+
+        Scheduler.prepend(LoopCalls)
+        ::Async::Task.prepend(TaskCalls)
+        ::Async::Task.singleton_class.prepend(CurrentTask)
+        ::Async::Reactor.prepend(Reactors)
+        OwnCode.add(cooperative_folders)
+      end
+
+      private
+
+      def refuse(missing)
+        warn "heddle: tasks of the async gem can't run in Heddle's loop: that needs async 2.43 or a later 2.x, and " \
+             "async #{::Async::VERSION} lacks Async::Task##{missing.join(", #")}"
+      end
+
+      # The folders that these gems are or will be installed in: some are loaded later.
+      def cooperative_folders
+        bases = Gem.path.flat_map { |path| [File.join(path, "gems"), File.join(path, "bundler/gems")] }
+        found = bases.flat_map { |base| COOPERATIVE.map { |prefix| File.join(base, prefix) } }
+        found.push(File.expand_path("..", ::Async::Task.instance_method(:wait).source_location.first))
+        (found + found.filter_map { |path| real_path(path) }).uniq
+      end
+
+      def real_path(path)
+        File.join(File.realpath(File.dirname(path)), File.basename(path))
+      rescue SystemCallError
+        nil
+      end
+    end
+    install
+  end
+end

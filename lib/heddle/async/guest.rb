@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Async
+    # Stands in async's tree for a fiber that async has not started (a request, a Heddle.async task, a Fiber.schedule)
+    # and that asks for `Async::Task.current`. It runs nothing itself.
+    class Guest < ::Async::Task
+      # @param root [Root]
+      # @param fiber [Fiber] a scheduled fiber of this loop
+      # @return [Guest]
+      def self.of(root, fiber) = fiber.async_task || root.keep(new(root, fiber))
+
+      def initialize(root, fiber)
+        super(root)
+        @fiber = fiber
+        fiber.async_task = self
+      end
+
+      # Has its fiber ended, or gone on to serve something else?
+      def over? = @fiber.nil? || !@fiber.alive? || !@fiber.async_task.equal?(self)
+
+      # Leaves the tree; its children stay in it.
+      def depart
+        @fiber = nil # its task is another one's by now
+        completed!(nil)
+        finish!
+      end
+    end
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+
+module Heddle
+  module Async
+    # The Heddle task in which an async task runs. It belongs to the Heddle scope that was open where the async task, or
+    # the outermost async task around it, was started: a request, a Heddle.run, a Heddle.scope. So that scope waits for
+    # it, and cancels it. The tree of async itself is async's: the jobs of one scope are side by side.
+    class Job < Task
+      class << self
+        # Runs the work in a new fiber, at once, until it first waits.
+        #
+        # @param task [Async::Task]
+        # @param block [Proc, nil] the task's own, for its name
+        # @param work [Proc] what the fiber does; raises only what is no StandardError
+        # @return [Job]
+        def start(task, scheduler, block, work)
+          context = Concurrency::Context.of(scheduler)
+          background = task.transient?
+          scope = background ? loop_scope(context) : scope_of(task.parent, context)
+          new(task, scope, scheduler, block, work).begin_in(scope, background)
+        end
+
+        private
+
+        # The task of Heddle.run's block cancels what is in the background when everything else has ended.
+        def loop_scope(context)
+          root = context.root
+          root && !root.ended? ? root : context.strays
+        end
+
+        def scope_of(parent, context)
+          current = context.task
+          around = parent.job if parent.is_a?(::Async::Task)
+          around = current if around.nil? && current.is_a?(Job)
+          return context.scope if around.nil?
+
+          scope = around.equal?(current) && !current.innermost.equal?(current) ? current.innermost : around.parent
+          scope.ended? ? loop_scope(context) : scope
+        end
+      end
+
+      # @return [Async::Task]
+      attr_reader :async_task
+
+      # @api private
+      def initialize(async_task, scope, scheduler, block, work)
+        super(scope, scheduler, nil, work)
+        @async_task = async_task
+        @named_by = block
+      end
+
+      # @api private
+      def begin_in(scope, background)
+        scope.adopt(self, background)
+        @fiber = @scheduler.start(self)
+        @fiber = nil if ended?
+        self
+      rescue Exception # there was no stack for its fiber
+        scope.disown(self)
+        raise
+      end
+
+      # @api private
+      def call
+        @fiber = Fiber.current
+        super
+      end
+
+      # @return [String] the annotation of the async task, or where its block stands
+      def name = @async_task.annotation || Concurrency.place(@named_by)
+
+      # Called when its scope is cancelled, and again when the grace is over: becomes Async::Cancel in its fiber, unless
+      # the task defers that.
+      #
+      # @api private
+      def interrupt
+        clock = Concurrency::Context.of(@scheduler).clock
+        clock.remove(@sent) if @sent
+        @sent = clock.add(grace, self, :interrupt)
+        @scheduler.without_switch { @async_task.cancel(true) }
+      end
+
+      # The job of the async task around its own.
+      #
+      # @api private
+      def shown_below
+        parent = @async_task.parent
+        parent.job if parent.is_a?(::Async::Task)
+      end
+
+      # @return [Array<Task>] those of Heddle, and those of async that this one has started
+      def children
+        found = super
+        @async_task.children&.each { |node| found << node.job if node.is_a?(::Async::Task) && node.job }
+        found
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "heddle/async/root"
+require "heddle/async/timeouts"
+
+module Heddle
+  module Async
+    # What async's classes call on `Fiber.scheduler`, answered by Heddle's.
+    module LoopCalls
+      include Timeouts
+
+      # @return [Root] of async's tree in this loop
+      def async_root = @async_root ||= Root.new(self)
+
+      # @api private
+      # A task that was made before this module was loaded takes the scheduler for its parent.
+      def add_child(node) = async_root.send(:add_child, node)
+
+      # (see Root#async)
+      def async(...) = async_root.async(...)
+
+      # @return [Async::Children, nil]
+      def children = async_root.children
+
+      def print_hierarchy(...) = async_root.print_hierarchy(...)
+
+      # (see Root#load)
+      def load = async_root.load
+
+      # `Fiber.schedule`: inside an async task it starts a child of that, as async's servers expect.
+      # @return [Fiber]
+      def fiber(*arguments, **options, &block)
+        return super(&block) unless ::Async::Task.current?
+
+        job = nil
+        async(*arguments, **options) do
+          job = Fiber.current
+          block.call
+        end
+        job
+      end
+
+      # Waits until {#resume}. May be woken without: the caller looks whether it has what it waits for.
+      def transfer = park
+
+      # Makes a fiber ready, or calls `transfer` of another object in a later turn.
+      #
+      # @param object [Fiber, #transfer, #alive?]
+      def push(object)
+        return unpark(object) if object.is_a?(Fiber)
+
+        spawn(-> { object.transfer if object.alive? })
+        nil
+      end
+
+      # Lets a fiber that waits go on now; the caller goes on after it.
+      #
+      # @param fiber [Fiber] one of this loop, or one that has not begun
+      def resume(fiber, *)
+        return start(-> { fiber.resume }) if fiber.alive? && fiber.backtrace == []
+
+        unpark(fiber)
+        give_turn
+      end
+
+      # Raises in a fiber of this loop, where it waits; the caller goes on after it. Without a fiber it is Kernel#raise.
+      #
+      # @raise [FiberError] when that fiber has ended or is none of this loop's
+      def raise(fiber = nil, *arguments, **options)
+        return Kernel.raise(*[fiber, *arguments].compact, **options) unless fiber.is_a?(Fiber)
+
+        error = exception_of(*arguments, **options)
+        Kernel.raise FiberError, "the fiber has ended, or belongs to another loop" unless interrupt(fiber, error)
+
+        give_turn
+      end
+
+      # Two methods of one name: async's, without arguments, asks the loop to look around, which it does anyway.
+      def interrupt(*arguments) = arguments.empty? ? nil : super
+
+      # @api private
+      # What is cancelled in the block goes on later, and the caller at once: it may be no fiber, or must not wait.
+      def without_switch
+        before = @stays
+        @stays = true
+        yield
+      ensure
+        @stays = before
+      end
+
+      # @api private
+      # In a forked child the parent's tasks do not exist.
+      def process_fork = @async_root = nil
+
+      private
+
+      def give_turn
+        self.yield unless @stays || current_fiber.nil?
+      end
+
+      # Up to Ruby 3.4 nothing can give an exception its cause but `raise` itself: async's own takes it as an argument.
+      def exception_of(klass = RuntimeError, *arguments, cause: nil, **)
+        return klass if klass.is_a?(Exception)
+        return klass.exception({ cause: }) if cause && arguments.empty? && klass <= ::Async::Cancel
+
+        klass.exception(*arguments.first(1))
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency"
+
+module Heddle
+  module Async
+    # `Async::Task#with_timeout` on Heddle's loop.
+    module Timeouts
+      # Raises in the block, where it waits, when the time is over.
+      #
+      # @param seconds [Numeric]
+      # @param exception [Class, Exception]
+      # @yield [timeout] an Async::Timeout, which can be put off
+      def with_timeout(seconds, exception = ::Async::TimeoutError, message = "execution expired", &block)
+        return adjustable_timeout(seconds, exception, message, &block) unless block.arity.zero?
+
+        timeout_after([seconds, 0].max, exception, message) { |_| block.call }
+      end
+
+      private
+
+      def adjustable_timeout(seconds, exception, message)
+        fiber = current_fiber
+        error = nil
+        strike = -> { interrupt(fiber, error = exception.exception(message)) }
+        timers = Timers.new(Concurrency::Context.of(self).clock)
+        timeout = ::Async::Timeout.new(timers, timers.schedule(timers.now + seconds, strike))
+        yield timeout
+      ensure
+        timeout&.cancel!
+        take_back(fiber, error) if error
+      end
+
+      # It struck while the fiber computed, and has met no wait: it must not be raised outside of the block.
+      def take_back(fiber, error)
+        pending = uninterrupt(fiber) or return
+        interrupt(fiber, pending) unless pending.equal?(error)
+      end
+
+      # What `Async::Timeout` asks.
+      class Timers
+        def initialize(clock)
+          @clock = clock
+        end
+
+        def now = Concurrency.now
+
+        # @param time [Float] by {#now}
+        # @return [Handle]
+        def schedule(time, block) = Handle.new(@clock, time, time - now, block)
+      end
+
+      # One alarm, set.
+      class Handle
+        attr_reader :time, :block
+
+        def initialize(clock, time, seconds, block)
+          @clock = clock
+          @time = time
+          @block = block
+          @alarm = clock.add([seconds, 0].max, self, :strike)
+        end
+
+        # Called by the clock.
+        def strike = @block&.call
+
+        def cancel!
+          @block = nil
+          @clock.remove(@alarm)
+        end
+
+        def cancelled? = @block.nil?
+      end
+      private_constant :Timers, :Handle
+    end
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "heddle/net/sockets"
+
+module Heddle
+  module HTTP
+    # The HTTP service of a loop, which a {Net::Sockets} is given: connections choose their version and read heads and
+    # bodies by themselves, and the block is called with an {Exchange}. Its counters are of all versions together.
+    class Engine
+      # @return [Configuration]
+      attr_reader :configuration
+      # @return [H1::ResponseWriter]
+      attr_reader :writer
+
+      # @param configuration [Configuration]
+      # @param on_refusal [#to_proc, nil] called with the client's address, a status and a reason for what was
+      #   answered with an error and never became a request. It runs in the loop and must not wait.
+      # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
+      # @param body_folder [String] where bodies are that are larger than `body_buffer`, in files without a name
+      # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
+      #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
+      #   path is one of these or below one
+      def initialize(configuration = Configuration.new, on_refusal: nil, proxies: nil, body_folder: "/tmp",
+                     stream_bodies: false)
+        @configuration = configuration
+        @writer = H1::ResponseWriter.new
+        @detached = ObjectSpace::WeakMap.new
+        set_up(configuration, on_refusal&.to_proc, proxies, body_folder, stream_bodies)
+      end
+
+      # An application has taken this connection over. One that it forgets ends with the collector's next run.
+      # @param socket [BasicSocket]
+      # @return [void]
+      def detach(socket) = @detached[socket] = true
+
+      # @return [Boolean] whether an application has a connection that it has taken over
+      def detached? = @detached.keys.any? { |socket| !socket.closed? }
+    end
+  end
+end

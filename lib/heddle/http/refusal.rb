@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    # Why a message is refused: an event of the parsers, never raised by them.
+    #
+    # @!attribute status [Integer] the status of the answer
+    # @!attribute reason [String] one sentence for a person: what is wrong and what would be right
+    Refusal = Data.define(:status, :reason)
+  end
+end

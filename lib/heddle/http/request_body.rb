@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    # A request's body, piece by piece. It is complete before anybody is asked for an answer, unless the {Engine}
+    # streams it: then bytes are decoded when somebody asks for them, so a client can send no faster than the
+    # application reads.
+    class RequestBody
+      # Bytes of a piece that is read from a file.
+      PIECE = 65_536
+      private_constant :PIECE
+
+      # @param exchange [Exchange] of a request that has a body
+      # @param raw [Boolean] whether this is what the client sends after an upgrade: it may take any time, and the end
+      #   of input is its end
+      def initialize(exchange, raw: false)
+        @exchange = exchange
+        @limits = exchange.engine.configuration
+        @raw = raw
+        @ahead = raw ? nil : exchange.take_body
+        @position = 0
+        @answered = false
+        @received = 0
+        @waited = 0.0
+      end
+
+      # @return [String, nil] the next bytes of the body, never empty; nil at its end
+      # @raise [BadRequest] for a malformed, too large or too slow body
+      # @raise [ClientGone] for one that ended too early
+      def read
+        return take_ahead if @ahead
+        return read_raw if @raw
+
+        loop do
+          bytes = @exchange.decode
+          return bytes if bytes
+          return if @exchange.received?
+
+          receive
+        end
+      end
+
+      # The answer has begun: `100 Continue` would be part of it, and from here the client may take its time, as
+      # both sides may be talking.
+      # @return [void]
+      def answered
+        @answered = true
+        @exchange.expected
+      end
+
+      private
+
+      def take_ahead
+        ahead = @ahead
+        if ahead.is_a?(SpooledBody)
+          piece = ahead.byteslice(@position, PIECE)
+          @position += piece.bytesize
+          return piece unless piece.empty?
+        end
+        @ahead = nil
+        ahead unless ahead.is_a?(SpooledBody)
+      end
+
+      def read_raw
+        @exchange.read_partial(65_536)
+      rescue SystemCallError => e
+        raise ClientGone, "the connection broke (#{e.class})"
+      end
+
+      def receive
+        send_continue if @exchange.expects?
+        started = now
+        bytes = @exchange.fill(time_left)
+        raise ClientGone, "the request's body ended before it was complete" unless bytes
+
+        @waited += now - started
+        @received += bytes
+      rescue IO::TimeoutError
+        too_slow
+      end
+
+      # Seconds that the next bytes may take.
+      def time_left
+        return @limits.idle_timeout if @answered || @limits.body_rate == 0
+
+        left = @limits.body_grace + (@received / @limits.body_rate.to_f) - @waited
+        left > 0 ? left : too_slow
+      end
+
+      def too_slow
+        raise ClientGone, "the client sent nothing of its body for #{@limits.idle_timeout} s" if @answered
+
+        raise BadRequest, Refusal.new(408, "the body came slower than #{@limits.body_rate} bytes a second")
+      end
+
+      # Not needed when the client has begun to send (RFC 9110, 10.1.1).
+      def send_continue
+        @exchange.expected
+        @exchange.send_continue unless @exchange.buffered?
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

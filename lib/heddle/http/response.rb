@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    # Sends one response: as much content as its head has promised, and says at the end whether the promise was kept.
+    # How that is framed is the {Exchange}'s.
+    class Response
+      # Each step has its own time limit.
+      FILE_STEP = 1_048_576
+      # The application may chunk as it likes.
+      UNLIMITED = Configuration.new(body_limit: 1 << 62, chunk_overhead_limit: 1 << 62)
+      private_constant :FILE_STEP, :UNLIMITED
+
+      # @return [Integer, nil] the status, once the head is made
+      attr_reader :status
+      # @return [String, nil] what the application did wrong about the content's length
+      attr_reader :complaint
+
+      # @param exchange [Exchange]
+      def initialize(exchange)
+        @exchange = exchange
+        @head = @unsent = nil
+        @status = nil
+        @sent = 0
+        @promised = nil
+        @precoded = nil
+        @finished = false
+        @broken_off = false
+        @complaint = nil
+      end
+
+      # @return [Integer] bytes of content that were sent
+      def sent = @sent + @exchange.content_sent
+
+      # @return [Boolean] whether the head has gone out, or is about to: then the status can't change
+      def started? = !@status.nil?
+
+      # @return [Boolean] whether the head is made and has not gone out
+      def unsent? = !@unsent.nil?
+
+      # @return [Boolean] whether nothing more is sent
+      def finished? = @finished
+
+      # @return [Boolean] whether everything was sent that was promised
+      def complete? = @finished && !@broken_off
+
+      # @return [Boolean] whether there is no content to send, as for HEAD and 304
+      def bodiless? = @framing == :none
+
+      # @return [Boolean] whether the connection belongs to the application's stream from here on
+      def raw? = @framing == :raw
+
+      # Sends an interim response 103, unless the client doesn't know those or the response has begun.
+      # @param headers [Hash]
+      # @raise [InvalidResponse]
+      # @raise [ClientGone]
+      def early_hints(headers)
+        @exchange.send_early_hints(headers) if @exchange.interim? && !started?
+      end
+
+      # Makes the head. It is sent with the first content, or by {#flush} or {#finish}.
+      # @param status [Integer]
+      # @param headers [Hash{String => String, Array<String>}]
+      # @param length [Integer, nil] of the content, where it is known
+      # @param protocol [String, nil] the protocol to upgrade to
+      # @param until_close [Boolean] whether the content of unknown length ends with the connection, unframed
+      # @raise [InvalidResponse]
+      def start(status, headers, length: nil, protocol: nil, until_close: false)
+        head = @exchange.make_head(status, headers, length:, protocol:, until_close:)
+        @status = head.status
+        @framing = head.framing
+        @promised = head.length if @framing == :length
+        @precoded = H1::ChunkedDecoder.new(UNLIMITED) if head.precoded && @framing != :none
+        @head = @unsent = head
+        @exchange.body&.answered
+      end
+
+      # Sends the head now, though there is no content yet.
+      def flush
+        return unless @unsent
+
+        @unsent = nil
+        @exchange.send_head(@head)
+      end
+
+      # Sends the whole content, with the head, in one write.
+      # @param chunks [Array<String>]
+      # @param size [Integer] bytes
+      def write_all(chunks, size)
+        return each_chunk(chunks) if @framing != :length || @precoded
+
+        @unsent = nil
+        @exchange.send_whole(@head, chunks)
+        @sent += size
+      end
+
+      # Sends a piece of the content.
+      # @param data [String]
+      # @raise [ClientGone]
+      def write(data)
+        return if @exchange.chunk(data)
+        raise IOError, "the answer is finished" if @finished
+
+        data = decode(data) if @precoded
+        data = cut(data) if @promised
+        size = data.bytesize
+        return if size == 0 || @framing == :none
+
+        @sent += size
+        flush
+        @exchange.send_content(data)
+      end
+
+      # Sends a file as the content. The answer was started with its length.
+      # @param file [File]
+      # @param length [Integer] bytes
+      def write_file(file, length)
+        flush
+        offset = 0
+        while offset < length
+          step = length - offset
+          step = FILE_STEP if step > FILE_STEP
+          @exchange.send_file(file, offset, step)
+          offset += step
+          @sent += step
+        end
+      end
+
+      # Ends the content, and with it the exchange: what is left of the answer goes out by itself, and the connection
+      # may serve another request.
+      # @return [void]
+      def finish
+        return if @finished
+
+        @finished = true
+        @exchange.chunking = false
+        return fall_short if (@promised && @sent < @promised) || (@precoded && !@precoded.done?)
+
+        flush
+        @exchange.send_end(@head)
+      end
+
+      # Gives up: the client must see that the content is not complete.
+      # @return [void]
+      def abort
+        @finished = @broken_off = true
+        @exchange.chunking = false
+        @exchange.close
+      end
+
+      private
+
+      def each_chunk(chunks) = chunks.each { |chunk| write(chunk) }
+
+      # Takes the application's own chunking off, so that its mistakes don't become ours.
+      def decode(data)
+        output = String.new(encoding: Encoding::BINARY)
+        buffer = @rest ? @rest << data.b : data.b
+        position = @precoded.decode(buffer, 0, output)
+        if @precoded.refusal
+          raise InvalidResponse, "the content is said to be chunked and is not: #{@precoded.refusal.reason}"
+        end
+
+        @rest = buffer.byteslice(position, buffer.bytesize)
+        output
+      end
+
+      def cut(data)
+        room = @promised - @sent
+        return data if data.bytesize <= room
+
+        @complaint ||= "the content is longer than its content-length, #{@promised} bytes: the rest is not sent"
+        data.byteslice(0, room)
+      end
+
+      def fall_short
+        @broken_off = true
+        @complaint = if @precoded
+                       "the content is said to be chunked and has no last chunk"
+                     else
+                       "the content is #{@sent} bytes long, its content-length says #{@promised}"
+                     end
+        @exchange.close
+      end
+    end
+  end
+end
