@@ -93,7 +93,6 @@ static void owner_refusal(heddle_h2_session *session, heddle_h2_stream *stream, 
     owner->refusals++;
     owner->refusal = refusal->status;
     heddle_h2_write_head(session, stream, refusal->status, NULL, 0, true);
-    heddle_h2_release(session, stream);
 }
 
 static void owner_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)

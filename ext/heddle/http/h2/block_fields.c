@@ -4,15 +4,12 @@
 
 /* What each field of a request may be (RFC 9113, 8.2 and 8.3). */
 
-static const struct {
-    const char *name;
-    uint32_t size;
-} pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
-    [HEDDLE_H2_METHOD] = {":method", 7},
-    [HEDDLE_H2_SCHEME] = {":scheme", 7},
-    [HEDDLE_H2_AUTHORITY] = {":authority", 10},
-    [HEDDLE_H2_PATH] = {":path", 5},
-    [HEDDLE_H2_PROTOCOL] = {":protocol", 9},
+static const char *const pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
+    [HEDDLE_H2_METHOD] = ":method",
+    [HEDDLE_H2_SCHEME] = ":scheme",
+    [HEDDLE_H2_AUTHORITY] = ":authority",
+    [HEDDLE_H2_PATH] = ":path",
+    [HEDDLE_H2_PROTOCOL] = ":protocol",
 };
 
 static bool is_text(const heddle_hpack_field *field, const char *text)
@@ -70,7 +67,7 @@ static heddle_slice keep_text(heddle_h2_block *block, const char *text, uint32_t
 static void take_pseudo(heddle_h2_block *block, const heddle_hpack_field *field)
 {
     for (unsigned i = 0; i < HEDDLE_H2_PSEUDO_FIELDS; i++) {
-        if (field->name_size != pseudo_names[i].size || memcmp(field->name, pseudo_names[i].name, field->name_size) != 0)
+        if (!is_text(field, pseudo_names[i]))
             continue;
         if (block->trailers || block->has_pseudo[i] || block->line_count > 0)
             break;

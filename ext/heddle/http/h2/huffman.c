@@ -31,12 +31,12 @@ int64_t heddle_huffman_decode(const uint8_t *bytes, size_t size, char *to)
     const char *start = to;
     uint32_t step = HEDDLE_HUFFMAN_ACCEPT;
     for (size_t i = 0; i < size; i++) {
-        step = heddle_huffman_steps[step & 0xFF][bytes[i] >> 4];
+        step = heddle_huffman_steps[(step & 0xFF) << 4 | bytes[i] >> 4];
         if (step & HEDDLE_HUFFMAN_EMIT)
             *to++ = (char)(step >> 8);
         if (step & HEDDLE_HUFFMAN_FAIL)
             return -1;
-        step = heddle_huffman_steps[step & 0xFF][bytes[i] & 15];
+        step = heddle_huffman_steps[(step & 0xFF) << 4 | (bytes[i] & 15)];
         if (step & HEDDLE_HUFFMAN_EMIT)
             *to++ = (char)(step >> 8);
         if (step & HEDDLE_HUFFMAN_FAIL)

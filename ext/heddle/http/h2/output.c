@@ -27,7 +27,7 @@ static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_strea
     return (stream->incremental ? session->incremental : session->sequential) + stream->urgency;
 }
 
-/* Streams that are sent one after the other stand in the order of their ids, those that share in that of their turns. */
+/* Streams that are sent one after the other stand in the order of their ids, those that share in the order of turns. */
 static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_list *list = list_of(session, stream);
@@ -212,8 +212,8 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     session->data_frames++;
     session->payload += size;
     stream->progress.bytes += size;
-    if (stream->incremental && session->incremental[stream->urgency].first != session->incremental[stream->urgency].last) {
-        unlink_stream(session, stream); /* behind the others that share */
+    if (stream->incremental) { /* behind the others that share */
+        unlink_stream(session, stream);
         link_stream(session, stream);
     }
     heddle_h2_list_stream(session, stream);

@@ -2,8 +2,8 @@
 #include "http/text.h"
 
 /*
- * A dictionary of structured fields (RFC 9651), of which only two keys mean something: `u`, a digit, and `i`, a boolean.
- * A member that is none of these is passed over.
+ * A dictionary of structured fields (RFC 9651), of which only two keys mean something: `u`, a digit, and `i`, a
+ * boolean. A member that is none of these is passed over.
  */
 void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental)
 {

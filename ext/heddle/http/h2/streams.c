@@ -163,6 +163,8 @@ void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream,
 
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream)
 {
+    if (!stream->held)
+        return;
     heddle_h2_enter(session);
     stream->held = false;
     remove_stream(session, stream);

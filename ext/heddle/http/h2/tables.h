@@ -36,6 +36,6 @@ enum {
     HEDDLE_HUFFMAN_FAIL = 0x40000,   /* the end-of-string symbol, which no string has */
 };
 
-extern const uint32_t heddle_huffman_steps[256][16];
+extern const uint32_t heddle_huffman_steps[256 * 16];
 
 #endif

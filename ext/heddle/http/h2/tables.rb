@@ -170,12 +170,10 @@ end
 puts "};", "", "const uint8_t heddle_hpack_static_names[] = {"
 put_array(by_size.map(&:last), 20)
 puts "};", "", "const uint8_t heddle_hpack_static_name_starts[HEDDLE_HPACK_LONGEST_STATIC_NAME + 2] = {"
-put_array((0..longest + 1).map { |size| by_size.count { |name, _| name.size < size } }, 20)
+put_array((0..(longest + 1)).map { |size| by_size.count { |name, _| name.size < size } }, 20)
 puts "};", "", "const heddle_huffman_code heddle_huffman_codes[256] = {"
-put_array((0...256).map { |symbol| format("{0x%07x, %d}", *codes[symbol]) }, 6)
-puts "};", "", "const uint32_t heddle_huffman_steps[256][16] = {"
-nodes.each_index do |node|
-  steps = (0...16).map { |four| format("0x%05x", step(nodes, accepting, node, four)) }
-  puts "    {#{steps[0, 8].join(", ")}, #{steps[8, 8].join(", ")}},"
-end
+put_array(codes.sort.first(256).map { |_, (code, bits)| format("{0x%<code>07x, %<bits>d}", code:, bits:) }, 6)
+puts "};", "", "const uint32_t heddle_huffman_steps[256 * 16] = {"
+steps = nodes.each_index.flat_map { |node| (0...16).map { |four| step(nodes, accepting, node, four) } }
+put_array(steps.map { |flags| format("0x%<flags>05x", flags:) }, 12)
 puts "};"
