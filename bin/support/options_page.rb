@@ -71,7 +71,8 @@ module Heddle
 
       rows = Server::Hooks::NAMES.map { |name, text| "| `#{name} { … }` | #{text} |" }
       ["## Hooks\n\nBlocks of the configuration file that run when it is time; each may be given several times. " \
-       "Where one process serves by itself, `worker_boot` and `worker_stop` run in it, as in worker 0.\n\n" \
+       "Where one process serves by itself, `worker_boot`, `worker_stop` and `on_booted` run in it, as in worker 0 " \
+       "and a master.\n\n" \
        "| hook | when it runs |\n| - | - |\n#{rows.join("\n")}\n"]
     end
     private_class_method :hooks

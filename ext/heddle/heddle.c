@@ -7,10 +7,10 @@
 #include "preempt/preempt.h"
 #include "processes/processes.h"
 #include "rack/rack.h"
-#include "scheduler/callback_report.h"
 #include "scheduler/callbacks.h"
 #include "scheduler/scheduler.h"
 #include "selector/selector_ruby.h"
+#include "watch/callback_report.h"
 
 #include <ruby.h>
 

@@ -21,5 +21,7 @@ module Heddle
   end
 end
 
+# Not by autoload: a TLS client may come when there is no descriptor left to load code with.
+require "heddle/rack/client_certificate"
 # Not by autoload: the extension has defined the class.
 require "heddle/rack/stream"

@@ -89,8 +89,7 @@ module Heddle
     end
 
     # What resolves names: an object with +addresses(name) -> Array<String>+.
-    # @return [Net::Resolver, nil] nil where it can't be loaded (in a Ractor of Ruby 3.3 that comes before the main
-    #   one has loaded it); Ruby's own resolver then runs on another thread
+    # @return [#addresses, nil] what resolves names without a thread; nil: Ruby's own resolver runs on another thread
     def resolver
       @resolver ||= load_resolver
     end
@@ -159,12 +158,8 @@ module Heddle
     NUMERIC_ADDRESS = /[:%]|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
     private_constant :NUMERIC_ADDRESS
 
-    def load_resolver
-      require "heddle/net/resolver"
-      Net::Resolver.new
-    rescue Ractor::Error
-      nil
-    end
+    # Ruby's own resolver, on another thread, unless heddle/net/scheduler_resolver is loaded.
+    def load_resolver = nil
 
     def resolve_name(host)
       return resolver.addresses(host) if resolver

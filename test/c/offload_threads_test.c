@@ -1,7 +1,7 @@
 /* sources: offload/threads.c offload/thread_times.c */
 #include "check.h"
 
-#include "offload/spin.h"
+#include "scheduler/spin.h"
 #include "offload/threads.h"
 
 #include <errno.h>

@@ -91,15 +91,19 @@ class InitFromPumaTest < Minitest::Test
         $heddle_test << index
       end
       before_worker_shutdown { |index| puts name }
-      on_booted { }
+      on_stopped { }
+      after_booted { $heddle_test << :booted }
+      before_restart { $heddle_test << :restart }
     RUBY
     hooks = configuration.hooks
 
-    assert_equal %i[after_mold worker_boot], hooks.names
+    assert_equal %i[after_mold worker_boot on_booted on_restart], hooks.names
     hooks.run(:after_mold)
     hooks.run(:worker_boot, 7)
+    hooks.run(:on_booted)
+    hooks.run(:on_restart)
 
-    assert_equal [:fork, 7], $heddle_test
+    assert_equal [:fork, 7, :booted, :restart], $heddle_test
     assert_equal({ 6 => "its block uses name of Puma's file", 7 => "there is no hook at that step" }, left(report))
   end
 
@@ -339,8 +343,8 @@ class InitFromPumaTest < Minitest::Test
                   'bind "unix:tmp/sockets/puma.sock?mode=660"',
                   'bind "127.0.0.1"', "port 3000", 'pidfile "tmp/pids/server.pid"', "idle_timeout 65",
                   "head_timeout 15", 'stop_timeout 25 if ENV["RAILS_ENV"] == "production"', "body_limit 20_000_000",
-                  "access_log false"], code
-    assert_equal [7, 16, 22, 23, 25, 26], left(report).keys
+                  "access_log false", 'on_restart { puts "restarting" }'], code
+    assert_equal [7, 16, 22, 23, 26], left(report).keys
     assert_match(%r{incomplete: config/puma\.rb:22: NameError: uninitialized constant Shop$}, report)
     words = Heddle::CLI::InitCommand::PumaWords::NAMES
     lines = RICH.lines.each_index.select { |index| words.include?(RICH.lines[index][/\A\w+!?/]&.to_sym) }

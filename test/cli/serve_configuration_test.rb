@@ -94,6 +94,7 @@ class ServeConfigurationTest < Minitest::Test
     write("config/heddle.rb", <<~RUBY)
       worker_boot { |number| File.write("booted", number) }
       worker_stop { |number| File.write("stopped", number) }
+      on_booted { raise "no pager" }
     RUBY
     serve("serve", "-p", "0")
 
@@ -101,9 +102,10 @@ class ServeConfigurationTest < Minitest::Test
     assert_equal "0", File.read(File.join(@folder, "booted"))
     refute_path_exists File.join(@folder, "stopped")
     @served.stop
-    @served = nil
 
     assert_equal "0", File.read(File.join(@folder, "stopped"))
+    assert_includes @served.output, "the hook on_booted failed: RuntimeError: no pager (config/heddle.rb:3"
+    @served = nil
   end
 
   def test_a_hook_that_fails_is_one_message

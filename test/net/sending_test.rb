@@ -113,7 +113,7 @@ module SendingTests
   def test_slow_readers_hold_up_nobody
     scheduled do |scheduler|
       engine = Heddle::HTTP::Engine.new
-      sockets = Heddle::Net::Sockets.new(scheduler, set:, protocol: engine) do |exchange|
+      sockets = Heddle::Net::Sockets.new(scheduler, set:, service: engine) do |exchange|
         next Heddle::Rack.respond(exchange, [200, {}, ["s" * 2_000_000]], false) if exchange.target == "/slow"
 
         exchange.write("q")
@@ -156,7 +156,7 @@ module SendingTests
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
     engine = Heddle::HTTP::Engine.new
-    sockets = Heddle::Net::Sockets.new(scheduler, set: ARGV[0].to_sym, protocol: engine) do |exchange|
+    sockets = Heddle::Net::Sockets.new(scheduler, set: ARGV[0].to_sym, service: engine) do |exchange|
       8.times { |n| exchange.write([n.to_s * 20_000, "-" * n]) }
       Heddle::Rack.respond(exchange, [200, {}, Array.new(8) { |n| n.to_s * 30_000 }], false)
     end

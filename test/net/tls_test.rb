@@ -162,15 +162,14 @@ module TLSTests
         client.write(bytes)
         error_of(SystemCallError) { client.read }
       end
-      plain = server.connect
-      plain.write("hello")
-      error_of(SystemCallError) { plain.read }
-      capital = server.connect
-      capital.write("HELLO")
-      error_of(SystemCallError) { capital.read }
+      %w[hello HELLO].each do |text|
+        plain = server.connect
+        plain.write(text)
+        error_of(SystemCallError) { plain.read }
+      end
       until_true { server.sockets.connections.zero? }
 
-      assert_equal [0, 3], [server.sockets.handshakes, server.sockets.failed_handshakes]
+      assert_equal [0, 4], [server.sockets.handshakes, server.sockets.failed_handshakes]
     end
   end
 

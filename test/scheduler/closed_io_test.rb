@@ -46,13 +46,12 @@ class ClosedIOTest < Minitest::Test
 
   # As threads that wait. Ruby's own threads get IOError, too.
   def test_reopening_an_io_fails_who_waits_for_it
-    waits = [->(io) { io.read(1) }, ->(io) { io.gets }, ->(io) { io.wait_readable }, ->(io) { io.readpartial(9) }]
-    waits.each do |wait|
+    [[:read, 1], [:gets], [:wait_readable], [:readpartial, 9]].each do |wait|
       scheduled do
         reader, writer = IO.pipe
         error = nil
         Fiber.schedule do
-          wait.call(reader)
+          reader.public_send(*wait)
         rescue IOError => e
           error = e
         end

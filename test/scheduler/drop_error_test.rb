@@ -25,7 +25,7 @@ class DropErrorTest < Minitest::Test
     Fiber.set_scheduler(scheduler = Heddle::Scheduler.new)
     Fiber.schedule do
       engine = Heddle::HTTP::Engine.new(on_refusal: exhaustion)
-      Heddle::Net::Sockets.new(scheduler, protocol: engine) {}.adopt(mine)
+      Heddle::Net::Sockets.new(scheduler, service: engine) {}.adopt(mine)
       mine.close
       sleep
     end

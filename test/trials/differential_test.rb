@@ -59,6 +59,18 @@ class TrialDifferentialTest < Minitest::Test
                  results)
   end
 
+  def test_a_trial_that_is_ended_by_a_signal_leaves_no_process_behind
+    %i[TERM INT].each do |signal|
+      Dir.mktmpdir do |folder|
+        trial, child = endless_trial(folder)
+        Process.kill(signal, trial)
+        Process.wait(trial)
+
+        assert_raises(Errno::ESRCH, "#{signal} left a process") { Process.kill(0, child) }
+      end
+    end
+  end
+
   def test_an_exclusion_excuses_its_example_in_its_way_only
     suite = Trials::Suite.new("planted", {})
     suite.define_singleton_method(:exclusions) { [{ "example" => "b*", "way" => "loop", "reason" => "why" }] }
@@ -103,6 +115,23 @@ class TrialDifferentialTest < Minitest::Test
       prelude = "require #{File.join(Trials::Suite::ROOT, "bin/support/gem_paths.rb").dump}"
       runs_of(suite, { folder:, environment: {}, prelude:, load_path: [] }, ways:)
     end
+  end
+
+  # => [the process that runs a trial, the process of its example, which never ends]
+  def endless_trial(folder)
+    fifo = File.join(folder, "fifo").tap { |path| File.mkfifo(path) }
+    File.write(File.join(folder, "planted.rb"), <<~RUBY)
+      Trials::Program.example("never ends") { File.write("fifo", Process.pid.to_s) && sleep }
+    RUBY
+    trial = fork do
+      %i[TERM INT].each { |signal| trap(signal, "DEFAULT") }
+      suite = Trials::Suite.new("planted", "framework" => "program", "files" => ["planted.rb"])
+      place = { folder:, environment: {}, prelude: "", load_path: [] }
+      Trials::WayRun.new(suite, "plain", place:, logs: folder).run
+    rescue SignalException
+      exit!(0)
+    end
+    [trial, Integer(File.read(fifo))]
   end
 
   def runs_of(suite, place, ways: Trials::WayRun::WAYS)

@@ -83,9 +83,19 @@ bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_ref
 
 /* -- as a service -------------------------------------------------------------------------------------------------- */
 
-static void reject_handshake(heddle_connection *connection, const char *reason)
+static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
-    heddle_h1_begin_refusing(connection, 400, reason);
+    static const char *const reasons[] = {
+        [HEDDLE_NO_PROXY_HEADER] = "what comes here has to begin with the header of the PROXY protocol",
+        [HEDDLE_NO_TLS] = "this port speaks TLS, and the request came without: say https:// in place of http://",
+    };
+    heddle_h1_begin_refusing(connection, 400, reasons[error]);
+}
+
+/* A method's first letter; a TLS record begins with another byte. */
+static bool is_plaintext(char first)
+{
+    return first >= 'A' && first <= 'Z';
 }
 
 static void free_engine(heddle_service *service)
@@ -108,5 +118,6 @@ static void free_engine(heddle_service *service)
 const heddle_service_operations heddle_engine_operations = {
     .choose_protocol = heddle_h1_begin,
     .reject_handshake = reject_handshake,
+    .is_plaintext = is_plaintext,
     .free = free_engine,
 };

@@ -4,6 +4,9 @@
 #include "http/exchange_ruby.h"
 #include "http/request_label.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static VALUE object(heddle_work *work)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
@@ -50,10 +53,24 @@ static uint32_t label(const heddle_work *work)
                                      target.size);
 }
 
+/* Method and path: a query may have secrets. */
+static size_t summarize(VALUE object, char *text, size_t size)
+{
+    const heddle_exchange *exchange = heddle_exchange_handle_of(object)->exchange;
+    if (!exchange)
+        return 0;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    const char *start = exchange->bytes + target.start, *query = memchr(start, '?', target.size);
+    int path = (int)(query ? query - start : target.size);
+    int written = snprintf(text, size, "%.*s %.*s", (int)method.size, exchange->bytes + method.start, path, start);
+    return written < 0 ? 0 : (size_t)written < size ? (size_t)written : size - 1;
+}
+
 const heddle_work_operations heddle_exchange_work = {
     .object = object,
     .served = served,
     .reject = reject,
     .label = label,
     .describe = heddle_exchange_describe,
+    .summarize = summarize,
 };

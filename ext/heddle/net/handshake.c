@@ -1,5 +1,6 @@
 #include "net/handshake.h"
 
+#include "net/protocol.h"
 #include "net/proxy_header.h"
 #include "net/sockets.h"
 #include "net/ticket_keys.h"
@@ -33,7 +34,7 @@ static void complete(heddle_connection *connection)
     connection->sockets->service->operations->choose_protocol(connection);
 }
 
-static void reject(heddle_connection *connection, const char *reason)
+static void reject(heddle_connection *connection, heddle_handshake_error error)
 {
     heddle_transport *transport = &connection->transport;
     if (transport->tls)
@@ -42,7 +43,7 @@ static void reject(heddle_connection *connection, const char *reason)
     connection->stage = HEDDLE_STAGE_COMPLETE;
     heddle_connection_drop_input(connection);
     heddle_transport_note(transport, HEDDLE_HAS_INPUT);
-    connection->sockets->service->operations->reject_handshake(connection, reason);
+    connection->sockets->service->operations->reject_handshake(connection, error);
 }
 
 static void handshake_due(heddle_connection *connection)
@@ -96,7 +97,7 @@ static void read_proxy_header(heddle_connection *connection)
         heddle_proxy_header header;
         long size = heddle_proxy_header_parse(&header, connection->input + connection->input_start, had + (size_t)there);
         if (size < 0) {
-            reject(connection, "what comes here has to begin with the header of the PROXY protocol");
+            reject(connection, HEDDLE_NO_PROXY_HEADER);
             return;
         }
         size_t taken = size > 0 ? (size_t)size - had : (size_t)there;
@@ -114,21 +115,22 @@ static void read_proxy_header(heddle_connection *connection)
 /* -- a TLS handshake --------------------------------------------------------------------------------------------- */
 
 typedef enum {
-    NOTHING,
-    LEFT,
-    A_REQUEST, /* in plain HTTP: somebody has forgotten the s */
-    A_HANDSHAKE,
-} beginning;
+    NOTHING_YET,
+    END_OF_INPUT,
+    PLAINTEXT, /* the client does not know that this port speaks TLS */
+    TLS_RECORD,
+} first_input;
 
-static beginning look(const heddle_connection *connection)
+static first_input peek(const heddle_connection *connection)
 {
     char byte;
     ssize_t result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (result < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? NOTHING : LEFT;
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? NOTHING_YET : END_OF_INPUT;
     if (result == 0)
-        return LEFT;
-    return byte >= 'A' && byte <= 'Z' ? A_REQUEST : A_HANDSHAKE;
+        return END_OF_INPUT;
+    bool (*is_plaintext)(char) = connection->sockets->service->operations->is_plaintext;
+    return is_plaintext && is_plaintext(byte) ? PLAINTEXT : TLS_RECORD;
 }
 
 static VALUE make_socket(VALUE data)
@@ -169,17 +171,17 @@ static void continue_tls(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     heddle_tls *tls = connection->transport.tls;
     if (!tls->socket) {
-        beginning first = look(connection);
-        if (first == NOTHING) {
+        first_input first = peek(connection);
+        if (first == NOTHING_YET) {
             want(connection, HEDDLE_READING);
             return;
         }
-        if (first == LEFT) {
+        if (first == END_OF_INPUT) {
             heddle_sockets_close_idle(connection);
             return;
         }
-        if (first == A_REQUEST) {
-            reject(connection, "this port speaks TLS, and the request came without: say https:// in place of http://");
+        if (first == PLAINTEXT) {
+            reject(connection, HEDDLE_NO_TLS);
             return;
         }
     }

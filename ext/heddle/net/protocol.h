@@ -44,13 +44,21 @@ struct heddle_protocol {
     void (*abandon)(heddle_connection *connection);
 };
 
+/* What is wrong with the first bytes of a connection. */
+typedef enum {
+    HEDDLE_NO_PROXY_HEADER, /* its listener expects the header of the PROXY protocol */
+    HEDDLE_NO_TLS,          /* its listener expects a TLS handshake */
+} heddle_handshake_error;
+
 /* What the connections of a Sockets are for. The C part of a Ruby object, which it may outlive. */
 typedef struct heddle_service heddle_service;
 typedef struct {
     /* The handshake stage is over: chooses the protocol, with heddle_connection_start. The connection may be gone. */
     void (*choose_protocol)(heddle_connection *connection);
     /* The client does not send what its listener expects first: answers and closes. The connection may be gone. */
-    void (*reject_handshake)(heddle_connection *connection, const char *reason);
+    void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
+    /* Is this the first byte of the service's own protocols, where a TLS handshake is expected? NULL: none is. */
+    bool (*is_plaintext)(char first);
     void (*free)(heddle_service *service); /* NULL: static */
 } heddle_service_operations;
 

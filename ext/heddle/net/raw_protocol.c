@@ -222,7 +222,7 @@ static void choose_protocol(heddle_connection *connection)
 }
 
 /* There is nothing that it could be told. */
-static void reject_handshake(heddle_connection *connection, const char *reason)
+static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
     heddle_sockets_close_idle(connection);
 }

@@ -23,7 +23,7 @@ static const rb_data_type_t runner_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* -- what others may know of it ----------------------------------------------------------------------------------- */
+/* -- what it serves ----------------------------------------------------------------------------------------------- */
 
 VALUE heddle_runner_describe_object(const heddle_runner *runner)
 {
@@ -32,36 +32,14 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
     return runner->operations->describe(*runner->served);
 }
 
-static VALUE describe_object(VALUE runner)
+/* For a report on its fiber, or on one that was started for it; the runner may have come to serve another item since. */
+static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
-    return heddle_runner_describe_object((const heddle_runner *)runner);
-}
-
-/*
- * The method and the path of what it serves, for whoever reports on its fiber, or on one that was started for that; it
- * may have come to serve others meanwhile.
- */
-static size_t describe_request(heddle_fiber *fiber, char *text, size_t size)
-{
-    heddle_runner *runner;
-    int state = 0;
-    TypedData_Get_Struct(fiber->errand, heddle_runner, &runner_type, runner);
-    if (runner->uses != fiber->errand_number)
+    const heddle_runner *runner;
+    TypedData_Get_Struct(fiber->errand, const heddle_runner, &runner_type, runner);
+    if (runner->uses != fiber->errand_number || !runner->served || !*runner->served || !runner->operations->summarize)
         return 0;
-    VALUE description = rb_protect(describe_object, (VALUE)runner, &state);
-    if (state || !RB_TYPE_P(description, T_ARRAY) || RARRAY_LEN(description) < 2) {
-        rb_set_errinfo(Qnil);
-        return 0;
-    }
-    VALUE method = rb_ary_entry(description, 0), target = rb_ary_entry(description, 1);
-    if (!RB_TYPE_P(method, T_STRING) || !RB_TYPE_P(target, T_STRING))
-        return 0;
-    const char *query = memchr(RSTRING_PTR(target), '?', (size_t)RSTRING_LEN(target));
-    int path = (int)(query ? query - RSTRING_PTR(target) : RSTRING_LEN(target));
-    int written = snprintf(text, size, "%.*s %.*s", (int)RSTRING_LEN(method), RSTRING_PTR(method), path,
-                           RSTRING_PTR(target));
-    RB_GC_GUARD(description);
-    return written < 0 ? 0 : (size_t)written < size ? (size_t)written : size - 1;
+    return runner->operations->summarize(*runner->served, text, size);
 }
 
 /* -- serving ------------------------------------------------------------------------------------------------------ */
@@ -319,7 +297,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->object = sockets->attachment.object;
     runner->called = true;
     runner->fiber = heddle_fiber_spawn(sockets->loop, job);
-    runner->fiber->describe = describe_request;
+    runner->fiber->describe = summarize_work;
     runner->fiber->errand = job;
     runner->fiber->errand_number = 0;
     heddle_fiber_enqueue(runner->fiber);

@@ -28,8 +28,10 @@ typedef struct {
     void (*reject)(heddle_work *work, heddle_overload why);
     /* Its request label, hashed; 0: unknown. NULL: there are no labels. On any thread that owns the connection. */
     uint32_t (*label)(const heddle_work *work);
-    /* A description for a person, an Array or nil; NULL: there is none. On any thread. */
+    /* A description for a person, an Array or nil; NULL: there is none. On any thread, with the GVL. */
     VALUE (*describe)(VALUE object);
+    /* The same in a few words, without a NUL: the number of bytes. NULL: there are none. On any thread, with the GVL. */
+    size_t (*summarize)(VALUE object, char *text, size_t size);
 } heddle_work_operations;
 
 struct heddle_work {

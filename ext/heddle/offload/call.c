@@ -2,7 +2,7 @@
 
 #include "offload/descriptors.h"
 #include "offload/openssl_errors.h"
-#include "offload/spin.h"
+#include "scheduler/spin.h"
 #include "offload/threads.h"
 #include "scheduler/drop_error.h"
 #include "scheduler/wait_in_place.h"

@@ -314,8 +314,15 @@ static VALUE offload_dawdle(VALUE self, VALUE seconds, VALUE seed)
     return Qnil;
 }
 
+static long count_idle_threads(void)
+{
+    heddle_threads_counts counts = heddle_threads_count();
+    return counts.idle == counts.threads ? (long)counts.threads : -1;
+}
+
 void Init_heddle_offload(VALUE heddle)
 {
+    heddle_hooks.count_idle_threads = count_idle_threads;
     VALUE offload = rb_define_module_under(heddle, "Offload");
     heddle_calls_setup();
     VALUE class = rb_singleton_class(offload);

@@ -1,7 +1,7 @@
 #include "offload/threads.h"
 
 #include "offload/job_queue.h"
-#include "offload/spin.h"
+#include "scheduler/spin.h"
 #include "offload/thread_times.h"
 
 #include <errno.h>

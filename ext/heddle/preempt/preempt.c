@@ -8,7 +8,6 @@
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>
 
-bool heddle_preempting;
 
 /* Of the job: the watch has asked; it has let the others that were triggered with it go first. */
 enum {
@@ -416,8 +415,27 @@ static VALUE scheduler_without_preemption(VALUE self)
     return rb_ensure(rb_yield, Qundef, end_exemption, (VALUE)&one);
 }
 
+static bool is_watching(void)
+{
+    return heddle_watch_wants() != 0;
+}
+
+static void set_hooks(void)
+{
+    heddle_hooks.is_watching = is_watching;
+    heddle_hooks.take_beat = heddle_beat_take;
+    heddle_hooks.release_beat = heddle_beat_give_back;
+    heddle_hooks.rouse_watch = heddle_watch_rouse;
+    heddle_hooks.prepare_preemption = heddle_preempt_see_to_end;
+    heddle_hooks.follow_switches = heddle_preempt_follow;
+    heddle_hooks.raise_delivered = heddle_preempt_raise_delivered;
+    heddle_hooks.take_back_delivered = heddle_preempt_take_back;
+    heddle_hooks.raise_doom = heddle_preempt_doom;
+}
+
 void Init_heddle_preempt(VALUE heddle)
 {
+    set_hooks();
     id_alive = rb_intern("alive?");
     id_pending_interrupt = rb_intern("pending_interrupt?");
     id_raise_delivered = rb_intern("raise_delivered");

@@ -18,9 +18,7 @@
  */
 
 #include "scheduler/loop.h"
-
-/* Is it switched on? */
-extern bool heddle_preempting;
+#include "scheduler/own_code.h"
 
 /* Switches the hook of this thread's loop on or off; not within a switch of fibers. */
 void heddle_preempt_follow(heddle_loop *loop, bool follow);
@@ -36,13 +34,6 @@ void heddle_preempt_doom(heddle_loop *loop);
  * (at_exit) that comes after that; there tests are run, for example.
  */
 void heddle_preempt_see_to_end(void);
-
-/* Has this thread's current code been written to be interrupted only where it waits? */
-bool heddle_own_code_runs(void);
-/* Is what is at this path, a String, neither Heddle's own code nor Ruby's? */
-bool heddle_own_code_excludes(VALUE path);
-/* Whose paths begin with one of these is own code; with one of those, neither own nor a user's: Arrays of String. */
-void heddle_own_code_is(VALUE own, VALUE neutral);
 
 /* Gives an exception to the calling thread, which is raised as soon as it takes interrupts again. false: it could not. */
 bool heddle_deliver(VALUE exception);

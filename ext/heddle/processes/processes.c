@@ -2,6 +2,8 @@
 
 #include "processes/processes.h"
 
+#include "processes/exec_limit.h"
+
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -42,9 +44,21 @@ static VALUE end_child(VALUE self, VALUE error)
     ruby_stop(state);
 }
 
+/*
+ * call-seq: Heddle::Processes.exec_with_limit(soft, raised) -> true or false
+ *
+ * Programs that Ruby starts from now on (+spawn+, +system+, +exec+ …) have this soft RLIMIT_NOFILE, where that of the
+ * process is +raised+. false: not on this system.
+ */
+static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
+{
+    return heddle_exec_with_limit((rlim_t)NUM2ULL(soft), (rlim_t)NUM2ULL(raised)) ? Qtrue : Qfalse;
+}
+
 void Init_heddle_processes(VALUE heddle)
 {
     VALUE processes = rb_define_module_under(heddle, "Processes");
     rb_define_singleton_method(processes, "adopt_orphans", adopt_orphans, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
+    rb_define_singleton_method(processes, "exec_with_limit", exec_with_limit, 2);
 }

@@ -325,12 +325,12 @@ static VALUE build(env *env)
     return env->hash;
 }
 
-/* Of a client that was asked for a certificate, Heddle::Net::TLS tells. */
-static void add_client(VALUE hash, const heddle_connection *connection)
+/* Of a client that was asked for one. */
+static void add_client_certificate(VALUE hash, const heddle_connection *connection)
 {
     const heddle_tls *tls = connection->transport.tls;
     if (tls && tls->asks && tls->socket)
-        rb_funcall(rb_path2class("Heddle::Net::TLS"), rb_intern("tell_client"), 2, hash, tls->socket);
+        rb_funcall(rb_path2class("Heddle::Rack::ClientCertificate"), rb_intern("add"), 2, hash, tls->socket);
 }
 
 VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
@@ -346,7 +346,7 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
     };
     VALUE hash = build(&env);
     if (connection->transport.tls)
-        add_client(hash, connection);
+        add_client_certificate(hash, connection);
     return hash;
 }
 

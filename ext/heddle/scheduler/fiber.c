@@ -1,12 +1,9 @@
-#include "preempt/preempt.h"
-#include "scheduler/callback_report.h"
 #include "scheduler/drop_error.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
-#include "watch/watch.h"
 
 static ID id_call, id_child_ends, id_new, id_report_failure, id_report_unstarted, id_report_killed;
 
@@ -153,7 +150,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     }
     fiber = heddle_fiber_find(loop, self);
     if (fiber && fiber->delivering && !state)
-        heddle_preempt_take_back(fiber); /* there is nobody left to raise it in */
+        heddle_hooks.take_back_delivered(fiber); /* there is nobody left to raise it in */
     bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->went_to != self && !fiber->starter;
     if (fiber)
         forget(fiber);
@@ -334,7 +331,7 @@ static VALUE start_from_park(VALUE data)
     heddle_loop *loop = start->park.loop;
     VALUE fiber = start->fiber->fiber;
 
-    heddle_callback_report_switch(loop);
+    heddle_loop_note_switch(loop);
     start->fiber->starter = &start->park;
     start->park.away = true;
     heddle_park_leave_for(&start->park, fiber);
@@ -359,7 +356,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
     } else {
         /* Nothing runs the loop yet: the child's first wait comes back here. */
         loop->fiber = rb_fiber_current();
-        bool watched = heddle_watch_wants() && heddle_loop_begin_watch(loop);
+        bool watched = heddle_hooks.is_watching() && heddle_loop_begin_watch(loop);
         VALUE error = heddle_starter_switch(loop, keep);
         if (watched)
             heddle_loop_end_watch(loop);

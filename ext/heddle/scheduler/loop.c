@@ -2,11 +2,9 @@
 
 #include "scheduler/loop.h"
 
-#include "preempt/preempt.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages.h"
 #include "scheduler/starter.h"
-#include "watch/watch.h"
 
 #include <pthread.h>
 #include <ruby/thread.h>
@@ -137,7 +135,7 @@ static void forget_parent(heddle_loop *loop)
     loop->forked_by = loop->current ? loop->current->fiber : Qfalse;
     loop->parent_ran = loop->running;
     if (loop->beat) /* the parent's is no longer looked at */
-        loop->beat = own ? heddle_beat_take(loop, (uintptr_t)loop->thread) : NULL;
+        loop->beat = own ? heddle_hooks.take_beat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
     loop->until = NULL;
@@ -327,11 +325,11 @@ bool heddle_loop_begin_watch(heddle_loop *loop)
 {
     if (loop->beat || !loop->in_main_ractor)
         return false;
-    heddle_preempt_see_to_end();
+    heddle_hooks.prepare_preemption();
     loop->beats = 1;
-    loop->beat = heddle_beat_take(loop, (uintptr_t)rb_thread_current());
+    loop->beat = heddle_hooks.take_beat(loop, (uintptr_t)rb_thread_current());
     if (heddle_preempting)
-        heddle_preempt_follow(loop, true);
+        heddle_hooks.follow_switches(loop, true);
     return loop->beat != NULL;
 }
 
@@ -339,8 +337,8 @@ void heddle_loop_end_watch(heddle_loop *loop)
 {
     if (!loop->beat)
         return;
-    heddle_preempt_follow(loop, false);
-    heddle_beat_give_back(loop->beat);
+    heddle_hooks.follow_switches(loop, false);
+    heddle_hooks.release_beat(loop->beat);
     loop->beat = NULL;
 }
 

@@ -8,12 +8,13 @@
  * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
  */
 
-#include "offload/spin.h"
+#include "scheduler/spin.h"
 #include "scheduler/inbox.h"
 #include "scheduler/timer_heap.h"
 #include "scheduler/token_ring.h"
 #include "selector/selector.h"
-#include "watch/beat.h"
+#include "scheduler/beat.h"
+#include "scheduler/loop_hooks.h"
 
 #include <ruby.h>
 #include <ruby/version.h>
@@ -340,5 +341,12 @@ heddle_loop *heddle_loop_of(VALUE scheduler);
 heddle_loop *heddle_loop_if(VALUE scheduler);
 /* The same for the thread it belongs to: open, and on the right side of a fork. */
 heddle_loop *heddle_loop_get(VALUE scheduler);
+
+/* The calling fiber is about to be left for another one. */
+static inline void heddle_loop_note_switch(heddle_loop *loop)
+{
+    if (__builtin_expect(heddle_reporting_callbacks, 0))
+        heddle_hooks.report_callback(loop);
+}
 
 #endif

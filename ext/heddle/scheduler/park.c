@@ -1,5 +1,3 @@
-#include "preempt/preempt.h"
-#include "scheduler/callback_report.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/loop.h"
@@ -241,7 +239,7 @@ static void raise_alarm(heddle_park *park)
     heddle_fiber *fiber = park->owner;
     VALUE interrupt = fiber->interrupt;
     if (fiber->delivering)
-        heddle_preempt_raise_delivered(fiber);
+        heddle_hooks.raise_delivered(fiber);
     if (interrupt != Qundef) {
         fiber->interrupt = Qundef;
         rb_exc_raise(interrupt);
@@ -292,7 +290,7 @@ static void switch_away(heddle_park *park)
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
-    heddle_callback_report_switch(loop);
+    heddle_loop_note_switch(loop);
     park->away = true;
     if (next) {
         loop->arriving = next;

@@ -1,6 +1,5 @@
 /* timeout_after: Timeout.timeout and Heddle.timeout. */
 
-#include "preempt/preempt.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 
@@ -79,7 +78,7 @@ static VALUE take_back(VALUE data)
 {
     heddle_fiber *owner = ((timed_block *)data)->timeout->owner;
     if (owner && owner->delivering)
-        heddle_preempt_take_back(owner);
+        heddle_hooks.take_back_delivered(owner);
     return Qnil;
 }
 

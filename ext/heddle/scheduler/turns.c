@@ -1,13 +1,9 @@
 /* What a loop does in its turns: runs who is ready, asks the selector, sleeps. */
 
-#include "offload/threads.h"
-#include "preempt/preempt.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
-#include "watch/stalls.h"
-#include "watch/watch.h"
 
 #include <ruby/thread.h>
 
@@ -125,7 +121,7 @@ static void dispatch(heddle_loop *loop, uint64_t token)
     if (heddle_loop_forked(loop))
         heddle_loop_open(loop);
     if (loop->doomed)
-        heddle_preempt_doom(loop);
+        heddle_hooks.raise_doom(loop);
 }
 
 /* Who was left by a fiber that ended: a chain of them, maybe. */
@@ -221,7 +217,7 @@ static void awake(heddle_loop *loop)
     loop->beats += 2;
     atomic_store(&loop->beat->word, loop->beats); /* before the flag is read: the watch does it the other way round */
     if (atomic_load(&heddle_watch_asleep))
-        heddle_watch_rouse();
+        heddle_hooks.rouse_watch();
     heddle_loop_check_beat(loop, true);
 }
 
@@ -307,11 +303,11 @@ static bool nobody_else(void)
 {
     if (rb_thread_alone())
         return true;
-    heddle_threads_counts offload = heddle_threads_count();
-    if (!offload.threads || offload.idle != offload.threads)
+    long idle = heddle_hooks.count_idle_threads();
+    if (idle <= 0)
         return false;
     VALUE list = rb_funcall(rb_cThread, id_list, 0);
-    return RARRAY_LEN(list) == 1 + (long)offload.threads;
+    return RARRAY_LEN(list) == 1 + idle;
 }
 
 static bool timer_due(heddle_loop *loop)
@@ -367,10 +363,10 @@ static void turn(heddle_loop *loop)
 {
     begin_turn(loop);
     if (loop->hooked != heddle_preempting)
-        heddle_preempt_follow(loop, heddle_preempting);
+        heddle_hooks.follow_switches(loop, heddle_preempting);
     run_ready(loop);
     if (heddle_stalls_untold)
-        heddle_stalls_announce(loop);
+        heddle_hooks.announce_stalls(loop);
     heddle_inbox_open(&loop->inbox);
 
     if (!anybody_lives(loop))

@@ -1,7 +1,6 @@
 #include "scheduler/wait_in_place.h"
 
 #include "scheduler/callbacks.h"
-#include "watch/stalls.h"
 
 #include <errno.h>
 #include <ruby/thread.h>
@@ -11,7 +10,7 @@ static const int64_t LOOK = 50 * 1000 * 1000;
 
 static void note(heddle_loop *loop, const heddle_native_frame *frame)
 {
-    heddle_stalls_note_callback(loop, frame->library ? frame->library->path : "");
+    heddle_hooks.begin_wait_in_place(loop, frame->library ? frame->library->path : "");
 }
 
 bool heddle_must_wait_in_place(heddle_loop *loop)
@@ -76,7 +75,7 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
         polling one = {.polls = polls, .count = count};
         one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};
         rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);
-        heddle_stalls_prolong_callback(loop);
+        heddle_hooks.prolong_wait_in_place(loop);
         if (one.result > 0 || (woken && *woken))
             return one.result > 0 ? one.result : 0;
         if (one.result < 0 && one.error != EINTR)

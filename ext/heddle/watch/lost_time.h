@@ -9,7 +9,7 @@
  * much the watch's own thread woke up too late. What the loop's thread computed meanwhile (its CPU clock) is not lost.
  */
 
-#include "watch/beat.h"
+#include "scheduler/beat.h"
 
 /* The watch is late by at least this, ns: less is what any machine does. */
 #define HEDDLE_LOST_TOLERANCE INT64_C(10000000)

@@ -1,6 +1,6 @@
 #include "watch/stalls.h"
 
-#include "preempt/preempt.h"
+#include "scheduler/own_code.h"
 #include "watch/lost_time.h"
 #include "watch/watch.h"
 
@@ -21,7 +21,6 @@ typedef struct {
     char library[HEDDLE_BEAT_LIBRARY]; /* in a callback of which the loop waited in place, or "" */
 } stall;
 
-bool heddle_stalls_untold;
 
 static stall stalls[KEPT];
 static unsigned next_stall, noted;
@@ -259,6 +258,9 @@ static VALUE loop_number(VALUE self, VALUE scheduler)
 
 void Init_heddle_stalls(VALUE native)
 {
+    heddle_hooks.announce_stalls = heddle_stalls_announce;
+    heddle_hooks.begin_wait_in_place = heddle_stalls_note_callback;
+    heddle_hooks.prolong_wait_in_place = heddle_stalls_prolong_callback;
     rb_define_singleton_method(native, "loop_number", loop_number, 1);
     id_noted = rb_intern("noted");
     id_backtrace_locations = rb_intern("backtrace_locations");

@@ -5,9 +5,6 @@
 
 #include "scheduler/loop.h"
 
-/* Some were noted since Ruby was last told so; whoever has taken them to count them need not be who tells. */
-extern bool heddle_stalls_untold;
-
 /*
  * Called on a Ruby thread, at a point where it takes interrupts; `beat` is that of its loop, or NULL. Notes where the
  * loops are that are late, or who holds the GVL that they wait for.

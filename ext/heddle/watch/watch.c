@@ -15,7 +15,6 @@ static const int64_t SOON = 100000;      /* … when told that it came at the wr
 static const int64_t QUIET = 50000000;   /* without any event for so long it goes to sleep */
 
 _Atomic(heddle_beat *) heddle_beats;
-_Atomic int heddle_watch_asleep;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
 
 static struct {

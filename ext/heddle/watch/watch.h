@@ -7,7 +7,8 @@
  * by `ask`. It runs only while somebody wants it.
  */
 
-#include "watch/beat.h"
+#include "scheduler/beat.h"
+#include "scheduler/loop_hooks.h"
 
 enum {
     HEDDLE_WATCH_PREEMPT = 1,
@@ -56,8 +57,7 @@ void heddle_watch_remove(heddle_rescue *rescue);
 /* How many there are. */
 unsigned heddle_watch_rescues(void);
 
-/* It does not look while all are idle: whoever stops being idle looks at this flag after having said so. */
-extern _Atomic int heddle_watch_asleep;
+/* It does not look while all are idle: see heddle_watch_asleep. */
 void heddle_watch_rouse(void);
 
 /* What the thread of this record does as far as the GVL tells; NATIVE_HELD stands for holding it. */

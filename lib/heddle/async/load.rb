@@ -3,13 +3,14 @@
 module Heddle
   module Async
     # How busy the calling thread was of late, which `Async::Idler` asks: its processor time by the clock's, over about
-    # a second. Measured from one question to the next, so that it costs nothing while nobody asks.
+    # a second. Measured from one question to the next, so that it costs nothing while nobody asks; the second before
+    # the first question counts as idle.
     class Load
       # Seconds that count.
       WINDOW = 1.0
 
       def initialize
-        @busy = @total = 0.0
+        @busy = 0.0 # seconds of the window
         @clock = @cpu = nil
       end
 
@@ -20,18 +21,13 @@ module Heddle
         add(clock - @clock, cpu - @cpu) if @clock
         @clock = clock
         @cpu = cpu
-        @total.zero? ? 0.0 : (@busy / @total).clamp(0.0, 1.0)
+        (@busy / WINDOW).clamp(0.0, 1.0)
       end
 
       private
 
       def add(total, busy)
-        @total += total
-        @busy += busy
-        return unless @total > WINDOW
-
-        @busy *= WINDOW / @total
-        @total = WINDOW
+        @busy = (@busy + busy) * WINDOW / (WINDOW + total)
       end
     end
   end

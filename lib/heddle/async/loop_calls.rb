@@ -13,6 +13,9 @@ module Heddle
       def async_root = @async_root ||= Root.new(self)
 
       # @api private
+      attr_writer :async_root
+
+      # @api private
       # A task that was made before this module was loaded takes the scheduler for its parent.
       def add_child(node) = async_root.send(:add_child, node)
 
@@ -39,6 +42,9 @@ module Heddle
         end
         job
       end
+
+      # @param seconds [Numeric, nil] nil: until it is cancelled
+      def sleep(...) = Kernel.sleep(...)
 
       # Waits until {#resume}. May be woken without: the caller looks whether it has what it waits for.
       def transfer = park
@@ -95,7 +101,7 @@ module Heddle
       private
 
       def give_turn
-        self.yield unless @stays || current_fiber.nil?
+        self.yield unless @stays || (running? && current_fiber.nil?)
       end
 
       # Up to Ruby 3.4 nothing can give an exception its cause but `raise` itself: async's own takes it as an argument.

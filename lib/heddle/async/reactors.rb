@@ -1,17 +1,23 @@
 # frozen_string_literal: true
 
 module Heddle
+  # See heddle/async.rb.
   module Async
+    # @api private
     # In a thread where Heddle's loop runs, a reactor of async's own would take the loop's place and never get a turn.
-    module Reactors
-      # @raise [ThreadError] where Heddle's loop runs
-      def initialize(...)
-        scheduler = Fiber.scheduler
-        if scheduler.is_a?(Scheduler)
-          Kernel.raise ThreadError, "this thread has a loop of Heddle's already: start tasks in it with " \
-                                    "Async { ... }, or make the reactor in a thread of its own"
-        end
+    #
+    # @raise [ThreadError] where Heddle's loop runs
+    def self.refuse_reactor
+      return unless Fiber.scheduler.is_a?(Scheduler)
 
+      raise ThreadError, "this thread has a loop of Heddle's already: start tasks in it with Async { ... }, or make " \
+                         "the reactor in a thread of its own"
+    end
+
+    # For Async::Reactor.
+    module Reactors
+      def initialize(...)
+        Async.refuse_reactor
         super
       end
     end

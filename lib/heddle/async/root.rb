@@ -4,14 +4,15 @@ require "heddle/async/load"
 
 module Heddle
   module Async
-    # The root of async's tree of tasks in one loop of Heddle's: what `Async::Task#reactor` returns there.
-    class Root < ::Async::Node
+    # The root of async's tree of tasks in one loop of Heddle's: what `Async::Task#reactor` returns there. To programs
+    # it is a reactor; of a reactor's own code only what concerns the tree is used.
+    class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler
 
       # @param scheduler [Scheduler]
-      def initialize(scheduler)
-        super(nil, annotation: "Heddle")
+      def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- which would open a selector
+        ::Async::Node.instance_method(:initialize).bind_call(self)
         @scheduler = scheduler
         @load = Load.new
         @guests = []
@@ -42,6 +43,26 @@ module Heddle
       def load = @load.value
 
       def closed? = @scheduler.closed?
+
+      # Lets the others have a turn.
+      def run_once(*)
+        @scheduler.yield
+        true
+      end
+
+      # @raise [ThreadError] always: the loop ends with what has started it
+      def close
+        Kernel.raise ThreadError, "Heddle's loop ends with the Heddle.run, or the server, that has started it"
+      end
+      alias scheduler_close close
+
+      # Has no meaning here: the loop looks around by itself.
+      def interrupt = nil
+
+      def to_s
+        "#<Async::Reactor on Heddle, #{children&.size || 0} children (#{children? ? "running" : "cancelled"})>"
+      end
+      alias inspect to_s
 
       def sleep(...) = Kernel.sleep(...)
 

@@ -61,6 +61,7 @@ module Heddle
         configuration.hooks.around_worker do
           server.run(application, signals: true) do
             announce(configuration, log, server.urls, Server::Cluster.facts(server))
+            configuration.hooks.try(:on_booted, log)
             notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
           end
         end

@@ -28,19 +28,19 @@ module Heddle
       #   and instance variables are wiped in between. false: a fresh fiber each time the block is called
       # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
-      # @param protocol [Object, nil] what is spoken, such as an HTTP::Engine: it decides when a connection is worth
-      #   a fiber, and what the block gets; nil: as above
+      # @param service [Object, nil] what the connections are for, such as an HTTP::Engine: it chooses the protocol of
+      #   each connection, decides when one is worth a fiber, and what the block gets; nil: bytes as they come
       # @param handshake_timeout [Numeric, nil] seconds that a connection may take until its protocol begins: for the
       #   header of the PROXY protocol and the TLS handshake together
       # @yieldparam connection [Connection]
-      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, protocol: nil,
+      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, service: nil,
                      handshake_timeout: 10.0, &block)
         raise ArgumentError, "Sockets.new needs a block: what to do with a connection" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
         end
 
-        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, protocol, handshake_timeout)
+        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, service, handshake_timeout)
       end
 
       # @return [String]

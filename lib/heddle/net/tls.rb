@@ -79,6 +79,3 @@ require "heddle/net/tls/key_files"
 require "heddle/net/tls/self_signed"
 require "heddle/net/tls/client_check"
 require "heddle/net/tls/certificates"
-require "heddle/net/tls/client"
-
-Heddle::Net::TLS.extend(Heddle::Net::TLS::Client)

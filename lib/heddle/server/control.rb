@@ -133,7 +133,7 @@ module Heddle
       def sockets_for(scheduler, listeners, app)
         engine = HTTP::Engine.new(HTTP::Configuration.new(**LIMITS))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
-        sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, protocol: engine) do |exchange|
+        sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine) do |exchange|
           handler.call(exchange)
         end
         listeners.each { |listener| sockets.listen(listener.io) }

@@ -4,11 +4,15 @@ module Heddle
   class Server
     # How many descriptors, and so connections, this process may have.
     module DescriptorLimit
-      # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more.
+      # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more. So
+      # programs that the application starts get the former limit back, where Ruby's calls can be changed.
       # @return [void]
       def self.raise
         soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
-        Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard) if soft < hard
+        return unless soft < hard
+
+        Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard)
+        Processes.exec_with_limit(soft, hard)
       rescue SystemCallError
         # Then it is what it is.
       end

@@ -10,7 +10,9 @@ module Heddle
         after_mold: "in the mold, when it has loaded the application: to close what workers must not share",
         before_worker_fork: "in the mold, each time before a worker is forked",
         worker_boot: "in a worker, before it serves; gets the worker's number, counted from 0",
-        worker_stop: "in a worker, when it has answered its last request; gets the worker's number"
+        worker_stop: "in a worker, when it has answered its last request; gets the worker's number",
+        on_booted: "in the master, when all workers serve: once in its life, so not at a reload",
+        on_restart: "in the master, before it starts a new master to take over (`heddle restart`)"
       }.freeze
 
       def initialize
@@ -34,6 +36,18 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
+      # Calls them where a failure must not end the server: it is logged.
+      # @param name [Symbol]
+      # @param log [#notice]
+      # @return [void]
+      def try(name, log)
+        self[name].each do |block|
+          block.call
+        rescue StandardError, ScriptError => e
+          log.notice(failure(name, e))
+        end
+      end
+
       # In a process that is master, mold and worker in one: what a worker does before it serves, and afterwards.
       # @yield to serve
       # @return [Object] the block's
@@ -56,8 +70,12 @@ module Heddle
       def attempt(name, *arguments)
         run(name, *arguments)
       rescue StandardError, ScriptError => e
-        line = e.backtrace&.first.to_s.delete_prefix("#{Dir.pwd}/")
-        raise BootError, "the hook #{name} failed: #{e.class}: #{e.message} (#{line})"
+        raise BootError, failure(name, e)
+      end
+
+      def failure(name, error)
+        line = error.backtrace&.first.to_s.delete_prefix("#{Dir.pwd}/")
+        "the hook #{name} failed: #{error.class}: #{error.message} (#{line})"
       end
     end
   end

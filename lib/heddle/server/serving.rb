@@ -131,7 +131,7 @@ module Heddle
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: @most,
                                                handshake_timeout: @configuration.handshake_timeout.to_f,
-                                               protocol: service.engine) { |exchange| service.call(exchange) }
+                                               service: service.engine) { |exchange| service.call(exchange) }
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
         sockets.join(*@place) if @place

@@ -227,7 +227,7 @@ class H1ExchangeLifeTest < Minitest::Test
       sockets = nil
       told = ->(*) { sockets.close }
       engine = Heddle::HTTP::Engine.new(on_refusal: told)
-      sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) { flunk }
+      sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { flunk }
       mine, client = UNIXSocket.pair
       sockets.adopt(mine)
       mine.close
@@ -244,7 +244,7 @@ class H1ExchangeLifeTest < Minitest::Test
   def test_who_fails_to_hear_of_a_refusal_harms_nobody
     scheduled do |scheduler|
       engine = Heddle::HTTP::Engine.new(on_refusal: ->(*) { raise "no log" })
-      sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) { flunk }
+      sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { flunk }
       mine, client = UNIXSocket.pair
       sockets.adopt(mine)
       mine.close

@@ -22,7 +22,7 @@ class H1ExchangeMemoryTest < Minitest::Test
     engine = Heddle::HTTP::Engine.new(Heddle::HTTP::Configuration.new(body_buffer: 6_000),
                             on_refusal: ->(*told) { refusals << told })
     kept = []
-    sockets = Heddle::Net::Sockets.new(scheduler, protocol: engine) do |exchange|
+    sockets = Heddle::Net::Sockets.new(scheduler, service: engine) do |exchange|
       GC.compact if compact
       kept << exchange
       body = +""
@@ -101,7 +101,7 @@ class H1ExchangeMemoryTest < Minitest::Test
       clients = []
       limits = Heddle::HTTP::Configuration.new(write_timeout: 0.05)
       engine = held[:engine] = Heddle::HTTP::Engine.new(limits)
-      sockets = held[:sockets] = Heddle::Net::Sockets.new(scheduler, protocol: engine) do |exchange|
+      sockets = held[:sockets] = Heddle::Net::Sockets.new(scheduler, service: engine) do |exchange|
         held[:exchange] = exchange
         exchange.write("w" * 1_000_000)
       rescue Heddle::ClientGone

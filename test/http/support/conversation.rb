@@ -120,7 +120,7 @@ module Heddle
         told = ->(_, status, reason) { @refusals << [status, reason] }
         bodies, limits = limits.partition { |name, _| %i[stream_bodies body_folder].include?(name) }.map(&:to_h)
         @engine = HTTP::Engine.new(HTTP::Configuration.new(**limits), on_refusal: told, **bodies)
-        @sockets = Net::Sockets.new(scheduler, set:, protocol: @engine) { |exchange| answer(exchange) }
+        @sockets = Net::Sockets.new(scheduler, set:, service: @engine) { |exchange| answer(exchange) }
       end
 
       def answer(exchange)

@@ -36,6 +36,25 @@ class ClusterUpgradeTest < Minitest::Test
     refute_path_exists path("server.pid")
   end
 
+  def test_hooks_of_the_master_run_when_it_has_booted_and_before_a_new_one_is_started
+    write("config/heddle.rb", <<~'RUBY')
+      on_booted { raise "no pager" }
+      on_booted { File.write("notes", "booted #{$$}\n", mode: "a") }
+      on_restart { File.write("notes", "restart #{$$}\n", mode: "a") }
+    RUBY
+    serve("--pidfile", "server.pid")
+    old = served.pid
+    signal("HUP")
+    wait_for("reloaded")
+    signal("USR2")
+    wait_until { !alive?(old) }
+    @master = File.read(path("server.pid")).to_i
+    wait_until { File.readlines(path("notes")).size == 3 }
+
+    assert_equal ["booted #{old}", "restart #{old}", "booted #{@master}"], File.readlines(path("notes"), chomp: true)
+    assert_includes served.output, "the hook on_booted failed: RuntimeError: no pager (config/heddle.rb:1"
+  end
+
   def test_one_that_can_not_start_leaves_everything_as_it_is
     serve("--pidfile", "server.pid")
     write("config.ru", "raise 'broken'")

@@ -34,6 +34,12 @@ module Trials
         WAY == "plain" ? yield : in_loop(name, &)
       end
 
+      # Runs the block in no loop, in each way.
+      def outside(name)
+        note(started: name)
+        yield
+      end
+
       # @param result [String] pass, fail, error or skip
       def ended(name, result, message = nil)
         note(name:, result:, message: message.to_s.scrub.lines.first(3).join.slice(0, 400))

@@ -38,6 +38,8 @@ module Trials
     def beside = settings.fetch("beside", "")
     def server = settings["server"]
     def needs = settings.fetch("needs", [])
+    # Files whose examples start loops of their own, and so run in no other one.
+    def own_loop = settings.fetch("own_loop", [])
     # Seconds without news of an example after which the process is taken to hang.
     def patience = settings.fetch("patience", 60)
     # The Ruby whose own tests they are, such as "3.3"; nil: any.

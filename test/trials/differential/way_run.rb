@@ -59,33 +59,35 @@ module Trials
     def run_process(files, base)
       results_file = "#{base}.results"
       FileUtils.touch(results_file)
-      pid = spawn(environment(base), *command(files), chdir: @place.fetch(:folder), pgroup: true, in: File::NULL,
-                                                      out: ["#{base}.log", "a"], err: %i[child out])
+      pid = start_process(files, base)
       heard = clock
       size = File.size(results_file)
       until (status = Process.wait2(pid, Process::WNOHANG)&.last)
         now = File.size(results_file)
         heard = clock if now != size
         size = now
-        return [true, kill(pid)] if clock - heard > @suite.patience
+        return [true, nil] if clock - heard > @suite.patience
 
         sleep 0.05
       end
-      end_group(pid)
       [size.positive? || nil, status]
+    ensure
+      # Also when a signal ends the trial: TERM, INT and HUP are exceptions here.
+      end_group(pid, status) if pid
     end
 
-    def kill(pid)
-      Process.kill(:KILL, -pid)
-      Process.wait(pid)
-      nil
+    def start_process(files, base)
+      spawn(environment(base), *command(files), chdir: @place.fetch(:folder), pgroup: true, in: File::NULL,
+                                                out: ["#{base}.log", "a"], err: %i[child out])
     end
 
-    # What examples left running.
-    def end_group(pid)
+    # Ends the process if it has no status, and what examples left running.
+    def end_group(pid, status)
       Process.kill(:KILL, -pid)
     rescue Errno::ESRCH, Errno::EPERM
       nil
+    ensure
+      Process.wait(pid) unless status
     end
 
     # Takes over what the process has noted. => the example that had not ended, or nil
@@ -118,13 +120,14 @@ module Trials
       { "RUBYOPT" => nil, "CI" => nil, "HEDDLE_PROTECT" => nil, "MT_NO_PLUGINS" => "1", "SEED" => "1",
         **@place.fetch(:environment), "HEDDLE_TRIAL_WAY" => @way, "HEDDLE_TRIAL_FRAMEWORK" => @suite.framework,
         "HEDDLE_TRIAL_RESULTS" => "#{base}.results", "HEDDLE_TRIAL_SKIP" => "#{base}.skip",
-        "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_CHAOS" => @seed.to_s }
+        "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_TRIAL_OWN_LOOP" => @suite.own_loop.join(" "),
+        "HEDDLE_CHAOS" => @seed.to_s }
     end
 
     def command(files)
       paths = [File.join(Suite::ROOT, "lib"), *@place.fetch(:load_path)].flat_map { |path| ["-I", path] }
       prelude = "#{@place.fetch(:prelude)}; require #{File.join(__dir__, "inside.rb").dump}"
-      start = { "rspec" => "exit RSpec::Core::Runner.run(ARGV)",
+      start = { "rspec" => "exit RSpec::Core::Runner.run(ARGV)", "sus" => "Trials::Inside::Sus.start(ARGV)",
                 "ruby_core" => "exit Test::Unit::AutoRunner.run(true, Dir.pwd)" }
       start = start.fetch(@suite.framework, "ARGV.slice!(0..).each { |file| load File.expand_path(file) }")
       [@ruby, *paths, "-e", "#{prelude}; #{start}", "--", *options, *files]

@@ -20,7 +20,8 @@ module Heddle
           before_fork: :after_mold,
           on_worker_boot: :worker_boot, before_worker_boot: :worker_boot,
           on_worker_shutdown: :worker_stop, before_worker_shutdown: :worker_stop,
-          on_worker_fork: :before_worker_fork, before_worker_fork: :before_worker_fork
+          on_worker_fork: :before_worker_fork, before_worker_fork: :before_worker_fork,
+          on_booted: :on_booted, after_booted: :on_booted, on_restart: :on_restart, before_restart: :on_restart
         }.freeze
 
         # What takes more than a table: {PumaTranslation} has a method for each.
@@ -85,8 +86,6 @@ module Heddle
           max_io_threads: "waiting requests need no threads",
           idle_timeout: "a server without work goes on running; Heddle's idle_timeout is Puma's persistent_timeout",
           supported_http_methods: "every method is handed to the application",
-          on_restart: "there is no hook at that step", before_restart: "there is no hook at that step",
-          on_booted: "there is no hook at that step", after_booted: "there is no hook at that step",
           on_stopped: "there is no hook at that step", after_stopped: "there is no hook at that step",
           after_worker_fork: "there is no hook at that step", after_worker_boot: "there is no hook at that step",
           on_refork: "workers are not forked from each other", before_refork: "workers are not forked from each other",

@@ -77,6 +77,7 @@ module Heddle
           return if @stopping || @upgrade
 
           @molding.abandon("a new master takes over")
+          configuration.hooks.try(:on_restart, @log)
           @log.notice("a new master is started")
           @upgrade = Upgrade.new(commons, @inheritance.command)
         rescue SystemCallError => e
@@ -241,6 +242,7 @@ module Heddle
           @announce.call(commons.urls, @facts.of_all(configuration, fleet.size))
           @announce = nil
           @inheritance.ready
+          configuration.hooks.try(:on_booted, @log)
         end
 
         def end_workers

@@ -67,11 +67,11 @@ module Heddle
                    text: "how many connections at once, in each worker; 0: as many as memory and descriptors allow"),
         Option.new(name: :descriptor_limit, unit: :word, default: :hard, choices: %i[hard soft], advanced: true,
                    example: "descriptor_limit :soft",
-                   details: "A limit on connections follows from it. Programs that the application starts get the " \
-                            "same limit. The function select(2) of C has no room for descriptors from 1,024 on: a " \
-                            "library that passes such a one to FD_SET writes beyond its memory. With one that does " \
-                            "(old resolvers, SNMP and LDAP clients), or such programs, choose soft, and set the soft " \
-                            "limit to 1,024 (ulimit -Sn).",
+                   details: "A limit on connections follows from it. Programs that the application starts (spawn, " \
+                            "system, popen, exec) get the former limit back, except on macOS. The function " \
+                            "select(2) of C has no room for descriptors from 1,024 on: a library that passes such a " \
+                            "one to FD_SET writes beyond its memory. With one that does (old resolvers, SNMP and " \
+                            "LDAP clients) choose soft, and set the soft limit to 1,024 (ulimit -Sn).",
                    text: "whether the limit on open descriptors (RLIMIT_NOFILE) is raised to the hard limit, or " \
                          "stays as it was: soft")
       ].freeze

@@ -1,5 +1,5 @@
-#ifndef HEDDLE_OFFLOAD_SPIN_H
-#define HEDDLE_OFFLOAD_SPIN_H
+#ifndef HEDDLE_SPIN_H
+#define HEDDLE_SPIN_H
 
 /*
  * Who expects news within microseconds looks for it for a while before it sleeps: to be woken costs some 15 µs where

@@ -1,4 +1,4 @@
-#include "preempt/preempt.h"
+#include "scheduler/own_code.h"
 
 #include <ruby/debug.h>
 #include <string.h>

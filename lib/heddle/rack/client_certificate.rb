@@ -1,24 +1,24 @@
 # frozen_string_literal: true
 
 module Heddle
-  module Net
-    class TLS
-      # What an application is told of a client that was asked for a certificate: the names of mod_ssl, which nginx has
-      # too, and Puma's.
-      module Client
+  module Rack
+    # What the env says of a client that was asked for a TLS certificate: under the names of Apache's mod_ssl, which
+    # nginx has too, and under Puma's.
+    module ClientCertificate
+      class << self
         # @param env [Hash]
-        # @param socket [OpenSSL::SSL::SSLSocket]
+        # @param socket [OpenSSL::SSL::SSLSocket] of the client; remembers what was found out
         # @return [void]
-        def tell_client(env, socket)
-          told = socket.instance_variable_get(:@heddle_client) ||
-                 socket.instance_variable_set(:@heddle_client, facts(socket.peer_cert))
-          env.merge!(told)
+        def add(env, socket)
+          entries = socket.instance_variable_get(:@heddle_client) ||
+                    socket.instance_variable_set(:@heddle_client, entries_of(socket.peer_cert))
+          env.merge!(entries)
         end
 
         private
 
         # The certificate has been checked: a bad one ends the handshake.
-        def facts(certificate)
+        def entries_of(certificate)
           return { "SSL_CLIENT_VERIFY" => "NONE" }.freeze unless certificate
 
           { "SSL_CLIENT_VERIFY" => "SUCCESS",

@@ -2,10 +2,10 @@
 #define _GNU_SOURCE /* dladdr */
 #endif
 
-#include "scheduler/callback_report.h"
+#include "watch/callback_report.h"
 
-#include "preempt/preempt.h"
 #include "scheduler/callbacks.h"
+#include "scheduler/own_code.h"
 #include "scheduler/stack_walk.h"
 #include "watch/stalls.h"
 
@@ -24,8 +24,6 @@ enum {
 typedef struct {
     char library[TEXT], function[TEXT], method[TEXT], place[TEXT];
 } report;
-
-bool heddle_callback_report_on;
 
 static uint64_t places[PLACES]; /* hashes */
 static unsigned place_count;
@@ -132,7 +130,8 @@ static bool is_known(const report *one)
     return false;
 }
 
-void heddle_callback_report_look(heddle_loop *loop)
+/* The first time for each place. */
+static void report_callback(heddle_loop *loop)
 {
     callback found;
     report one = {0};
@@ -216,8 +215,8 @@ static VALUE native_report_callbacks(VALUE self, VALUE on)
 {
     if (RTEST(on) && !reports)
         reports = ALLOC_N(report, UNTAKEN);
-    heddle_callback_report_on = RTEST(on);
-    if (!heddle_callback_report_on)
+    heddle_reporting_callbacks = RTEST(on);
+    if (!heddle_reporting_callbacks)
         place_count = report_count = 0;
     return Qnil;
 }
@@ -254,6 +253,7 @@ static VALUE native_callback_waits(VALUE self)
 
 void Init_heddle_callback_report(VALUE heddle)
 {
+    heddle_hooks.report_callback = report_callback;
     VALUE native = rb_define_module_under(heddle, "Native");
     rb_define_singleton_method(native, "note_interpreter", native_note_interpreter, 0);
     rb_define_singleton_method(native, "find_interpreter", native_find_interpreter, 1);

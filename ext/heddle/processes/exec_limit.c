@@ -1,0 +1,106 @@
+#include "processes/exec_limit.h"
+
+#include "offload/import_table.h"
+
+#include <ruby.h>
+#include <ruby/thread.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Set before the table of imports leads here, and read in children, also in those of vfork, who may only read. */
+static rlim_t soft_limit, raised_limit;
+
+/* -- between fork, or vfork, and exec: nothing but system calls --------------------------------------------------- */
+
+/* A limit that is neither is somebody's wish (spawn's `rlimit_nofile:`). */
+static bool lower(struct rlimit *before)
+{
+    if (getrlimit(RLIMIT_NOFILE, before) != 0 || before->rlim_cur != raised_limit)
+        return false;
+    struct rlimit limit = {.rlim_cur = soft_limit, .rlim_max = before->rlim_max};
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int exec_execve(const char *path, char *const *words, char *const *environment)
+{
+    struct rlimit before;
+    bool lowered = lower(&before);
+    int result = execve(path, words, environment);
+    int error = errno;
+    if (lowered) /* this process goes on: it may try another path */
+        setrlimit(RLIMIT_NOFILE, &before);
+    errno = error;
+    return result;
+}
+
+static int exec_execv(const char *path, char *const *words)
+{
+    return exec_execve(path, words, environ);
+}
+
+/* Ruby's command for a shell has four words. */
+enum {
+    WORDS = 16,
+};
+
+/* False: there are more than WORDS. */
+static bool collect(const char **words, const char *first, va_list *more)
+{
+    size_t count = 0;
+    for (const char *word = first; count < WORDS; word = va_arg(*more, const char *)) {
+        words[count++] = word;
+        if (!word)
+            return true;
+    }
+    errno = E2BIG;
+    return false;
+}
+
+static int exec_execl(const char *path, const char *first, ...)
+{
+    const char *words[WORDS];
+    va_list more;
+    va_start(more, first);
+    bool complete = collect(words, first, &more);
+    va_end(more);
+    return complete ? exec_execve(path, (char *const *)words, environ) : -1;
+}
+
+static int exec_execle(const char *path, const char *first, ...)
+{
+    const char *words[WORDS];
+    va_list more;
+    va_start(more, first);
+    bool complete = collect(words, first, &more);
+    char *const *environment = complete ? va_arg(more, char *const *) : NULL;
+    va_end(more);
+    return complete ? exec_execve(path, (char *const *)words, environment) : -1;
+}
+
+/* -- where Ruby calls them ---------------------------------------------------------------------------------------- */
+
+static void lead_ruby(const heddle_object *object, void *led)
+{
+    const heddle_import imports[] = {
+        {"execve", (void *)execve, (void *)exec_execve},
+        {"execv", (void *)execv, (void *)exec_execv},
+        {"execl", (void *)execl, (void *)exec_execl},
+        {"execle", (void *)execle, (void *)exec_execle},
+    };
+    if (heddle_object_contains(object, (void *)rb_nogvl))
+        *(int *)led = heddle_object_lead(object, imports, sizeof(imports) / sizeof(imports[0]));
+}
+
+bool heddle_exec_with_limit(rlim_t soft, rlim_t raised)
+{
+    int led = 0;
+    if (heddle_imports_unsupported())
+        return false;
+    soft_limit = soft;
+    raised_limit = raised;
+    heddle_objects_each(lead_ruby, &led);
+    return led > 0;
+}

@@ -1,0 +1,5 @@
+#include "scheduler/loop_hooks.h"
+
+heddle_loop_hooks heddle_hooks;
+_Atomic int heddle_watch_asleep;
+bool heddle_stalls_untold, heddle_preempting, heddle_reporting_callbacks;

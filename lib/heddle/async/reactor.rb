@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "heddle/async"
+
+module Heddle
+  module Async
+    # A reactor of async's that is a loop of Heddle's: what `Async { }`, `Sync { }` and `Async::Reactor.new` use, in any
+    # thread, once this file has been required. For programs that have no Heddle.run.
+    class Reactor < Root
+      # Makes `Async::Reactor.new`, and so `Async { }` in a thread without a loop, use this class.
+      module Replacement
+        # @raise [ThreadError] where Heddle's loop runs
+        def new(...) = equal?(::Async::Reactor) ? Reactor.new(...) : super
+      end
+
+      # @param parent [nil] as async has it
+      # @param selector [Symbol, nil] see {Scheduler#initialize}; a selector of io-event's is ignored
+      # @raise [ThreadError] where a loop runs
+      def initialize(_parent = nil, selector: nil, **)
+        Async.refuse_reactor
+        scheduler = Scheduler.new(selector: (selector if selector.is_a?(Symbol)))
+        super(scheduler)
+        @waiting = @signal = nil
+        @interrupted = false
+        scheduler.async_root = self
+        scheduler.extend(Closing)
+        Fiber.set_scheduler(scheduler)
+      end
+
+      # Runs the loop until every task but the transient ones has ended, and then ends those.
+      #
+      # @return [Async::Task, nil] the one of the block
+      # @raise [Async::Scheduler::ClosedError]
+      def run(...)
+        raise ::Async::Scheduler::ClosedError if closed?
+
+        task = nil
+        start = -> { task = async(...) } if block_given?
+        run_until(start) { finished? }
+        end_children unless @interrupted
+        @interrupted = false
+        task
+      end
+
+      # Runs the loop for one turn, and no longer than until the time is up.
+      #
+      # @param timeout [Numeric, nil] seconds
+      # @return [Boolean] is there anything left to do?
+      def run_once(timeout = nil)
+        cancel if finished?
+        return false unless children?
+
+        @scheduler.park(timeout || 0)
+        true
+      end
+
+      # Makes {run} return. From any thread.
+      def interrupt
+        @interrupted = true
+        wake
+      end
+
+      # Ends all tasks, and the loop.
+      def close = @scheduler.scheduler_close
+      alias scheduler_close close
+
+      # A signal that was raised in a task comes once from the task and once from its scope.
+      #
+      # @api private
+      def raised?(signal) = @signal.equal?(signal)
+
+      # @api private
+      def close_tasks
+        end_children unless closed? || @scheduler.running?
+      end
+
+      # @api private
+      def remove_child(child)
+        super
+        wake if @waiting && finished?
+      end
+
+      private
+
+      def wake
+        waiting = @waiting
+        @scheduler.unpark(waiting) if waiting
+      end
+
+      def end_children
+        cancel
+        run_until { !children? }
+      end
+
+      # Ctrl-C cancels all tasks, and is raised again when they have ended. It does not strike while tasks are started.
+      def run_until(start = nil)
+        interrupt = nil
+        @waiting = Fiber.current
+        begin
+          first, start = start, nil
+          Thread.handle_interrupt(SignalException => :never) { first.call } if first
+          @scheduler.park until @interrupted || yield
+        rescue SignalException => e
+          retry if raised?(e)
+          @signal = e
+          raise unless e.is_a?(Interrupt)
+
+          interrupt = e
+          cancel
+          retry
+        end
+        raise interrupt if interrupt
+      ensure
+        @waiting = nil
+      end
+
+      # For the scheduler of a reactor: its tasks are ended when it is closed, and not waited for.
+      module Closing
+        def scheduler_close
+          async_root.close_tasks
+          super
+        rescue SignalException => e
+          retry if async_root.raised?(e)
+          raise
+        end
+        alias close scheduler_close
+      end
+      private_constant :Closing
+
+      ::Async::Reactor.singleton_class.prepend(Replacement)
+    end
+  end
+end

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "heddle/scheduler"
+
+module Heddle
+  class Scheduler
+    private
+
+    # Fibers that resolve a name wait for Heddle's own resolver. nil where it can't be loaded: in a Ractor of Ruby 3.3,
+    # before the main one has loaded it.
+    def load_resolver
+      require "heddle/net/resolver"
+      Net::Resolver.new
+    rescue Ractor::Error
+      nil
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rbconfig"
+
+# Scripts for async's own reactor, on Heddle's loop by one require.
+class AsyncReactorTest < Minitest::Test
+  BEGINNING = <<~RUBY.freeze
+    require #{File.join(Heddle::TestHelpers::ROOT, "bin/support/gem_paths.rb").dump}
+    require "heddle/async/reactor"
+    def until_the_end(&block)
+      sleep
+    ensure
+      block.call
+    end
+  RUBY
+
+  def test_a_script_runs_on_heddles_loop
+    assert_equal "[Heddle::Scheduler, :inner, :outer]\n", script(<<~RUBY)
+      task = Async do |outer|
+        found = outer.async { sleep 0.001; :inner }
+        [Fiber.scheduler.class, found.wait, :outer]
+      end
+      p task.wait
+    RUBY
+  end
+
+  def test_the_loop_ends_when_only_transient_tasks_are_left
+    assert_equal ":waited\n:cleaned_up\n", script(<<~RUBY)
+      Async do |task|
+        task.async(transient: true) { until_the_end { p(:cleaned_up) } }
+        task.async { sleep 0.001; p :waited }
+      end
+    RUBY
+  end
+
+  def test_ctrl_c_cancels_the_tasks_and_is_raised_again
+    assert_equal ":cleaned_up\nInterrupt\n", script(<<~RUBY)
+      begin
+        Sync do
+          Process.kill(:INT, Process.pid)
+          sleep
+        ensure
+          p :cleaned_up
+        end
+      rescue Interrupt => e
+        puts e.class
+      end
+    RUBY
+  end
+
+  def test_a_reactor_is_run_by_hand_and_closed
+    assert_equal "[:begun, :turned, :cancelled]\n", script(<<~RUBY)
+      log = []
+      reactor = Async::Reactor.new
+      reactor.async { log << :begun; Fiber.scheduler.yield; log << :turned; until_the_end { log << :cancelled } }
+      2.times { reactor.run_once(0) }
+      reactor.close
+      p log
+    RUBY
+  end
+
+  private
+
+  def script(code)
+    output, status = Open3.capture2e(RbConfig.ruby, "-e", BEGINNING + code)
+
+    assert_predicate status, :success?, output
+    output
+  end
+end
