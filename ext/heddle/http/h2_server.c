@@ -152,14 +152,8 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 }
 
 /* What runs goes on, and counts among the client's streams, until its application returns. */
-static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+static void give_up(heddle_h2_carrier *carrier)
 {
-    (void)error;
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    if (!carrier) {
-        heddle_h2_release(session, stream);
-        return;
-    }
     carrier->gone = true;
     if (!carrier->exchange->running) {
         heddle_h2_drop_carrier(carrier);
@@ -167,6 +161,16 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
     }
     wake(carrier, HEDDLE_READING);
     wake(carrier, HEDDLE_WRITING);
+}
+
+static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+{
+    (void)error;
+    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    if (carrier)
+        give_up(carrier);
+    else
+        heddle_h2_release(session, stream);
 }
 
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
@@ -270,16 +274,53 @@ static bool pull(heddle_h2_server *server)
     return true;
 }
 
+static void want_input(heddle_connection *connection)
+{
+    connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+}
+
+/*
+ * The last frame says why the connection ends. A socket that is closed with unread input resets the connection, and the
+ * reset can overtake that frame. false: the connection is closed.
+ */
+static bool end_output(heddle_h2_server *server)
+{
+    heddle_connection *connection = server->connection;
+    heddle_engine *engine = heddle_engine_of_connection(connection);
+    heddle_transport *transport = &connection->transport;
+    if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
+        heddle_sockets_close_connection(connection);
+        return false;
+    }
+    server->lingers = true;
+    heddle_connection_drop_input(connection);
+    heddle_connection_set_deadline(connection, heddle_later(heddle_coarse_now(), engine->linger_timeout));
+    want_input(connection);
+    return true;
+}
+
+static void linger(heddle_h2_server *server)
+{
+    heddle_connection *connection = server->connection;
+    ssize_t bytes;
+    do {
+        bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+    } while (bytes > 0);
+    if (bytes == -EAGAIN)
+        want_input(connection);
+    else
+        heddle_sockets_close_connection(connection);
+}
+
 /* What comes next where nothing more can be done now; false: the connection is closed. */
 static bool settle(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    bool idle = heddle_h2_stream_count(server->session) == 0;
-    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && idle))) {
-        heddle_sockets_close_connection(connection);
-        return false;
-    }
+    if (server->lingers)
+        return true;
+    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !server->carriers)))
+        return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
     if (connection->sockets->draining || engine->draining)
         heddle_h2_drain(server->session, heddle_coarse_now());
     int64_t deadline = heddle_h2_deadline(server->session);
@@ -336,9 +377,25 @@ static bool feed(heddle_h2_server *server, const char *bytes, size_t size)
     return true;
 }
 
-static void want_input(heddle_connection *connection)
+static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
 {
-    connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+    heddle_h2_carrier *carrier = server->carriers;
+    while (carrier && (carrier->received || carrier->gone))
+        carrier = carrier->next;
+    return carrier;
+}
+
+/* The client sends nothing more: requests that are not complete never will be. */
+static void end_input(heddle_h2_server *server)
+{
+    heddle_h2_carrier *carrier;
+    server->ended = true;
+    while ((carrier = find_incomplete(server))) {
+        heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
+        if (heddle_h2_is_closing(server->session)) /* that was one too many, and all have been given up */
+            return;
+        give_up(carrier);
+    }
 }
 
 /* Reads until nothing is there, or the session wants no more before its output has left. */
@@ -355,7 +412,8 @@ static void read_on(heddle_h2_server *server)
             continue;
         }
         if (server->ended || heddle_h2_is_closing(server->session)) {
-            heddle_h2_send(server);
+            if (!server->lingers)
+                heddle_h2_send(server);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -369,8 +427,9 @@ static void read_on(heddle_h2_server *server)
             heddle_sockets_close_connection(connection);
             return;
         }
-        server->ended = bytes == 0;
-        if (bytes > 0 && !feed(server, scratch, (size_t)bytes))
+        if (bytes == 0)
+            end_input(server);
+        else if (!feed(server, scratch, (size_t)bytes))
             return;
     }
 }
@@ -389,6 +448,10 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         heddle_sockets_close_connection(connection);
         return;
     }
+    if (server->lingers) {
+        linger(server);
+        return;
+    }
     if ((ready & HEDDLE_HAS_ROOM) && connection->output.size) {
         int result = heddle_connection_flush(connection);
         if (result != 0 && result != -EAGAIN) {
@@ -402,6 +465,10 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
 static void handle_deadline(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (server->lingers) {
+        heddle_sockets_close_connection(connection);
+        return;
+    }
     if (connection->output.size) { /* the kernel has taken nothing for write_timeout */
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
@@ -433,12 +500,15 @@ static void release(heddle_connection *connection)
     heddle_h2_server *server = heddle_h2_server_of(connection);
     while (server->carriers) {
         heddle_exchange *exchange = server->carriers->exchange;
+        heddle_h2_set_owner(server->carriers->stream, NULL);
         free_carrier(server->carriers);
         heddle_exchange_detach(exchange);
     }
     server->connection = NULL;
     if (server->depth == 0)
         free_server(server);
+    else
+        heddle_h2_abort(server->session, heddle_coarse_now(), HEDDLE_H2_NO_ERROR); /* it asks for nothing more */
 }
 
 static void abandon(heddle_connection *connection)

@@ -35,6 +35,7 @@ struct heddle_h2_server {
     heddle_h2_session *session;
     heddle_h2_carrier *carriers;
     bool ended;     /* the client has sent FIN */
+    bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
     unsigned depth; /* of calls into the session */
 };
 

@@ -30,15 +30,14 @@ module Heddle
         # @param length [Integer, nil] of the content in bytes, where it is known
         # @return [ResponseHead] which nobody has sent yet
         # @raise [InvalidResponse]
-        def make_head(status, headers, length: nil, **) = engine.writer.head(self, status, headers, length:, keep_alive: true)
+        def make_head(status, headers, length: nil, **)
+          engine.writer.head(self, status, headers, length:, keep_alive: true)
+        end
 
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGone]
-        def send_head(head)
-          @ended = head.framing == :none
-          write_head(head.bytes, @ended)
-        end
+        def send_head(head) = write_head(head.bytes, false)
 
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
@@ -78,7 +77,7 @@ module Heddle
         # @raise [EOFError] when the file is shorter
         def send_file(file, offset, length)
           while length > 0
-            piece = file.pread(length < PIECE ? length : PIECE, offset)
+            piece = file.pread([length, PIECE].min, offset)
             write(piece)
             offset += piece.bytesize
             length -= piece.bytesize
