@@ -41,10 +41,13 @@ static heddle_h1_progress begin(heddle_connection *connection, const char *bytes
 static bool keep(heddle_connection *connection, const char *bytes, size_t size);
 
 /* The connection begins with the preface of HTTP/2 (RFC 9113, 3.4), as far as it has come. */
-static bool begins_h2(const heddle_h1 *h1, const char *bytes, size_t size)
+static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
+    const heddle_engine *engine = heddle_h1_engine(connection);
+    if (!(connection->transport.tls ? engine->h2_over_tls : engine->h2_over_plain))
+        return false;
     size_t most = size < HEDDLE_H2_PREFACE_SIZE ? size : HEDDLE_H2_PREFACE_SIZE;
-    return !h1->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
+    return !heddle_h1_of(connection)->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
 }
 
 static heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
@@ -61,7 +64,7 @@ static heddle_h1_progress take_head(heddle_connection *connection, const char *b
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_refusal refusal;
-    if (*bytes == 'P' && begins_h2(h1, bytes, size)) {
+    if (*bytes == 'P' && begins_h2(connection, bytes, size)) {
         *used = 0;
         return size < HEDDLE_H2_PREFACE_SIZE ? HEDDLE_H1_MORE : change_to_h2(connection, bytes, size);
     }
