@@ -232,7 +232,7 @@ module Heddle
       [self, Concurrency].each do |namespace|
         namespace.constants.each do |name|
           path = namespace.autoload?(name)
-          namespace.const_get(name) if path&.start_with?("heddle/concurrency/", "heddle/scheduler")
+          namespace.const_get(name) if path&.start_with?("heddle/concurrency/", "heddle/scheduler", "heddle/databases")
         end
       end
       nil

@@ -15,7 +15,7 @@ class LayersTest < Minitest::Test
     "processes" => %w[offload scheduler],
     "concurrency" => %w[scheduler],
     "net" => %w[watch scheduler selector],
-    "http" => %w[net scheduler],
+    "http" => %w[net scheduler selector],
     "rack" => %w[http net scheduler]
   }.freeze
   RUBY_LAYERS = {
@@ -77,6 +77,14 @@ class LayersTest < Minitest::Test
     end
 
     assert_empty words
+  end
+
+  def test_rack_and_the_server_name_no_version_of_http
+    named = sources("{lib/heddle/{rack,server}/**/*.rb,ext/heddle/rack/exchange.c}").flat_map do |file, text|
+      code_of(text).scan(/\bH[12]::|\bh[12]_/).map { |word| "#{file}: #{word}" }
+    end
+
+    assert_empty named
   end
 
   private

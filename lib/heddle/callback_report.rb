@@ -70,8 +70,14 @@ module Heddle
       # @return [Boolean]
       def enabled? = @enabled || false
 
-      # @return [Hash{Symbol => Object}] `waits`: how many were met; `reason`: why none can be
-      def status = { waits: Native.callback_waits, reason: @reason }.compact
+      # @return [Hash{Symbol => Object}] `waits`: how many were met; `by_library`: the same by the library's file name;
+      #   `reason`: why none can be
+      def status
+        counts = Native.callback_waits.each_with_object(Hash.new(0)) do |(path, waits), all|
+          all[File.basename(path)] += waits
+        end
+        { waits: counts.values.sum, by_library: counts, reason: @reason }.compact
+      end
 
       # @return [Array<Wait>] the last places that were told, oldest first
       def recent

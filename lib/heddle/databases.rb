@@ -21,6 +21,7 @@ module Heddle
     autoload :ActiveRecord, "heddle/databases/active_record"
     autoload :Mysql, "heddle/databases/mysql"
     autoload :Mysql2, "heddle/databases/mysql2"
+    autoload :Pools, "heddle/databases/pools"
     autoload :Postgresql, "heddle/databases/postgresql"
     autoload :Sequel, "heddle/databases/sequel"
     autoload :Trilogy, "heddle/databases/trilogy"

@@ -244,7 +244,7 @@ module Heddle
                   "\"loopback\", \"private\", \"unix\" to keep it so without this line")
     end
 
-    # What one worker says for all of them, it says.
+    # @return [Boolean] whether this process logs what is true of all workers: worker 0 alone does
     def first? = @place.nil? || @place.last == 0
 
     def protections = @unprotected ? [] : @configuration.protections

@@ -223,12 +223,13 @@ class PoolTest < Minitest::Test
 
   def test_timeout_says_who_holds_them
     in_loop do
-      pool = new_pool(limit: 1)
-      pool.with do
-        error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
-        assert_match(/1 of the pool's 1 are in use \(its limit is 1\)/, error.message)
-      end
-      assert_equal 0, pool.waiting
+      pool = new_pool(limit: 1, name: "things")
+      other = Heddle.async { pool.with { forever } }
+      turns
+      error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
+      assert_match(/1 of the pool's 1 are in use \(its limit is 1\), and 0 more tasks wait \(things\)/, error.message)
+      assert_equal [0, 1], [pool.waiting, pool.stats[:timeouts]]
+      other.cancel
     end
   end
 
@@ -295,7 +296,10 @@ class PoolTest < Minitest::Test
 
   def test_mistakes
     assert_raises(ArgumentError) { Heddle::Pool.new }
-    assert_raises(ArgumentError) { Heddle::Pool.new(limit: 0) {} }
+    error = assert_raises(ArgumentError) { Heddle::Pool.new(limit: 0) {} }
+    assert_equal "limit: is 0, but must be :auto, or 1 or more", error.message
+    error = assert_raises(ArgumentError) { Heddle::Pool.new(limit: 4, min: 5) {} }
+    assert_equal "min: is 5, but must be from 0 to 4", error.message
   end
 
   private

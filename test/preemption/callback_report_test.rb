@@ -50,6 +50,16 @@ class CallbackReportTest < Minitest::Test
     assert_includes found.first.advice, 'reentrant += ["callbacks"]'
   end
 
+  # Places are told once, waits are counted.
+  def test_waits_are_counted_by_library
+    before = Heddle::CallbackReport.status[:by_library]["callbacks.so"].to_i
+    told { |_| 2.times { CallingBack.call(-> { sleep 0.001 }) } }
+    status = Heddle::CallbackReport.status
+
+    assert_operator status[:by_library]["callbacks.so"], :>=, before + 2
+    assert_equal status[:waits], status[:by_library].values.sum
+  end
+
   SWITCHES = {
     "mutex" => lambda { |queue|
       mutex = Mutex.new

@@ -149,8 +149,8 @@ class BindTest < Minitest::Test
 
   def test_a_parameter_that_is_none_is_named
     {
-      "tcp://a:1?cert=x" => "--bind tcp://a:1?cert=x: cert is nothing that tcp knows; it knows proxy_protocol, " \
-                            "reuse_port, v6only",
+      "tcp://a:1?cert=x" => "--bind tcp://a:1?cert=x: unknown parameter \"cert\" for a tcp address " \
+                            "(known: proxy_protocol, reuse_port, v6only)",
       "a:1?v6only=maybe" => '--bind a:1?v6only=maybe: v6only must be on or off, but is "maybe"',
       "unix:/x?mode=9" => '--bind unix:/x?mode=9: mode must be permissions such as 660, but is "9"',
       "tls://a:1?min=1.1" => '--bind tls://a:1?min=1.1: the least version of TLS must be 1.2 or 1.3, but is "1.1"',

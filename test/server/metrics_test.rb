@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "openssl"
+require "support/native_library"
 require "support/prometheus_text"
 require_relative "server_helpers"
 
@@ -36,6 +37,15 @@ class MetricsTest < Minitest::Test
     assert_equal [2, 1, 1, 1], counts
     assert_equal 1, found["heddle_refused_total"][{ "worker" => "0", "status" => "4xx" }]
     assert_equal 5, found["heddle_requests_started_total"][{ "worker" => "0" }]
+  end
+
+  def test_waits_in_callbacks_of_native_libraries_are_counted_by_library
+    callbacks = NativeLibrary.new(File.expand_path("../preemption/support/callbacks.c", __dir__))
+    require callbacks.path
+    found = metrics_of(->(_env) { CallingBack.call(-> { sleep 0.001 }) && [200, {}, []] },
+                       protect: %i[callback_report]) { get("/") }
+
+    assert_operator found["heddle_callback_waits_total"][{ "worker" => "0", "library" => "callbacks.so" }], :>=, 1
   end
 
   def test_the_histogram_has_every_answer_where_it_belongs
@@ -143,6 +153,19 @@ class MetricsTest < Minitest::Test
     found = PrometheusText.parse(Heddle::Server::Metrics.new(workers:).to_s)
 
     assert_equal({ { "worker" => "0" } => 5.0 }, found["heddle_fibers"])
+  end
+
+  def test_pools_are_told_of_as_far_as_their_library_counts
+    pools = [{ pool: "things", library: "heddle", limit: 5, size: 3, busy: 2, idle: 1, waiting: 4, created: 3, waits: 9,
+               wait_seconds: 1.5, closed: { idle: 1, age: 0 } },
+             { pool: "primary writing", library: "active_record", limit: 5, size: 1, busy: 1, idle: 0, waiting: 0 }]
+    text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "running", pools: }]).to_s
+
+    assert_includes text, %(heddle_pool_resources{worker="0",pool="things",library="heddle",state="busy"} 2\n)
+    assert_includes text, %(heddle_pool_wait_seconds_total{worker="0",pool="things",library="heddle"} 1.5\n)
+    assert_includes text, %(heddle_pool_closed_total{worker="0",pool="things",library="heddle",reason="idle"} 1\n)
+    assert_includes text, %(heddle_pool_limit{worker="0",pool="primary writing",library="active_record"} 5\n)
+    refute_includes text, %(heddle_pool_waits_total{worker="0",pool="primary writing")
   end
 
   def test_labels_are_escaped

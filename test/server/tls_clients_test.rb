@@ -127,7 +127,7 @@ class TLSClientsTest < Minitest::Test
   def test_mistakes_are_told_in_one_sentence
     nothing = File.join(@folder, "nothing.pem").tap { |path| File.write(path, "nothing") }
     {
-      "verify=required" => /to verify clients takes the certificates of who signs theirs: name their file/,
+      "verify=required" => /verifying clients needs a file of CA certificates: name it with --tls-ca/,
       "verify=maybe&ca=#{@ca_path}" => /verify must be none, optional or required, but is "maybe"/,
       "ca=#{@ca_path}" => /ca counts with verify=optional or verify=required only/,
       "verify=optional&ca=/nonexistent" => %r{\Athe file of authorities /nonexistent does not exist},

@@ -1,6 +1,6 @@
 #include "http/answer_head.h"
+#include "selector/assert.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -271,7 +271,7 @@ static bool is_internal(const char *name, size_t size)
 
 void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out)
 {
-    assert(answer->status >= 100 && answer->status <= 999);
+    HEDDLE_ASSERT(answer->status >= 100 && answer->status <= 999);
     answer->told_length = -1;
     answer->told_close = answer->told_chunked = answer->told_upgrade = answer->told_date = false;
     char room[HEDDLE_STATUS_LINE_ROOM];
@@ -484,7 +484,7 @@ void heddle_refusal_answer(const heddle_refusal *refusal, heddle_buffer *out, co
     char text[sizeof(refusal->reason) + 64];
     int text_size = snprintf(text, sizeof(text), "%d %s: %s.\n", refusal->status, *phrase ? phrase : "Error",
                              refusal->reason);
-    assert(text_size > 0 && (size_t)text_size < sizeof(text));
+    HEDDLE_ASSERT(text_size > 0 && (size_t)text_size < sizeof(text));
 
     put(out, line, size);
     put(out, date, date_size);

@@ -167,7 +167,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
         heddle_h1_close(connection);
         return HEDDLE_H1_LEFT;
     }
-    h1->stage = HEDDLE_H1_BODY;
+    heddle_h1_enter(h1, HEDDLE_H1_BODY);
     return HEDDLE_H1_MORE;
 }
 
@@ -179,7 +179,7 @@ static heddle_h1_progress write_buffer(heddle_connection *connection)
     int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
     if (result < 0)
         return refuse_unwritten(connection, -result);
-    h1->stage = HEDDLE_H1_WRITING;
+    heddle_h1_enter(h1, HEDDLE_H1_WRITING);
     h1->writing_since = heddle_now();
     heddle_connection_set_deadline(connection, -1);
     return HEDDLE_H1_WRITES;
@@ -190,7 +190,7 @@ static void body_written(void *owner, int error)
     heddle_connection *connection = owner;
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->since += heddle_now() - h1->writing_since; /* a slow disk is not the client's fault */
-    h1->stage = HEDDLE_H1_BODY;
+    heddle_h1_enter(h1, HEDDLE_H1_BODY);
     if (error)
         refuse_unwritten(connection, error);
     else if (h1->received) {

@@ -110,7 +110,7 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     if (timeout >= 0) /* its body may have taken long */
         timeout = heddle_later(h1->stage == HEDDLE_H1_BODY ? heddle_coarse_now() : h1->exchange->arrived, timeout);
     heddle_connection_set_deadline(connection, timeout);
-    h1->stage = HEDDLE_H1_READY;
+    heddle_h1_enter(h1, HEDDLE_H1_READY);
     heddle_sockets_queue(sockets, &h1->exchange->work, next);
 }
 
@@ -148,7 +148,7 @@ static void wait_for_more(heddle_connection *connection)
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_DISCARD) {
         heddle_h1_body_waits(connection);
     } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
-        h1->stage = HEDDLE_H1_HEAD;
+        heddle_h1_enter(h1, HEDDLE_H1_HEAD);
         heddle_h1_due_in(connection, engine->head_timeout);
     } else if (h1->stage == HEDDLE_H1_IDLE) {
         if (sockets->draining) {
@@ -286,7 +286,7 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
         heddle_coarse_now() - connection->sockets->turn_began >= STREAK_TIME)
         return false;
     h1->streak++;
-    h1->stage = HEDDLE_H1_IDLE;
+    heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     heddle_h1_progress result = take(connection, connection->input + connection->input_start, buffered, &used);
     if (result == HEDDLE_H1_LEFT)
         return true;

@@ -50,7 +50,7 @@ static void begin_to_linger(heddle_connection *connection)
         heddle_h1_close(connection);
         return;
     }
-    h1->stage = HEDDLE_H1_LINGER;
+    heddle_h1_enter(h1, HEDDLE_H1_LINGER);
     h1->taken = 0;
     heddle_connection_drop_input(connection);
     heddle_h1_due_in(connection, engine->linger_timeout);
@@ -60,7 +60,7 @@ static void begin_to_linger(heddle_connection *connection)
 static void begin_to_idle(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->stage = HEDDLE_H1_IDLE;
+    heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     h1->seen = 0;
     heddle_output_clear(&connection->output);
     heddle_h1_take_buffered(connection);
@@ -89,7 +89,7 @@ void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next)
     if (result == 0) {
         proceed(connection);
     } else if (result == -EAGAIN) {
-        h1->stage = HEDDLE_H1_SENDING;
+        heddle_h1_enter(h1, HEDDLE_H1_SENDING);
         heddle_h1_due_in(connection, heddle_h1_engine(connection)->write_timeout);
     } else {
         heddle_h1_close(connection);
@@ -273,7 +273,7 @@ static bool has_unread(heddle_connection *connection)
 static void finish_exchange(heddle_connection *connection, bool reusable)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->stage = HEDDLE_H1_IDLE;
+    heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     if (!reusable) {
         bool lingers = !h1->ended && (h1->persists || has_unread(connection));
         heddle_h1_after_output(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
@@ -281,7 +281,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
         next_request(connection);
     } else {
         heddle_connection_flush_later(connection);
-        h1->stage = HEDDLE_H1_DISCARD;
+        heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
         h1->since = heddle_coarse_now();
         h1->taken = 0;
         heddle_h1_take_buffered(connection);

@@ -2,11 +2,45 @@
 #define HEDDLE_HTTP_H1_STATES_H
 
 /*
- * How the states of a connection follow each other: h1_reading.c up to a request, h1_body.c within its body,
- * h1_server.c after its answer.
+ * How the states of a session follow each other: h1_reading.c up to a request, h1_body.c within its body, h1_server.c
+ * after its response.
  */
 
 #include "http/h1_server.h"
+#include "selector/assert.h"
+
+/* A row for each state, a bit for each state that may follow it. A session may end in any state. */
+static inline bool heddle_h1_may_enter(uint8_t from, uint8_t to)
+{
+    enum {
+        IDLE = 1 << HEDDLE_H1_IDLE,
+        HEAD = 1 << HEDDLE_H1_HEAD,
+        BODY = 1 << HEDDLE_H1_BODY,
+        WRITING = 1 << HEDDLE_H1_WRITING,
+        READY = 1 << HEDDLE_H1_READY,
+        DISCARD = 1 << HEDDLE_H1_DISCARD,
+        SENDING = 1 << HEDDLE_H1_SENDING,
+        LINGER = 1 << HEDDLE_H1_LINGER,
+        REFUSED = SENDING | LINGER,
+    };
+    static const uint8_t allowed[] = {
+        [HEDDLE_H1_IDLE] = IDLE | HEAD | BODY | READY | DISCARD | REFUSED,
+        [HEDDLE_H1_HEAD] = BODY | READY | REFUSED,
+        [HEDDLE_H1_BODY] = WRITING | READY | REFUSED,
+        [HEDDLE_H1_WRITING] = BODY | REFUSED,
+        [HEDDLE_H1_READY] = IDLE | REFUSED,
+        [HEDDLE_H1_DISCARD] = IDLE | REFUSED,
+        [HEDDLE_H1_SENDING] = IDLE | LINGER,
+        [HEDDLE_H1_LINGER] = 0,
+    };
+    return allowed[from] >> to & 1;
+}
+
+static inline void heddle_h1_enter(heddle_h1 *h1, heddle_h1_stage stage)
+{
+    HEDDLE_ASSERT(heddle_h1_may_enter(h1->stage, stage));
+    h1->stage = stage;
+}
 
 /* What became of bytes that were offered. */
 typedef enum {

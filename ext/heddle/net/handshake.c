@@ -5,6 +5,7 @@
 #include "net/sockets.h"
 #include "net/ticket_keys.h"
 #include "scheduler/drop_error.h"
+#include "selector/assert.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -20,6 +21,13 @@ void heddle_handshake_init(heddle_handshakes *queue)
     heddle_link_init_head(&queue->due);
 }
 
+/* Stages follow each other in the order of their enum; COMPLETE, with which all begin, is the last one, too. */
+static void enter(heddle_connection *connection, heddle_handshake_stage stage)
+{
+    HEDDLE_ASSERT(stage != connection->stage && (stage == HEDDLE_STAGE_COMPLETE || stage > connection->stage));
+    connection->stage = stage;
+}
+
 static void want(heddle_connection *connection, heddle_direction direction)
 {
     heddle_socket_set *set = &connection->sockets->set;
@@ -28,7 +36,7 @@ static void want(heddle_connection *connection, heddle_direction direction)
 
 static void complete(heddle_connection *connection)
 {
-    connection->stage = HEDDLE_STAGE_COMPLETE;
+    enter(connection, HEDDLE_STAGE_COMPLETE);
     /* The event of what came behind the handshake has been delivered already. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->choose_protocol(connection);
@@ -40,7 +48,7 @@ static void reject(heddle_connection *connection, heddle_handshake_error error)
     if (transport->tls)
         heddle_tls_free(transport->tls);
     transport->tls = NULL;
-    connection->stage = HEDDLE_STAGE_COMPLETE;
+    enter(connection, HEDDLE_STAGE_COMPLETE);
     heddle_connection_drop_input(connection);
     heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->reject_handshake(connection, error);
@@ -68,7 +76,7 @@ static void take_over_from(heddle_connection *connection, const heddle_proxy_hea
         complete(connection);
         return;
     }
-    connection->stage = HEDDLE_STAGE_TLS;
+    enter(connection, HEDDLE_STAGE_TLS);
     handshake_due(connection);
 }
 
@@ -231,7 +239,7 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
     if (!proxied && NIL_P(listener->acceptor))
         return false;
     heddle_sockets *sockets = connection->sockets;
-    connection->stage = proxied ? HEDDLE_STAGE_PROXY_HEADER : HEDDLE_STAGE_TLS;
+    enter(connection, proxied ? HEDDLE_STAGE_PROXY_HEADER : HEDDLE_STAGE_TLS);
     if (!NIL_P(listener->acceptor)) {
         connection->transport.tls = heddle_tls_new(&sockets->private, listener->acceptor);
         if (!connection->transport.tls) {

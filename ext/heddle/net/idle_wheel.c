@@ -1,6 +1,5 @@
 #include "net/idle_wheel.h"
-
-#include <assert.h>
+#include "selector/assert.h"
 
 static size_t slot_of(int64_t tick)
 {
@@ -32,7 +31,7 @@ void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now)
 
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline)
 {
-    assert(!entry->link);
+    HEDDLE_ASSERT(!entry->link);
     int64_t tick = deadline / HEDDLE_IDLE_WHEEL_TICK + 1; /* up: never early */
     if (tick < wheel->tick)
         tick = wheel->tick;
@@ -62,7 +61,7 @@ int64_t heddle_idle_wheel_next(const heddle_idle_wheel *wheel)
             return (wheel->tick + ahead + __builtin_ctzll(bits)) * HEDDLE_IDLE_WHEEL_TICK;
         ahead += 64 - (int64_t)(slot % 64);
     }
-    assert(!"an entry without a bit");
+    HEDDLE_ASSERT(!"an entry without a bit");
     return wheel->tick * HEDDLE_IDLE_WHEEL_TICK;
 }
 

@@ -18,7 +18,8 @@
  * A connection with running work items is never AT_REST.
  */
 
-#include <assert.h>
+#include "selector/assert.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,12 +45,7 @@ static inline bool heddle_owner_may_change(uint8_t from, uint8_t to)
 /* Aborts in debug builds. */
 static inline void heddle_owner_check(uint8_t from, uint8_t to)
 {
-#ifdef HEDDLE_DEBUG
-    assert(heddle_owner_may_change(from, to));
-#else
-    (void)from;
-    (void)to;
-#endif
+    HEDDLE_ASSERT(heddle_owner_may_change(from, to));
 }
 
 #endif

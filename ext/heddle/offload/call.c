@@ -321,7 +321,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             break;
         }
         if (generation != heddle_threads_generation())
-            rb_raise(rb_eThreadError, "this process was forked in a native call: how that ends, its parent will see");
+            rb_raise(rb_eThreadError, "this process was forked in a native call: its result is available in the parent process only");
         if (self->told)
             self->deaf = out.cancelled = true;
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {

@@ -2,8 +2,6 @@
 #include "scheduler/fiber_table.h"
 #include "scheduler/loop.h"
 
-#include <assert.h>
-
 /* -- slots ------------------------------------------------------------------------------------------------------- */
 
 static void grow_slots(heddle_loop *loop)

@@ -1,6 +1,6 @@
 #include "scheduler/timer_heap.h"
+#include "selector/assert.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static void sift_down(heddle_timer_heap *heap, size_t index)
 
 int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer)
 {
-    assert(timer->place == 0);
+    HEDDLE_ASSERT(timer->place == 0);
     if (heap->count == heap->size) {
         size_t size = heap->size ? heap->size * 2 : 64;
         heddle_timer **entries = realloc(heap->entries, size * sizeof(*entries));
@@ -67,7 +67,7 @@ void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer)
     if (timer->place == 0)
         return;
     size_t index = timer->place - 1;
-    assert(heap->entries[index] == timer);
+    HEDDLE_ASSERT(heap->entries[index] == timer);
     timer->place = 0;
     heddle_timer *last = heap->entries[--heap->count];
     if (last == timer)

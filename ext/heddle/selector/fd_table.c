@@ -1,6 +1,6 @@
 #include "fd_table.h"
+#include "selector/assert.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd)
 
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd)
 {
-    assert(fd >= 0);
+    HEDDLE_ASSERT(fd >= 0);
     int page = fd / ENTRIES_A_PAGE;
     if (page >= table->page_count) {
         int count = table->page_count ? table->page_count : 4;
@@ -43,7 +43,7 @@ void heddle_fd_table_free(heddle_fd_table *table)
 
 void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter)
 {
-    assert(!waiter->armed);
+    HEDDLE_ASSERT(!waiter->armed);
     waiter->previous = NULL;
     waiter->next = entry->waiters;
     if (waiter->next)
@@ -54,7 +54,7 @@ void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter)
 
 void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter)
 {
-    assert(waiter->armed);
+    HEDDLE_ASSERT(waiter->armed);
     if (entry->next_to_call == waiter)
         entry->next_to_call = waiter->next;
     if (waiter->previous)

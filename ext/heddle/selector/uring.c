@@ -4,8 +4,8 @@
 
 #include "uring_ring.h"
 #include "wakeup.h"
+#include "selector/assert.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -159,7 +159,7 @@ static int from_poll(int mask, uint8_t wanted)
 
 static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
 {
-    assert(!waiter->armed);
+    HEDDLE_ASSERT(!waiter->armed);
     struct io_uring_sqe *sqe = prepare((uring_selector *)selector, waiter, true);
     if (!sqe)
         return -ENOMEM;
@@ -197,7 +197,7 @@ static void request_cancel(uring_selector *self, uint32_t index)
 static void uring_disarm(heddle_selector *selector, heddle_waiter *waiter)
 {
     uring_selector *self = (uring_selector *)selector;
-    assert(waiter->armed && self->slots[waiter->slot].poll);
+    HEDDLE_ASSERT(waiter->armed && self->slots[waiter->slot].poll);
     self->slots[waiter->slot].waiter = NULL;
     waiter->armed = false;
     request_cancel(self, waiter->slot);
@@ -257,7 +257,7 @@ static void deliver(uring_selector *self, const struct io_uring_cqe *cqe)
     heddle_waiter *waiter = cancellation ? NULL : slot->waiter;
     int result = cqe->res;
 
-    assert(slot->generation == ((cqe->user_data & ~CANCELLATION) >> 32));
+    HEDDLE_ASSERT(slot->generation == ((cqe->user_data & ~CANCELLATION) >> 32));
     if (!more)
         slot->outstanding--;
     if (waiter && !more) {

@@ -19,6 +19,7 @@ enum {
     UNTAKEN = 64,  /* reports that nobody took: further places are told when they are met again */
     FRAMES = 256,  /* of Ruby, looked at from the inside */
     TEXT = 512,
+    LIBRARIES = 64, /* that are counted by themselves; the last place is for all others */
 };
 
 typedef struct {
@@ -27,7 +28,11 @@ typedef struct {
 
 static uint64_t places[PLACES]; /* hashes */
 static unsigned place_count;
-static uint64_t waits;
+static struct {
+    uint64_t key; /* a hash of the path; 0: nobody's */
+    uint64_t waits;
+    char path[TEXT];
+} libraries[LIBRARIES];
 static report *reports; /* an array of UNTAKEN while it is on */
 static unsigned report_count;
 /* Where the function of Ruby's that runs Ruby code begins; 0: not known. */
@@ -130,6 +135,19 @@ static bool is_known(const report *one)
     return false;
 }
 
+static void count_wait(const char *path)
+{
+    uint64_t key = hash(UINT64_C(14695981039346656037), path) | 1;
+    unsigned i = 0;
+    while (i < LIBRARIES - 1 && libraries[i].key && libraries[i].key != key)
+        i++;
+    if (!libraries[i].key) {
+        libraries[i].key = key;
+        snprintf(libraries[i].path, TEXT, "%s", i == LIBRARIES - 1 ? "others" : path);
+    }
+    libraries[i].waits++;
+}
+
 /* The first time for each place. */
 static void report_callback(heddle_loop *loop)
 {
@@ -137,7 +155,7 @@ static void report_callback(heddle_loop *loop)
     report one = {0};
     if (!loop->in_main_ractor || !find_callback(&found) || !describe_place(&found, &one))
         return;
-    waits++;
+    count_wait(found.library->path);
     describe_function(&found, &one);
     if (is_known(&one))
         return;
@@ -245,10 +263,17 @@ static VALUE native_take_callbacks(VALUE self)
     return list;
 }
 
-/* Heddle::Native.callback_waits: how many waits in callbacks there were while it was on. */
+/*
+ * call-seq: Heddle::Native.callback_waits -> Hash
+ *
+ * How many waits in callbacks there were while it was on, by the path of the library.
+ */
 static VALUE native_callback_waits(VALUE self)
 {
-    return ULL2NUM(waits);
+    VALUE counts = rb_hash_new();
+    for (unsigned i = 0; i < LIBRARIES && libraries[i].key; i++)
+        rb_hash_aset(counts, rb_utf8_str_new_cstr(libraries[i].path), ULL2NUM(libraries[i].waits));
+    return counts;
 }
 
 void Init_heddle_callback_report(VALUE heddle)

@@ -1,50 +1,93 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/taker"
 require "heddle/concurrency/timeout_error"
+require "heddle/concurrency/pool/held"
+require "heddle/concurrency/pool/limit"
+require "heddle/concurrency/pool/nesting"
+require "heddle/concurrency/pool/slot"
+require "heddle/concurrency/pool/statistics"
+require "heddle/concurrency/pool/upkeep"
+require "heddle/concurrency/pool/waiter"
 
 module Heddle
-  # Things that are dear to make and serve one task at a time: connections, above all. The pool is as large as the work
-  # needs: it grows while tasks wait and the resource answers (one more can be made), and shrinks when some lie idle.
-  # For the tasks of one loop, first come first served.
+  # Expensive resources that serve one task at a time, such as connections. The pool is as large as the work needs: it
+  # grows while tasks wait and the resource answers, and shrinks when some are idle. For the tasks of one loop, first
+  # come first served.
   #
-  #     database = Heddle::Pool.new(limit: 20, check: ->(pg) { pg.status == PG::CONNECTION_OK }) { PG.connect(url) }
+  #     database = Heddle::Pool.new { PG.connect(url) }
   #     database.with { |pg| pg.exec("SELECT 1") }
   class Pool
-    # How many it makes at most.
-    DEFAULT_LIMIT = 100
+    # How many a pool makes at most whose limit finds itself.
+    DEFAULT_MOST = 100
     # Seconds after which one that nobody needed is closed.
     DEFAULT_IDLE_TIMEOUT = 60
-    # Seconds that one may lie idle and still be lent without a check.
+    # Seconds that a task waits for one.
+    DEFAULT_TIMEOUT = 5
+    # Seconds that one may be idle and still be lent without a check.
     DEFAULT_CHECK_AFTER = 1
     # Seconds without a new attempt when one more could not be made, but others are in use.
     DEFAULT_RETRY_AFTER = 1
+    # The part of its age by which a resource may be replaced earlier, so that not all are replaced at once.
+    JITTER = 0.1
+    # Spreads any number of resources evenly over the jitter: the fractional parts of its multiples.
+    GOLDEN = 0.6180339887498949
+    private_constant :JITTER, :GOLDEN
 
-    # @param limit [Integer] how many it makes at most
-    # @param idle_timeout [Numeric] seconds after which one that nobody needed is closed; looked at when others come
-    #   back
-    # @param check [#call, nil] given one that lay idle for long, or whose block raised an error; false or a
-    #   StandardError: it is closed, and another is taken or made. May wait.
-    # @param check_after [Numeric] seconds that one may lie idle and still be lent without a check
-    # @param close [#call, nil] ends one; nil: its method `close`, if it has one
-    # @param retry_after [Numeric] seconds without a new attempt when one more could not be made
-    # @yieldreturn one more; may wait, several are made at once
-    def initialize(limit: DEFAULT_LIMIT, idle_timeout: DEFAULT_IDLE_TIMEOUT, check: nil,
-                   check_after: DEFAULT_CHECK_AFTER, close: nil, retry_after: DEFAULT_RETRY_AFTER, &create)
-      raise ArgumentError, "Heddle::Pool needs a block that makes one" unless create
-      unless limit.is_a?(Integer) && limit >= 1
-        raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more"
-      end
+    # One more task waits than can ever be served: it runs inside tasks that hold all the pool has.
+    class NestedCheckout < StandardError; end
 
-      @create, @check, @close = create, check, close
-      @limit, @idle_timeout, @check_after, @retry_after = limit, idle_timeout, check_after, retry_after
-      @closed = false
-      @driver = nil
-      begin_empty
+    class << self
+      # @return [Array<Pool>] those of this process, or Ractor, that are in use
+      def all = registry.keys.reject(&:closed?)
+
+      # @api private
+      def register(pool) = registry[pool] = true
+
+      private
+
+      def registry = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
     end
 
-    # @return [Integer] how many it makes at most
-    attr_reader :limit
+    # @param limit [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
+    # @param most [Integer] how many it makes at most with `limit: :auto`
+    # @param min [Integer] how many are kept, idle or not, once one was needed
+    # @param timeout [Numeric, nil] seconds that a task waits for one; nil: for ever
+    # @param idle_timeout [Numeric, nil] seconds after which one that nobody needed is closed; nil: never
+    # @param max_age [Numeric, nil] seconds after which one is replaced, when it is not in use; up to a tenth earlier,
+    #   so that not all are replaced at once. nil: never
+    # @param check [#call, nil] given one that was idle for long, or whose block raised an error; false or a
+    #   StandardError: it is closed, and another is taken or made. May wait.
+    # @param check_after [Numeric] seconds that one may be idle and still be lent without a check
+    # @param reset [#call, nil] given one that comes back; false or a StandardError: it is closed. May wait.
+    # @param close [#call, nil] ends one; nil: its method `close`, if it has one
+    # @param retry_after [Numeric] seconds without a new attempt when one more could not be made
+    # @param name [String, nil] what errors and metrics call it; nil: where the block stands
+    # @yieldreturn one more; may wait, several are made at once
+    # @raise [ArgumentError]
+    def initialize(limit: :auto, most: DEFAULT_MOST, min: 0, timeout: DEFAULT_TIMEOUT,
+                   idle_timeout: DEFAULT_IDLE_TIMEOUT, max_age: nil, check: nil, check_after: DEFAULT_CHECK_AFTER,
+                   reset: nil, close: nil, retry_after: DEFAULT_RETRY_AFTER, name: nil, &create)
+      raise ArgumentError, "Heddle::Pool needs a block that makes one" unless create
+
+      @create, @check, @reset, @close = create, check, reset, close
+      @name = name || "Heddle::Pool of #{Concurrency.place(create)}"
+      @limit = limit == :auto ? FoundLimit.new(count(:most, most, 1)) : FixedLimit.new(count(:limit, limit, 1))
+      @min = count(:min, min, 0, @limit.most)
+      @timeout, @idle_timeout, @max_age = timeout, idle_timeout, max_age
+      @check_after, @retry_after = check_after, retry_after
+      @statistics = Statistics.new
+      @upkeep = Upkeep.new(self)
+      @closed = @warned = false
+      @driver = nil
+      begin_empty
+      Pool.register(self)
+    end
+
+    # @return [String]
+    attr_reader :name
+
+    # @return [Integer] how many it makes at most; with `limit: :auto`, now
+    def limit = @limit.value
 
     # @return [Integer] how many there are
     def size = @idle.size + @busy.size
@@ -56,17 +99,22 @@ module Heddle
     def idle = @idle.size
 
     # @return [Integer] how many tasks wait for one
-    def waiting = @takers.size
+    def waiting = @waiters.size
+
+    # @return [Hash{Symbol => Object}] its name, sizes, and what it has counted; seconds
+    def stats = { name:, limit:, size:, busy:, idle:, waiting:, **@statistics.to_h }
 
     # Lends one to the block. If the block is cancelled, or ends by what is no StandardError, it is closed afterwards,
     # because nobody knows in which state it is; after a StandardError it is checked. A connection of the gem pg is kept
     # when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for one at most
+    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever
     # @return what the block returns
     # @raise (see #acquire)
-    def with(timeout: nil)
-      resource = acquire(timeout: timeout)
+    def with(timeout: @timeout)
+      slot = take(timeout, caller_locations(1, 1).first)
+      slot.block = true
+      resource = slot.resource
       fit = true # also when the block is left by break, return or throw
       begin
         yield resource
@@ -85,197 +133,130 @@ module Heddle
 
     # Waits for one; it has to be given back with {#release} or {#discard}. Better use {#with}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for one at most
+    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever
     # @raise [TimeoutError]
+    # @raise [NestedCheckout] when none can ever come back, because the tasks that have them wait for this one
     # @raise [ClosedQueueError] when the pool is closed
     # @raise the error with which none could be made, when there is none at all
-    def acquire(timeout: nil)
-      raise ClosedQueueError, "the pool is closed" if @closed
-
-      begin_empty if @process != Process.pid # what the parent has is the parent's, its connections above all
-      deadline = now + timeout if timeout
-      if @takers.empty?
-        resource = take_idle
-        return resource if resource
-        return create(deadline) if grow?
-      end
-      await(deadline)
-    end
+    def acquire(timeout: @timeout) = take(timeout, caller_locations(1, 1).first).resource
 
     # Gives one back, in good order.
     def release(resource)
-      return discard(resource) if @busy.key?(resource) && !ready?(resource)
+      slot = lent(resource)
+      return discard(resource) unless ready?(resource) && reset?(resource)
 
-      lent(resource)
-      if @closed then dispose(resource)
-      elsif (taker = @takers.shift)
-        @busy[resource] = true
-        taker.give(resource)
+      @busy.delete(resource)
+      returned(slot)
+      if @closed then dispose(slot, :closed)
+      elsif slot.retire_at <= now then dispose(slot, :age)
+      elsif @busy.size < limit && (waiter = @waiters.shift) then waiter.give(busy_again(slot))
       else
-        @idle.push([resource, now])
+        slot.vacate(now)
+        @idle.push(slot)
         shrink
       end
+      serve_waiters
     end
 
     # Gives one back that is broken: it is closed, and another can be made.
     def discard(resource)
-      lent(resource)
-      let_next_create
-      dispose(resource)
+      slot = lent(resource)
+      @busy.delete(resource)
+      returned(slot)
+      serve_waiters
+      dispose(slot, :broken)
     end
 
-    # Closes those that are idle, and each of the others when it comes back. Whoever waits gets a ClosedQueueError.
+    # Closes those that are idle, and each of the others when it comes back. Tasks that wait get a ClosedQueueError.
+    #
+    # @return [nil]
     def close
       @closed = true
-      takers, @takers = @takers, []
-      takers.each(&:refuse)
+      waiters, @waiters = @waiters, []
+      waiters.each(&:refuse)
       idle, @idle = @idle, []
-      idle.each { |resource,| dispose(resource) }
+      idle.each { |slot| dispose(slot, :closed) }
       nil
     end
 
     # @return [Boolean]
     def closed? = @closed
 
+    def inspect = "#<#{self.class} #{name}: #{busy} of #{size} in use, limit #{limit}, #{waiting} wait>"
+
+    # Closes what is idle or old, makes what is missing, reports what is held for nothing.
+    #
+    # @api private
+    def tend
+      shrink
+      refill
+      return unless @driver
+
+      Held.find(@busy.values, @driver, now).each do |slot|
+        slot.reported = true
+        @statistics.held_while_waiting += 1
+        warn(Visible.lines(Held.message(name, slot, now)))
+      end
+    end
+
+    # @api private
+    # @return [Float, nil] seconds until something idle is to be closed; nil: nothing will be
+    def rest
+      times = @idle.map { |slot| [slot.retire_at, closes_idle? ? slot.since + @idle_timeout : Float::INFINITY].min }
+      first = times.min
+      [first - now, 0].max if first&.finite?
+    end
+
+    # Called by the clock while tasks wait.
+    #
+    # @api private
+    def look
+      @looking = nil
+      return if @waiters.empty?
+
+      serve_waiters if @limit.look(now)
+      @waiters.dup.each do |waiter|
+        error = nesting_error(waiter)
+        waiter.fail(error) if error && @waiters.delete(waiter)
+      end
+      look_soon
+    end
+
     private
+
+    def count(name, value, least, most = Float::INFINITY)
+      return value if value.is_a?(Integer) && value >= least && value <= most
+
+      allowed = most.finite? ? "from #{least} to #{most}" : "#{least} or more"
+      allowed = ":auto, or #{allowed}" if name == :limit
+      raise ArgumentError, "#{name}: is #{value.inspect}, but must be #{allowed}"
+    end
 
     def begin_empty
       @process = Process.pid
       @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
       @busy = {}.compare_by_identity
-      @takers = []
+      @waiters = []
       @creating = 0
-      @not_before = nil
+      @not_before = @looking = nil
+      @upkeep.forget
     end
 
-    # What a waiting task is given instead of a resource: leave to make one.
-    LEAVE = Object.new.freeze
-    private_constant :LEAVE
+    # @return [Slot]
+    def take(timeout, place)
+      raise ClosedQueueError, "#{name} is closed" if @closed
 
-    def await(deadline, first: false)
-      taker = Concurrency::Taker.new("Heddle::Pool#acquire")
-      first ? @takers.unshift(taker) : @takers.push(taker)
-      let_next_create
-      context = Concurrency::Context.of(Fiber.current_scheduler)
-      context.pool_waiting += 1
-      begin
-        taker.wait(deadline && [deadline - now, 0].max)
-      rescue Exception
-        pass_on(taker.item) if taker.given?
-        raise
-      ensure
-        context.pool_waiting -= 1
-        @takers.delete(taker)
-      end
-      received(taker, deadline)
+      begin_empty if @process != Process.pid # what the parent has is the parent's, its connections above all
+      deadline = now + timeout if timeout
+      slot = (take_idle if @busy.size < limit) || (create(deadline, place) if grow?) if @waiters.empty?
+      slot ||= await(deadline, place)
+      slot.place = place
+      scheduler = Fiber.current_scheduler
+      slot.occupy(now, scheduler)
+      @upkeep.used(scheduler)
+      slot
     end
-
-    def received(taker, deadline)
-      if taker.given?
-        return taker.item unless taker.item.equal?(LEAVE)
-
-        @creating -= 1
-        return create(deadline)
-      end
-      raise ClosedQueueError, "the pool was closed while a task waited" if @closed
-
-      raise TimeoutError, "nothing became free in time: #{busy} of the pool's #{size} are in use (its limit is " \
-                          "#{@limit}), and #{waiting} more tasks wait"
-    end
-
-    # Given to a task that was cancelled in the meantime.
-    def pass_on(item)
-      if item.equal?(LEAVE)
-        @creating -= 1
-        let_next_create
-      else
-        release(item)
-      end
-    end
-
-    # At most as many are made at once as there are: a pool doubles, it doesn't explode, and those who wait get what
-    # comes back meanwhile.
-    def grow?
-      return false if size + @creating >= @limit
-
-      size.zero? ? @creating.zero? : @creating < size && (@not_before.nil? || now >= @not_before)
-    end
-
-    def let_next_create
-      while !@takers.empty? && grow?
-        @creating += 1
-        @takers.shift.give(LEAVE)
-      end
-    end
-
-    def create(deadline)
-      resource = make
-    rescue StandardError
-      raise if size.zero?
-
-      # It answers no more for now; those that exist serve on.
-      @not_before = now + @retry_after
-      await(deadline, first: true)
-    else
-      @not_before = nil
-      @busy[resource] = true
-      let_next_create
-      resource
-    ensure
-      let_next_create if size.zero? # each one who waits gets the error of an attempt of its own
-    end
-
-    def make
-      @creating += 1
-      Databases.install
-      @create.call.tap { |resource| @driver = Databases.driver(resource) }
-    ensure
-      @creating -= 1
-    end
-
-    def take_idle
-      while (resource, since = @idle.pop)
-        @busy[resource] = true
-        fit = false
-        begin
-          fit = now - since < @check_after || healthy?(resource)
-          return resource if fit
-        ensure
-          discard(resource) unless fit # also when cancelled amid the check
-        end
-      end
-    end
-
-    # Databases' connections may come back in a transaction or with a query under way.
-    def ready?(resource) = @driver.nil? || @driver.clean(resource)
-
-    def healthy?(resource)
-      @check.nil? || @check.call(resource)
-    rescue StandardError
-      false
-    end
-
-    def lent(resource)
-      return if @busy.delete(resource)
-
-      raise ArgumentError, "#{resource.inspect} was not lent by this pool, or has been given back before"
-    end
-
-    def shrink
-      limit = now - @idle_timeout
-      dispose(@idle.shift.first) while !@idle.empty? && @idle.first.last <= limit
-    end
-
-    def dispose(resource)
-      return if @driver && !@driver.open?(resource)
-
-      if @close then @close.call(resource)
-      elsif resource.respond_to?(:close) then resource.close
-      end
-    rescue StandardError => e
-      warn("Heddle::Pool could not close #{resource.inspect}: #{Visible.lines(e.message)} (#{e.class})")
-    end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end
+
+require "heddle/concurrency/pool/growth"

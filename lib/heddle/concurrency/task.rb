@@ -128,6 +128,10 @@ module Heddle
     # @api private
     def awaited? = @awaited || false
 
+    # @api private
+    # @param fiber [Fiber]
+    def awaited_by?(fiber) = @waiters&.waiting?(fiber) || false
+
     def finished? = @state == :finished
 
     def failed? = @state == :failed

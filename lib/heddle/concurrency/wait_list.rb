@@ -17,6 +17,10 @@ module Heddle
 
       def size = @waiting.size
 
+      # @param fiber [Fiber]
+      # @return [Boolean] does that fiber wait here?
+      def waiting?(fiber) = @waiting.key?(fiber)
+
       # Waits to be woken.
       #
       # @param timeout [Numeric, nil] seconds

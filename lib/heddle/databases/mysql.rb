@@ -53,12 +53,17 @@ module Heddle
           link
         end
 
+        # @api private
+        # @return [Boolean] does somebody wait for the server's answer?
+        def heddle_asking? = @heddle_asking || false
+
         private
 
         # Runs what talks to the server. What the driver itself does not raise has interrupted it: nobody knows which
         # answers are still to come, so the connection ends, here and on the server.
         def heddle_guard(expected)
           ended = false
+          @heddle_asking = true
           value = yield
           ended = true
           value
@@ -66,6 +71,7 @@ module Heddle
           ended = true
           raise
         ensure
+          @heddle_asking = false
           heddle_abandon unless ended
         end
 

@@ -44,6 +44,10 @@ module Heddle
         def open?(connection) = !connection.closed?
 
         # @param connection [::Mysql2::Client]
+        # @return [Boolean] whether nobody waits for an answer
+        def quiet?(connection) = !connection.heddle_asking?
+
+        # @param connection [::Mysql2::Client]
         # @return [Boolean] whether the connection can be given to somebody else
         def clean(connection) = !connection.closed?
 

@@ -18,6 +18,8 @@ module Heddle
           connection.finished? || connection.transaction_status != ::PG::PQTRANS_ACTIVE
         end
 
+        alias quiet? settled?
+
         # Cancels the query that is under way and reads what is left of its result. When the server does not confirm
         # in time, the connection is closed.
         #

@@ -49,6 +49,10 @@ module Heddle
         def open?(connection) = !connection.closed?
 
         # @param connection [::Trilogy]
+        # @return [Boolean] whether nobody waits for an answer
+        def quiet?(connection) = !connection.heddle_asking?
+
+        # @param connection [::Trilogy]
         # @return [Boolean] whether the connection can be given to somebody else
         def clean(connection)
           return false if connection.closed? || connection.more_results_exist?

@@ -3,11 +3,12 @@
 require "heddle/scheduler"
 
 module Heddle
+  # With this file, fibers that resolve a name wait for Heddle's own resolver.
   class Scheduler
     private
 
-    # Fibers that resolve a name wait for Heddle's own resolver. nil where it can't be loaded: in a Ractor of Ruby 3.3,
-    # before the main one has loaded it.
+    # @return [Net::Resolver, nil] nil where it can't be loaded: in a Ractor of Ruby 3.3, before the main one has loaded
+    #   it
     def load_resolver
       require "heddle/net/resolver"
       Net::Resolver.new

@@ -2,23 +2,41 @@
 
 module Heddle
   module Rails
-    # Put before Active Record's queue of those who wait for a connection: who waits counts as load, so that the server
-    # lets no more requests in than the pool can serve, and one that is cancelled in the moment in which it is given a
-    # connection passes its turn on.
+    # Put before Active Record's queue of those who wait for a connection: a task that waits counts as load, so that the
+    # server lets no more requests in than the pool can serve, and one that is cancelled in the moment in which it is
+    # given a connection passes its turn on.
     module ConnectionQueue
+      # What a queue has counted.
+      Counts = Struct.new(:waits, :wait_seconds, :timeouts)
+
       # @return [void]
       def self.install = ::ActiveRecord::ConnectionAdapters::ConnectionPool::Queue.prepend(self)
+
+      # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
+      # @return [Hash{Symbol => Numeric}] waits, wait_seconds, timeouts; empty where nothing is counted
+      def self.counts(pool)
+        queue = pool.instance_variable_get(:@available)
+        queue.is_a?(self) ? queue.heddle_counts.to_h : {}
+      end
+
+      # @api private
+      def heddle_counts = @heddle_counts ||= Counts.new(0, 0.0, 0)
 
       private
 
       def wait_poll(timeout)
+        began = Concurrency.now
+        heddle_counts.waits += 1
         scheduler = Fiber.current_scheduler
         return super unless scheduler.is_a?(Scheduler)
 
         Concurrency::Context.of(scheduler).wait_for_pool { super }
-      rescue Exception
+      rescue Exception => e
+        heddle_counts.timeouts += 1 if e.is_a?(::ActiveRecord::ConnectionTimeoutError)
         @cond.signal if any?
         raise
+      ensure
+        heddle_counts.wait_seconds += Concurrency.now - began
       end
     end
   end

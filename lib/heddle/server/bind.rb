@@ -60,8 +60,8 @@ module Heddle
           parameters = parameters_of(address, query.to_s)
           unknown = parameters.keys - PARAMETERS.fetch(scheme)
           unless unknown.empty?
-            raise ConfigurationError, "--bind #{address}: #{unknown.first} is nothing that #{scheme} knows; " \
-                                      "it knows #{PARAMETERS.fetch(scheme).join(", ")}"
+            raise ConfigurationError, "--bind #{address}: unknown parameter #{unknown.first.inspect} for a #{scheme} " \
+                                      "address (known: #{PARAMETERS.fetch(scheme).join(", ")})"
           end
 
           [scheme, rest.to_s, parameters]

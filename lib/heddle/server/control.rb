@@ -123,7 +123,7 @@ module Heddle
         []
       end
 
-      # Who comes over TCP may be anybody; who may open the unix socket has been let in by its mode.
+      # TCP clients are not authenticated; the mode of the unix socket decides who may open it.
       def open_sockets(scheduler)
         Group.new(@listeners.map { |listener| sockets_for(scheduler, [listener], app_of(listener)) })
       end

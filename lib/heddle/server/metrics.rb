@@ -32,9 +32,11 @@ module Heddle
         about
         traffic
         load
+        pools
         offload
         process
         stalls
+        callbacks
         protection
         master if @master
         @out
@@ -99,6 +101,38 @@ module Heddle
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
       end
 
+      # Absent where a library doesn't count it.
+      def pools
+        pool_series("pool_resources", "gauge", "What a pool has.", %i[busy idle]) { |key| { state: key } }
+        pool_series("pool_limit", "gauge", "How many a pool makes at most.", %i[limit])
+        pool_series("pool_tasks_waiting", "gauge", "Tasks that wait for something from a pool.", %i[waiting])
+        pool_series("pool_waits_total", "counter", "How often tasks waited for something from a pool.", %i[waits])
+        pool_series("pool_wait_seconds_total", "counter", "For how long together.", %i[wait_seconds])
+        pool_series("pool_held_seconds_total", "counter", "For how long resources were in use.", %i[held_seconds])
+        pool_series("pool_timeouts_total", "counter", "How often a task waited in vain.", %i[timeouts])
+        pool_series("pool_created_total", "counter", "How many a pool has made.", %i[created])
+        family("pool_closed_total", "counter", "How many a pool has closed, by the reason.")
+        each_pool do |labels, pool|
+          pool[:closed]&.each { |reason, count| sample("pool_closed_total", count, **labels, reason:) }
+        end
+        pool_series("pool_nested_total", "counter", "Check-outs that could never be served.", %i[nested])
+        pool_series("pool_held_while_waiting_total", "counter", "Connections held while their fibers waited elsewhere.",
+                    %i[held_while_waiting])
+      end
+
+      def pool_series(name, type, help, keys)
+        family(name, type, help)
+        each_pool do |labels, pool|
+          keys.each { |key| sample(name, pool[key], **labels, **(block_given? ? yield(key) : {})) if pool[key] }
+        end
+      end
+
+      def each_pool
+        each_with(:pools) do |one, pools|
+          pools.each { |pool| yield({ worker: one[:index], pool: pool[:pool], library: pool[:library] }, pool) }
+        end
+      end
+
       # Absent where there is none.
       def reserves
         family("reserve_serving", "gauge", "Has the reserve worker stepped in? 0: the others run.")
@@ -153,6 +187,14 @@ module Heddle
         family(name, "counter", help)
         each_with(:stalls) do |one, stalls|
           stalls[:by_endpoint].each { |endpoint, count| sample(name, count[key], worker: one[:index], endpoint:) }
+        end
+      end
+
+      # Absent where they are not counted.
+      def callbacks
+        family("callback_waits_total", "counter", "Waits in callbacks of native libraries, by the library.")
+        each_with(:callbacks) do |one, counts|
+          counts.each { |library, count| sample("callback_waits_total", count, worker: one[:index], library:) }
         end
       end
 

@@ -32,7 +32,8 @@ module Heddle
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
           clients_gone: @log.gone + statistics.fetch(:left_early, 0), requests: requests.first(REQUESTS),
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
-          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:
+          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:,
+          callbacks:, pools: Databases::Pools.all
         }
       end
 
@@ -124,6 +125,9 @@ module Heddle
 
       # While they are counted.
       def stalls = (Stalls.statistics if Protection.enabled.include?(:stall_report))
+
+      # The same.
+      def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
     end

@@ -21,7 +21,7 @@ module Heddle
         private_constant :ENDPOINTS
 
         # @return [Array<List>]
-        def lists = [running, *[slowest, stalls, stall_history].reject { |list| list.lines.empty? }]
+        def lists = [running, *[pools, slowest, stalls, stall_history].reject { |list| list.lines.empty? }]
 
         private
 
@@ -32,6 +32,16 @@ module Heddle
             "#{index.to_s.rjust(6)}  #{Figures.duration(one[:age]).rjust(9)}  #{request}  #{place(one[:at])}"
           end
           List.new(lines.empty? ? "no request runs" : "requests that run, the oldest first", lines)
+        end
+
+        def pools
+          lines = each(:pools).map do |index, one|
+            counted = "; waited #{one[:waits]} times, #{Figures.duration(one[:wait_seconds])} together" if one[:waits]
+            timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} in vain" : ""
+            "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}, " \
+              "#{one[:waiting]} wait#{counted}#{timeouts}  #{Figures.visible(one[:pool])} (#{one[:library]})"
+          end
+          List.new("pools", lines)
         end
 
         def slowest

@@ -1,0 +1,72 @@
+#ifndef HEDDLE_UNWIND_RULES_H
+#define HEDDLE_UNWIND_RULES_H
+
+/*
+ * What the unwind table of a library (.eh_frame) says of an address: which function it belongs to, and where the
+ * registers of its caller are. Linux on x86-64 and ARM64.
+ */
+
+#include "scheduler/code_map.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Registers by their numbers in DWARF (System V ABI for AMD64, figure 3.36; DWARF for the Arm 64-bit Architecture). */
+enum {
+#if defined(__x86_64__)
+    HEDDLE_UNWIND_STACK_POINTER = 7,
+    HEDDLE_UNWIND_RETURN_ADDRESS = 16,
+    HEDDLE_UNWIND_REGISTERS = 17,
+#else
+    HEDDLE_UNWIND_STACK_POINTER = 31,
+    HEDDLE_UNWIND_RETURN_ADDRESS = 30,
+    HEDDLE_UNWIND_REGISTERS = 32,
+#endif
+};
+
+typedef enum {
+    HEDDLE_RULE_SAME,
+    HEDDLE_RULE_OFFSET, /* saved at the canonical frame address plus `offset` */
+    HEDDLE_RULE_VALUE,  /* it is that address */
+    HEDDLE_RULE_LOST,
+} heddle_rule_kind;
+
+typedef struct {
+    int64_t cfa_offset;
+    const uint8_t *cfa_expression; /* in place of the two beside */
+    size_t cfa_expression_size;
+    uint32_t cfa_register;
+    struct {
+        int32_t kind; /* of heddle_rule_kind */
+        int32_t offset;
+    } rules[HEDDLE_UNWIND_REGISTERS];
+} heddle_frame_rules;
+
+/* What a function's entry in .eh_frame says. */
+typedef struct {
+    uintptr_t start, end;
+    const uint8_t *initial, *initial_end, *program, *program_end;
+    uint64_t code_alignment;
+    int64_t data_alignment;
+    uint8_t pointer_encoding;
+    bool has_augmentation;
+} heddle_function_entry;
+
+/* False: no table knows it. */
+bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddle_function_entry *to);
+/* The rules at an address of this function. False: the table has something that is not understood. */
+bool heddle_unwind_find_rules(const heddle_function_entry *entry, uintptr_t pc, heddle_frame_rules *rules);
+
+/* -- reading DWARF ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const uint8_t *at, *end;
+    bool failed;
+} heddle_unwind_reader;
+
+uint64_t heddle_unwind_bytes(heddle_unwind_reader *from, size_t size);
+uint64_t heddle_unwind_unsigned(heddle_unwind_reader *from); /* LEB128 */
+int64_t heddle_unwind_signed(heddle_unwind_reader *from);
+
+#endif

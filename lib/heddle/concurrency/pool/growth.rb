@@ -1,0 +1,232 @@
+# frozen_string_literal: true
+
+module Heddle
+  # How a pool gets and loses what it lends.
+  class Pool
+    # What a waiting task is given instead of a resource: leave to make one.
+    LEAVE = Object.new.freeze
+    private_constant :LEAVE
+
+    private
+
+    def await(deadline, place, first: false)
+      waiter = Waiter.new(place)
+      first ? @waiters.unshift(waiter) : @waiters.push(waiter)
+      serve_waiters
+      began = now
+      context = Concurrency::Context.of(Fiber.current_scheduler)
+      context.pool_waiting += 1
+      @statistics.waits += 1
+      begin
+        wait_as(waiter, deadline, context)
+      rescue Exception
+        pass_on(waiter.item) if waiter.given?
+        raise
+      ensure
+        context.pool_waiting -= 1
+        @statistics.wait_seconds += now - began
+        @waiters.delete(waiter)
+      end
+      received(waiter, deadline)
+    end
+
+    def wait_as(waiter, deadline, context)
+      error = nesting_error(waiter) unless waiter.given?
+      raise error if error
+
+      look_soon(context)
+      waiter.wait(deadline && [deadline - now, 0].max)
+    end
+
+    # While tasks wait, the pool looks from time to time whether it should grow, and whether any of them waits in vain.
+    def look_soon(context = Concurrency::Context.of(Fiber.scheduler))
+      @looking ||= context.clock.add(FoundLimit::STEP, self, :look)
+    end
+
+    def received(waiter, deadline)
+      if waiter.given?
+        return waiter.item unless waiter.item.equal?(LEAVE)
+
+        @creating -= 1
+        return create(deadline, waiter.place)
+      end
+      raise waiter.error if waiter.error
+      raise ClosedQueueError, "#{name} was closed while a task waited" if @closed
+
+      @statistics.timeouts += 1
+      raise TimeoutError, "nothing became free in time: #{busy} of the pool's #{size} are in use (its limit is " \
+                          "#{limit}), and #{waiting} more tasks wait (#{name})"
+    end
+
+    # Given to a task that was cancelled in the meantime.
+    def pass_on(item)
+      if item.equal?(LEAVE)
+        @creating -= 1
+        serve_waiters
+      else
+        release(item.resource)
+      end
+    end
+
+    # @return [NestedCheckout, nil]
+    def nesting_error(waiter)
+      return if size + @creating < @limit.most || @creating.positive?
+
+      slots = @busy.values
+      stuck = Nesting.stuck(waiter, @waiters, slots)
+      return warn_of_nesting(waiter, slots) unless stuck
+
+      @statistics.nested += 1
+      NestedCheckout.new(Nesting.message(name, waiter, stuck, slots.size))
+    end
+
+    def warn_of_nesting(waiter, slots)
+      return if @warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
+
+      @warned = true
+      warn("#{name}: a task waits at #{Nesting.place(waiter.place)} while a task around it holds one, checked out at " \
+           "#{Nesting.place(own.place)}. As many of them as the pool has would wait for ever")
+      nil
+    end
+
+    # At most as many are made at once as there are: a pool doubles, it doesn't explode, and those who wait get what
+    # comes back meanwhile.
+    def grow?
+      return false if size + @creating >= limit
+
+      size.zero? ? @creating.zero? : @creating < size && (@not_before.nil? || now >= @not_before)
+    end
+
+    # Gives waiting tasks what is idle, and leave to make more. Something is idle while tasks wait only where the limit
+    # was lower a moment ago.
+    def serve_waiters
+      @waiters.shift.give(busy_again(@idle.pop)) while !@waiters.empty? && !@idle.empty? && @busy.size < limit
+      while !@waiters.empty? && grow?
+        @creating += 1
+        @waiters.shift.give(LEAVE)
+      end
+    end
+
+    def create(deadline, place)
+      slot = make
+    rescue StandardError
+      raise if size.zero?
+
+      # It answers no more for now; those that exist serve on.
+      @not_before = now + @retry_after
+      @limit.refused(size)
+      await(deadline, place, first: true)
+    else
+      @not_before = nil
+      @busy[slot.resource] = slot
+      serve_waiters
+      slot
+    ensure
+      serve_waiters if size.zero? # each one who waits gets the error of an attempt of its own
+    end
+
+    def make
+      @creating += 1
+      Databases.install if Ractor.current == Ractor.main # what the drivers are given belongs to the process
+      resource = @create.call
+      @driver = Databases.driver(resource)
+      @statistics.created += 1
+      Slot.new(resource, retire_at)
+    ensure
+      @creating -= 1
+    end
+
+    def retire_at
+      return Float::INFINITY unless @max_age
+
+      now + (@max_age * (1 - (JITTER * (@statistics.created * GOLDEN % 1))))
+    end
+
+    # @return [Slot, nil]
+    def take_idle
+      while (slot = @idle.pop)
+        @busy[slot.resource] = slot
+        fit = false
+        begin
+          fit = slot.retire_at > now && (now - slot.since < @check_after || healthy?(slot.resource))
+          return slot if fit
+        ensure
+          discard_unfit(slot) unless fit # also when cancelled amid the check
+        end
+      end
+    end
+
+    def discard_unfit(slot)
+      @busy.delete(slot.resource)
+      serve_waiters
+      dispose(slot, slot.retire_at > now ? :broken : :age)
+    end
+
+    def busy_again(slot)
+      slot.vacate(now)
+      @busy[slot.resource] = slot
+    end
+
+    def returned(slot)
+      held = now - slot.since
+      @statistics.held_seconds += held
+      @limit.returned(held)
+    end
+
+    # Connections of databases may come back in a transaction, or with a query under way.
+    def ready?(resource) = @driver.nil? || @driver.clean(resource)
+
+    def reset?(resource)
+      @reset.nil? || @reset.call(resource) != false
+    rescue StandardError
+      false
+    end
+
+    def healthy?(resource)
+      @check.nil? || @check.call(resource)
+    rescue StandardError
+      false
+    end
+
+    def lent(resource)
+      @busy[resource] or
+        raise ArgumentError, "#{resource.inspect} was not lent by #{name}, or has been given back before"
+    end
+
+    def closes_idle? = @idle_timeout && size > @min
+
+    def shrink
+      time = now
+      old, @idle = @idle.partition { |slot| slot.retire_at <= time }
+      old.each { |slot| dispose(slot, :age) }
+      return unless @idle_timeout
+
+      dispose(@idle.shift, :idle) while size > @min && !@idle.empty? && @idle.first.since + @idle_timeout <= time
+    end
+
+    # Makes what is missing to the minimum. What can't be made now is tried again at the next look.
+    def refill
+      until @closed || size + @creating >= @min
+        slot = make
+        @busy[slot.resource] = slot.occupy(now, nil)
+        release(slot.resource)
+      end
+    rescue StandardError
+      nil
+    end
+
+    def dispose(slot, reason)
+      resource = slot.resource
+      @statistics.closed[reason] += 1
+      return if @driver && !@driver.open?(resource)
+
+      if @close then @close.call(resource)
+      elsif resource.respond_to?(:close) then resource.close
+      end
+    rescue StandardError => e
+      warn("#{name} could not close #{resource.inspect}: #{Visible.lines(e.message)} (#{e.class})")
+    end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end

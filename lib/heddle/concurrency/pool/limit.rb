@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Heddle
+  class Pool
+    # A limit that somebody has chosen.
+    class FixedLimit
+      # @return [Integer] how many there may be now
+      attr_reader :value
+
+      def initialize(value)
+        @value = value
+      end
+
+      # @return [Integer] how many there may ever be
+      def most = @value
+
+      # @api private
+      def returned(_held) = nil
+
+      # @api private
+      def look(_now) = false
+
+      # @api private
+      def refused(_size) = nil
+    end
+
+    # A limit that finds itself: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever
+    # did, and shrinks by a quarter when it answers slower. One alone can't be in its own way: what it takes is the best
+    # time, also where the work has changed since a better one was measured.
+    class FoundLimit
+      # Seconds between two looks.
+      STEP = 0.1
+      # How much longer than at its best the resource may take.
+      TOLERANCE = 1.5
+      # What happens more slowly than this is not measured: others' work on the machine would be.
+      NOISE = 0.001
+      private_constant :TOLERANCE, :NOISE
+
+      # @return [Integer] how many there may be now
+      attr_reader :value
+
+      # @return [Integer] how many there may ever be
+      attr_reader :most
+
+      def initialize(most)
+        @most = most
+        @value = [(Etc.nprocessors * 2) + 1, most].min
+        @times = []
+        @best = Float::INFINITY
+        @looked = nil
+      end
+
+      # A resource came back.
+      # @param held [Float] seconds for which it was used
+      def returned(held) = @times << held
+
+      # Called while tasks wait.
+      # @param now [Float]
+      # @return [Boolean] whether there may be more than before
+      def look(now)
+        @looked ||= now
+        return false if now - @looked < STEP * 0.9
+
+        @looked = now
+        before = @value
+        @value = slower? ? [@value * 3 / 4, 1].max : [@value + [@value / 4, 1].max, @most].min
+        @value > before
+      end
+
+      # One more could not be made.
+      # @param size [Integer] how many there are
+      def refused(size) = @value = size.clamp(1, @most)
+
+      private
+
+      def slower?
+        return false if @times.empty? # nothing came back: it takes its time
+
+        median = @times.sort[@times.size / 2]
+        @times.clear
+        @best = @value == 1 ? median : [@best, median].min
+        median > [@best, NOISE].max * TOLERANCE
+      end
+    end
+  end
+end

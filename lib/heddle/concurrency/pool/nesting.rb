@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Pool
+    # Tasks that wait for a resource while a task around them has one.
+    module Nesting
+      class << self
+        # @param waiter [Waiter]
+        # @param waiters [Array<Waiter>] all that wait, this one too
+        # @param slots [Array<Slot>] all that are given out
+        # @return [Array<Slot>, nil] those that the waiter itself keeps from coming back; nil when another may come back
+        def stuck(waiter, waiters, slots)
+          own = slots.select { |slot| waiter.blocks?(slot) }
+          return if own.empty?
+
+          own if slots.all? { |slot| own.include?(slot) || waiters.any? { |other| other.blocks?(slot) } }
+        end
+
+        # @return [String]
+        def message(name, waiter, slots, count)
+          "#{name}: all #{count} are held by tasks that wait for tasks which need one themselves, so none will ever " \
+            "come back. Checked out at #{place(slots.first.place)}, and again at #{place(waiter.place)}. " \
+            "Pass the first one on, give it back before, or make the pool larger"
+        end
+
+        # @return [String]
+        def place(location) = location ? "#{location.path}:#{location.lineno}" : "an unknown place"
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Pool
+    # One resource of a pool, and who has it.
+    class Slot
+      # @return what the pool's block made
+      attr_reader :resource
+
+      # @return [Float] when it is replaced, for its age; infinite where there is no such time
+      attr_reader :retire_at
+
+      # @return [Float] when it was given out, or came back
+      attr_accessor :since
+
+      # @return [Fiber, nil] the fiber that has it
+      attr_reader :fiber
+
+      # @return [Concurrency::Frame, nil] what ran in that fiber when it got it
+      attr_reader :frame
+
+      # @return [Thread::Backtrace::Location, nil] the line that asked for it
+      attr_accessor :place
+
+      # @return [Boolean] is it given back at the end of a block?
+      attr_accessor :block
+
+      # @return [Boolean] was it reported already that its fiber waits for something else?
+      attr_accessor :reported
+
+      # @return [Boolean] did its fiber wait for something else when the pool last looked?
+      attr_accessor :unused
+
+      def initialize(resource, retire_at)
+        @resource = resource
+        @retire_at = retire_at
+        vacate(nil)
+      end
+
+      # The calling fiber has it.
+      def occupy(now, scheduler)
+        @since = now
+        @fiber = Fiber.current
+        @frame = (Concurrency::Context.of(scheduler).task&.innermost if scheduler.is_a?(Scheduler))
+        self
+      end
+
+      # Nobody has it.
+      def vacate(now)
+        @since = now
+        @fiber = @frame = @place = nil
+        @block = @reported = @unused = false
+      end
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Pool
+    # What a pool has counted since it was made.
+    class Statistics
+      # Why resources were closed.
+      REASONS = %i[idle age broken closed].freeze
+
+      # @return [Integer]
+      attr_accessor :created, :timeouts, :waits, :nested, :held_while_waiting
+
+      # @return [Float] seconds
+      attr_accessor :wait_seconds, :held_seconds
+
+      # @return [Hash{Symbol => Integer}]
+      attr_reader :closed
+
+      def initialize
+        @created = @timeouts = @waits = @nested = @held_while_waiting = 0
+        @wait_seconds = @held_seconds = 0.0
+        @closed = REASONS.to_h { |reason| [reason, 0] }
+      end
+
+      # @return [Hash{Symbol => Object}]
+      def to_h
+        { created:, closed: closed.dup, timeouts:, waits:, wait_seconds:, held_seconds:, nested:, held_while_waiting: }
+      end
+    end
+  end
+end

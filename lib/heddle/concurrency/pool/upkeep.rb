@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Pool
+    # What a pool does beside lending: a task of the loop that runs while the pool has something. It closes what is idle
+    # or old, keeps the minimum, and reports what is held by fibers that wait for something else.
+    class Upkeep
+      # Seconds between two looks while the pool is used.
+      STEP = 0.5
+      # Seconds for which a resource may be held while its fiber waits for something else.
+      PATIENCE = 1.0
+
+      def initialize(pool)
+        @pool = pool
+        @task = nil
+        @asleep = @used = false
+      end
+
+      # Called when something is lent. Starts the task, or wakes it for its first look at a pool that is used again.
+      def used(scheduler)
+        @used = true
+        if @task.nil? || @task.ended? then start(scheduler)
+        elsif @asleep
+          @asleep = false
+          @task.scheduler.unpark(@task.fiber)
+        end
+      end
+
+      # It does not exist in a forked child.
+      def forget = @task = nil
+
+      private
+
+      # It must outlive whoever uses the pool first.
+      def start(scheduler)
+        root = Concurrency::Context.of(scheduler).root if scheduler.is_a?(Scheduler)
+        return if root.nil? || root.ended? || root.cancelled?
+
+        @asleep = false
+        @task = root.async(name: "upkeep of #{@pool.name}", background: true) { tend(scheduler) }
+      end
+
+      def tend(scheduler)
+        while (seconds = turn)
+          @asleep = !@used
+          scheduler.park(seconds)
+          @asleep = false
+        end
+      end
+
+      # @return [Float, nil] seconds until the next look; nil: there is nothing left to look after
+      def turn
+        @pool.tend
+        rest = @pool.rest
+        used = @used
+        @used = @pool.busy.positive?
+        return rest unless used
+
+        [STEP, rest || STEP].min
+      end
+    end
+  end
+end

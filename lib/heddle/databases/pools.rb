@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    # The pools of this process as plain values: those of {Heddle::Pool}, Active Record and Sequel. May be asked on any
+    # thread.
+    module Pools
+      class << self
+        # @return [Array<Hash{Symbol => Object}>] `pool` (its name), `library`, `limit`, `size`, `busy`, `idle`,
+        #   `waiting`; and where the library lets it be counted `created`, `closed`, `timeouts`, `waits`,
+        #   `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`. Names are unique.
+        def all = unique(own + active_record + sequel)
+
+        private
+
+        def own
+          return [] if Heddle.autoload?(:Pool) # nobody has made one
+
+          Pool.all.map do |pool|
+            stats = pool.stats
+            { pool: stats.delete(:name), library: "heddle", **stats }
+          end
+        end
+
+        def active_record
+          return [] unless defined?(::ActiveRecord::Base)
+
+          ::ActiveRecord::Base.connection_handler.connection_pool_list(:all).map do |pool|
+            stat = pool.stat
+            { pool: "#{pool.db_config.name} #{pool.role}", library: "active_record", limit: stat[:size],
+              size: stat[:connections], busy: stat[:busy], idle: stat[:idle], waiting: stat[:waiting],
+              **Rails::ConnectionQueue.counts(pool) }
+          end
+        end
+
+        def sequel
+          return [] unless defined?(::Sequel::DATABASES)
+
+          ::Sequel.synchronize { ::Sequel::DATABASES.dup }.filter_map do |database|
+            pool = database.pool
+            allocated = pool.instance_variable_get(:@allocated)
+            next unless %i[threaded timed_queue].include?(pool.pool_type) && allocated
+
+            size = pool.size
+            busy = [allocated.size, size].min
+            { pool: database.opts[:name]&.to_s || database.opts[:database]&.to_s || database.adapter_scheme.to_s,
+              library: "sequel", limit: pool.max_size, size:, busy:, idle: size - busy, waiting: pool.num_waiting }
+          end
+        end
+
+        # Two series of one name would be one.
+        def unique(pools)
+          seen = Hash.new(0)
+          pools.each do |one|
+            count = seen[one.values_at(:library, :pool)] += 1
+            one[:pool] = "#{one[:pool]} (#{count})" if count > 1
+          end
+        end
+      end
+    end
+  end
+end

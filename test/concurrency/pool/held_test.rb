@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "concurrency/support/loop_helpers"
+
+# Connections that are held while their fibers wait for something else.
+class PoolHeldTest < Minitest::Test
+  include Heddle::LoopHelpers
+
+  # Stands for a driver that knows whether a query is under way.
+  Driver = Struct.new(:quiet) do
+    def quiet?(_connection) = quiet
+    def clean(_connection) = true
+    def recover(_connection) = false
+    def open?(_connection) = true
+  end
+
+  # A pool whose time the test moves on.
+  class StillPool < Heddle::Pool
+    attr_writer :time, :driver
+
+    def now = @time ||= 0.0
+  end
+
+  def held(quiet)
+    in_loop do
+      pool = StillPool.new(limit: 2, name: "things") { Object.new }
+      pool.with {}
+      pool.driver = Driver.new(quiet)
+      task = Heddle.async { pool.with { forever } }
+      turns
+      _, err = capture_io { [0.6, 1.2, 1.8].each { |time| (pool.time = time) && pool.tend } }
+      task.cancel
+      yield err, pool.stats[:held_while_waiting]
+    end
+  end
+
+  def test_are_reported_once_with_both_places
+    held(true) do |err, count|
+      assert_match(/\Athings: a connection is held for 1\.2 s by a fiber that waits for something else\. /, err)
+      assert_match(/Checked out at \S+held_test\.rb:\d+; waits at \S+:\d+\. /, err)
+      assert_equal [1, 1], [err.lines.size, count]
+    end
+  end
+
+  def test_one_in_whose_query_its_fiber_waits_is_not_reported
+    held(false) { |err, count| assert_equal ["", 0], [err, count] }
+  end
+end

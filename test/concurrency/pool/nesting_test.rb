@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "concurrency/support/loop_helpers"
+
+# A task that checks out again while a task around it, or it itself, holds one.
+class PoolNestingTest < Minitest::Test
+  include Heddle::LoopHelpers
+
+  def pool(limit) = Heddle::Pool.new(limit:, timeout: 60) { Object.new }
+
+  def test_a_task_that_holds_all_and_asks_for_another_gets_an_error_with_both_places
+    in_loop do
+      things = pool(1)
+      first = __LINE__ + 1
+      things.with do
+        error = assert_raises(Heddle::Pool::NestedCheckout) { things.with { flunk } }
+        assert_includes error.message, "Checked out at #{__FILE__}:#{first}, and again at #{__FILE__}:#{first + 1}."
+      end
+      assert_equal [1, 0, 1], [things.idle, things.waiting, things.stats[:nested]]
+    end
+  end
+
+  def test_a_child_in_a_scope_inside_the_block_gets_the_error_at_once
+    in_loop do
+      things = pool(1)
+      assert_raises(Heddle::Pool::NestedCheckout) do
+        things.with { Heddle.scope { |scope| scope.async { things.with { flunk } } } }
+      end
+    end
+  end
+
+  def test_a_grandchild_that_is_waited_for_gets_the_error
+    in_loop do
+      things = pool(1)
+      Heddle.supervise(on_failure: ->(*) {}) do
+        assert_raises(Heddle::Pool::NestedCheckout) do
+          things.with { Heddle.async { Heddle.scope { Heddle.async { things.with { flunk } }.value } }.value }
+        end
+      end
+    end
+  end
+
+  def test_one_that_is_waited_for_only_later_gets_the_error_then
+    in_loop do
+      things = pool(1)
+      Heddle.supervise(on_failure: ->(*) {}) do
+        things.with do
+          child = Heddle.async { things.with { flunk } }
+          turns
+          assert_equal 1, things.waiting
+          assert_raises(Heddle::Pool::NestedCheckout) { child.value }
+        end
+      end
+    end
+  end
+
+  def test_several_parents_that_hold_all_together_do_not_wait_for_ever
+    in_loop do
+      things = pool(3)
+      errors = Heddle.map(1..3) do
+        things.with { turns && Heddle.scope { |scope| scope.async { things.with { :served } } } && nil }
+      rescue Heddle::Pool::NestedCheckout => e
+        e
+      end
+
+      assert_equal 1, errors.compact.size, "one gives way, and the others are served"
+    end
+  end
+
+  def test_a_child_of_the_scope_outside_the_block_waits_until_the_block_ends
+    in_loop do
+      things = pool(1)
+      child = things.with { Heddle.async { things.with { :served } }.tap { turns } }
+
+      assert_equal :served, child.value
+    end
+  end
+
+  def test_a_child_is_served_by_what_a_stranger_holds
+    in_loop do
+      things = pool(2)
+      stranger = Heddle.async { things.with { turns(20) } }
+      turns
+      _, err = capture_io do
+        assert_equal :served, things.with { Heddle.scope { |scope| scope.async { things.with { :served } }.value } }
+      end
+      assert_match(/a task waits at .+nesting_test.rb:\d+ while a task around it holds one, checked out at/, err)
+      stranger.wait
+    end
+  end
+end

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "concurrency/support/loop_helpers"
+
+# What a pool does by the clock: it closes what is idle or old, and keeps its minimum.
+class PoolUpkeepTest < Minitest::Test
+  include Heddle::LoopHelpers
+
+  # A pool whose time the test moves on.
+  class StillPool < Heddle::Pool
+    attr_writer :time
+
+    def now = @time ||= 0.0
+  end
+
+  def setup
+    @closed = 0
+  end
+
+  def still(**options) = StillPool.new(limit: 10, close: ->(_) { @closed += 1 }, **options) { Object.new }
+
+  # Has as many in use at the same time.
+  def fill(pool, count)
+    barrier = Heddle::Barrier.new(count)
+    Heddle.map(1..count) { pool.with { barrier.wait } }
+  end
+
+  def test_an_idle_pool_closes_all_without_being_used
+    in_loop do
+      pool = Heddle::Pool.new(idle_timeout: 0.01, close: ->(_) { @closed += 1 }) { Object.new }
+      pool.with {}
+      sleep 0.005 until pool.idle.zero?
+      assert_equal [1, 1], [@closed, pool.stats[:closed][:idle]]
+    end
+  end
+
+  def test_keeps_the_minimum
+    in_loop do
+      pool = still(min: 2, idle_timeout: 10)
+      fill(pool, 5)
+      pool.time = 11
+      pool.tend
+      assert_equal [2, 3], [pool.size, @closed]
+    end
+  end
+
+  def test_makes_what_is_missing_to_the_minimum
+    in_loop do
+      pool = still(min: 3)
+      pool.with {}
+      pool.tend
+      assert_equal [3, 3], [pool.size, pool.idle]
+    end
+  end
+
+  def test_replaces_what_is_old_a_little_earlier_or_later
+    in_loop do
+      pool = still(max_age: 100, idle_timeout: nil)
+      fill(pool, 10)
+      pool.time = 89.9
+      pool.tend
+      assert_equal 10, pool.size
+      sizes = (900..1000).map do |tenth|
+        pool.time = tenth / 10.0
+        pool.tend
+        pool.size
+      end
+      assert_equal 0, sizes.last
+      assert_operator sizes.each_cons(2).map { |one, other| one - other }.max, :<=, 2, "not all at once"
+      assert_equal 10, pool.stats[:closed][:age]
+    end
+  end
+
+  def test_one_that_gets_old_in_use_is_closed_when_it_comes_back
+    in_loop do
+      pool = still(max_age: 100)
+      pool.with { pool.time = 101 }
+      assert_equal [0, 1], [pool.size, pool.stats[:closed][:age]]
+    end
+  end
+
+  def test_one_that_gets_old_while_idle_is_not_lent
+    in_loop do
+      pool = still(max_age: 100, idle_timeout: nil)
+      first = pool.with(&:itself)
+      pool.time = 101
+      refute_same first, pool.with(&:itself)
+    end
+  end
+
+  def test_the_upkeep_does_not_keep_the_loop_running
+    took = seconds { in_loop { Heddle::Pool.new(idle_timeout: 60) { Object.new }.with {} } }
+
+    assert_operator took, :<, 20
+  end
+
+  def test_a_pool_goes_on_in_the_next_loop
+    pool = Heddle::Pool.new(idle_timeout: 0.01) { Object.new }
+    in_loop { pool.with {} }
+    in_loop do
+      pool.with {}
+      sleep 0.005 until pool.idle.zero?
+    end
+    assert_equal 0, pool.size
+  end
+
+  def test_resets_what_comes_back_and_closes_it_where_that_fails
+    in_loop do
+      reset = 0
+      pool = still(reset: ->(_) { (reset += 1) < 2 })
+      pool.with {}
+      assert_equal 1, pool.size
+      pool.with {}
+      assert_equal [0, 1], [pool.size, pool.stats[:closed][:broken]]
+    end
+  end
+
+  def test_statistics
+    in_loop do
+      pool = still(name: "things")
+      pool.with { pool.time = 2 }
+      stats = pool.stats
+
+      assert_equal ["things", 10, 1, 0, 1, 0, 1, 2.0],
+                   stats.values_at(:name, :limit, :size, :busy, :idle, :waiting, :created, :held_seconds)
+      assert_includes Heddle::Pool.all, pool
+      pool.close
+      refute_includes Heddle::Pool.all, pool
+    end
+  end
+end
