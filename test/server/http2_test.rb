@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "test_helper"
 require "server/server_helpers"
 require "server/tls_helpers"
@@ -13,15 +15,16 @@ class Http2Test < Minitest::Test
 
   LARGE = "0123456789abcdef" * 200_000
   APP = lambda do |env|
+    text = { "content-type" => "text/plain" }
     case env["PATH_INFO"]
-    when "/env" then [200, { "content-type" => "text/plain" }, [env.values_at("SERVER_PROTOCOL", "rack.hijack?").inspect]]
-    when "/length" then [200, { "content-type" => "text/plain" }, [env["rack.input"].read.to_s.bytesize.to_s]]
-    when "/large" then [200, { "connection" => "keep-alive", "content-type" => "text/plain" }, [LARGE]]
+    when "/env" then [200, text, [env.values_at("SERVER_PROTOCOL", "rack.hijack?").inspect]]
+    when "/length" then [200, text, [env["rack.input"].read.to_s.bytesize.to_s]]
+    when "/large" then [200, text.merge("connection" => "keep-alive"), [LARGE]]
     when "/parts"
-      [200, { "content-type" => "text/plain" }, Enumerator.new { |parts| 3.times { |i| parts << "part #{i}\n" } }]
-    when "/cut" then [200, { "content-type" => "text/plain" }, Enumerator.new { |parts| (parts << "a") && raise("cut") }]
+      [200, text, Enumerator.new { |parts| 3.times { |i| parts << "part #{i}\n" } }]
+    when "/cut" then [200, text, Enumerator.new { |parts| (parts << "a") && raise("cut") }]
     when "/fail" then raise "no"
-    else [200, { "content-type" => "text/plain" }, ["hello"]]
+    else [200, text, ["hello"]]
     end
   end
 

@@ -55,8 +55,8 @@ static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int
 {
     heddle_h2_wait wait = {.carrier = carrier, .direction = direction, .deadline = deadline};
     if (carrier->waits[direction])
-        rb_raise(rb_eIOError, "another fiber is %s already", direction == HEDDLE_READING ? "reading this request's body"
-                                                                                          : "writing this answer");
+        rb_raise(rb_eIOError, "another fiber is %s already",
+                 direction == HEDDLE_READING ? "reading this request's body" : "writing this answer");
     heddle_park_enter(carrier->server->connection->sockets->loop, &wait.park);
     rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
     return !wait.park.timed_out;
@@ -108,7 +108,7 @@ static VALUE exchange_decode(VALUE self)
 /*
  * call-seq: fill(timeout) -> Integer or nil
  *
- * Waits for more of the body. How many bytes are there; nil at its end. Raises IO::TimeoutError, and ClientGone when the
+ * Waits for more of the body. How many bytes are there; 0 at its end. Raises IO::TimeoutError, and ClientGone when the
  * client has reset the stream.
  */
 static VALUE exchange_fill(VALUE self, VALUE seconds)

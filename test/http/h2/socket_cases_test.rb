@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "test_helper"
 require "server/server_helpers"
 require "support/h2_client"
