@@ -263,13 +263,13 @@ static bool pull(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     while (connection->output.size < AT_ONCE && heddle_h2_has_output(server->session)) {
-        char *room = heddle_output_reserve(&connection->output, AT_ONCE);
-        if (!room)
-            return false;
-        size_t size = heddle_h2_pull(server->session, heddle_coarse_now(), room, AT_ONCE);
-        heddle_output_added(&connection->output, size);
+        /* By way of the scratch: room that a connection reserves for itself would stay with it while it is idle. */
+        char *scratch = heddle_sockets_scratch(connection->sockets);
+        size_t size = heddle_h2_pull(server->session, heddle_coarse_now(), scratch, HEDDLE_SCRATCH);
         if (size == 0)
             break;
+        if (!heddle_output_add_bytes(&connection->output, scratch, size))
+            return false;
     }
     return true;
 }
