@@ -19,8 +19,10 @@ module Heddle
     private_constant :Unsettled
 
     autoload :ActiveRecord, "heddle/databases/active_record"
+    autoload :AsyncQueries, "heddle/databases/async_queries"
     autoload :Mysql, "heddle/databases/mysql"
     autoload :Mysql2, "heddle/databases/mysql2"
+    autoload :NestedLeases, "heddle/databases/nested_leases"
     autoload :Pools, "heddle/databases/pools"
     autoload :Postgresql, "heddle/databases/postgresql"
     autoload :Sequel, "heddle/databases/sequel"
@@ -39,6 +41,15 @@ module Heddle
         Mysql2.install if defined?(::Mysql2::Client)
         install_active_record if defined?(::ActiveSupport::LazyLoadHooks)
         install_sequel if defined?(::Sequel::Database)
+      end
+
+      # {install}, and whatever else a server needs whose requests are fibers.
+      #
+      # @param fibers [Boolean]
+      # @return [void]
+      def start(fibers:)
+        install
+        ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else

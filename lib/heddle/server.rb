@@ -110,7 +110,7 @@ module Heddle
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
-      Databases.install if defined?(::Sequel)
+      Databases.start(fibers: @configuration.mode == :fiber)
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything

@@ -1,4 +1,4 @@
-/* sources: offload/threads.c offload/thread_times.c */
+/* sources: offload/threads.c offload/thread_calls.c offload/dawdling.c offload/thread_times.c */
 #include "check.h"
 
 #include "scheduler/spin.h"

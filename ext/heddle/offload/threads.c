@@ -1,7 +1,9 @@
 #include "offload/threads.h"
 
+#include "offload/dawdling.h"
 #include "offload/job_queue.h"
 #include "scheduler/spin.h"
+#include "offload/thread_calls.h"
 #include "offload/thread_times.h"
 
 #include <errno.h>
@@ -29,19 +31,6 @@ static const time_t IDLE_SECONDS = 5;
 /* A job that was taken for a computing one is looked at after so long: does it sleep? */
 static const int64_t JUDGED_AFTER = 20 * 1000 * 1000;
 
-struct heddle_offload_thread {
-    pthread_t native;
-    long id; /* the kernel's */
-    pthread_cond_t answered;
-    heddle_job *job;
-    bool leave;
-    unsigned interrupting; /* others that call its job's unblocking function: the job must not end meanwhile */
-    jmp_buf left;          /* where a native function is left whose callback has raised */
-    heddle_native_frames frames;
-    heddle_offload_thread *next, *previous;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work;
 static heddle_job_queue waiting, computing, prompt; /* by what the jobs are known to do */
 static _Atomic unsigned queued;  /* in all of them, for who looks without the lock */
@@ -55,9 +44,6 @@ static int64_t grown_at;
 static _Atomic unsigned generation;
 
 static _Thread_local heddle_job *current;
-
-static _Atomic int64_t dawdling; /* ns; see heddle_threads_dawdle */
-static _Atomic unsigned dawdling_seed;
 
 /* -- time ---------------------------------------------------------------------------------------------------------- */
 
@@ -109,18 +95,18 @@ static void reset(void)
 
 static void before_fork(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
 }
 
 static void after_fork_in_parent(void)
 {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 /* Only the forking thread goes on: the others, and what they ran, exist no more. */
 static void after_fork_in_child(void)
 {
-    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&heddle_threads_lock, NULL);
     reset();
     current = NULL;
     atomic_fetch_add(&generation, 1);
@@ -231,11 +217,11 @@ bool heddle_threads_submit(heddle_job *job)
 {
     job->queued = nanoseconds(CLOCK_MONOTONIC);
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     append(job);
     job->expected = job->brief && room_to_spin(queued_now());
     bool wake = somebody_to_wake(), more = recruit(true);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
         pthread_cond_signal(&work);
     return more;
@@ -243,10 +229,10 @@ bool heddle_threads_submit(heddle_job *job)
 
 void heddle_threads_not_started(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
         starting--;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 /* Those that turn out to wait give their core back. */
@@ -272,7 +258,7 @@ static bool neglected(const heddle_job_queue *in)
 bool heddle_threads_overdue(heddle_job *job)
 {
     bool more = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && (queue_of(job)->head == job || neglected(queue_of(job)))) {
         if (job->computes)
             judge_computing();
@@ -283,67 +269,25 @@ bool heddle_threads_overdue(heddle_job *job)
             grown_at = nanoseconds(CLOCK_MONOTONIC);
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return more;
 }
 
 bool heddle_threads_withdraw(heddle_job *job)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     bool queued = atomic_load(&job->state) == HEDDLE_JOB_QUEUED;
     if (queued) {
         unlink_job(job);
         atomic_store(&job->state, HEDDLE_JOB_ENDED);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return queued;
-}
-
-/*
- * Under the lock before and after; without it while the library's own function runs, which may wait for a lock of the
- * library's. As Ruby does, that one is called once, and a signal is sent again.
- */
-static void interrupt(heddle_job *job)
-{
-    if (atomic_load(&job->state) != HEDDLE_JOB_RUNNING || !job->unblock)
-        return;
-    heddle_offload_thread *thread = job->thread;
-    if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
-        pthread_kill(thread->native, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
-        return;
-    }
-    if (job->unblocked)
-        return;
-    job->unblocked = true;
-    thread->interrupting++;
-    pthread_mutex_unlock(&lock);
-    job->unblock(job->unblock_data);
-    pthread_mutex_lock(&lock);
-    if (--thread->interrupting == 0)
-        pthread_cond_broadcast(&thread->answered);
-}
-
-void heddle_threads_interrupt(heddle_job *job)
-{
-    pthread_mutex_lock(&lock);
-    interrupt(job);
-    pthread_mutex_unlock(&lock);
-}
-
-void heddle_threads_answer(heddle_job *job, void *result, bool raised)
-{
-    pthread_mutex_lock(&lock);
-    job->callback_result = result;
-    job->raised = raised;
-    job->answered = true;
-    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
-    pthread_cond_signal(&job->thread->answered);
-    pthread_mutex_unlock(&lock);
 }
 
 void heddle_threads_abandon(heddle_job *job)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     job->abandoned = true;
     if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED) {
         unlink_job(job);
@@ -351,13 +295,13 @@ void heddle_threads_abandon(heddle_job *job)
     } else if (job->thread && atomic_load(&job->state) == HEDDLE_JOB_CALLING_BACK) {
         pthread_cond_signal(&job->thread->answered);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 void heddle_threads_settle(void)
 {
-    pthread_mutex_lock(&lock);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 /* -- the threads' side --------------------------------------------------------------------------------------------- */
@@ -371,7 +315,7 @@ heddle_offload_thread *heddle_threads_join(void)
     }
     thread->native = pthread_self();
     monotonic_condition(&thread->answered);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
         starting--;
     counts.threads++;
@@ -379,13 +323,13 @@ heddle_offload_thread *heddle_threads_join(void)
     if (threads)
         threads->previous = thread;
     threads = thread;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return thread;
 }
 
 void heddle_threads_part(heddle_offload_thread *thread)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     counts.threads--;
     if (thread->previous)
         thread->previous->next = thread->next;
@@ -393,41 +337,9 @@ void heddle_threads_part(heddle_offload_thread *thread)
         threads = thread->next;
     if (thread->next)
         thread->next->previous = thread->previous;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     pthread_cond_destroy(&thread->answered);
     free(thread);
-}
-
-static void pause_at_random(int64_t most)
-{
-    static _Thread_local unsigned random;
-    if (!random)
-        random = atomic_fetch_add(&dawdling_seed, 1) * 2 + 1;
-    int64_t pause = most * (rand_r(&random) % 1024) / 1024;
-    struct timespec time = {.tv_sec = pause / 1000000000, .tv_nsec = pause % 1000000000};
-    nanosleep(&time, NULL);
-}
-
-static void dawdle(void)
-{
-    int64_t most = atomic_load_explicit(&dawdling, memory_order_relaxed);
-    if (__builtin_expect(most > 0, 0))
-        pause_at_random(most);
-}
-
-void heddle_threads_dawdle(int64_t most, unsigned seed)
-{
-    atomic_store(&dawdling_seed, seed);
-    atomic_store(&dawdling, most);
-}
-
-/* Apart: what a longjmp returns to must not keep its variables in registers. */
-__attribute__((noinline)) static void *call_function(heddle_offload_thread *thread, heddle_job *job)
-{
-    /* A callback that raises leaves the native function, as in plain Ruby. */
-    if (_setjmp(thread->left) == 0)
-        return job->function(job->data);
-    return NULL;
 }
 
 /* Under the lock before and after, without it meanwhile. */
@@ -442,9 +354,9 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
         counts.computing++;
     job->began = nanoseconds(CLOCK_MONOTONIC);
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 
-    dawdle();
+    heddle_dawdle();
     heddle_thread_pauses before = {0};
     int64_t cpu_before = 0;
     if (!job->brief) {
@@ -453,7 +365,7 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     }
     current = job;
     errno = 0;
-    void *result = call_function(thread, job);
+    void *result = heddle_thread_call(thread, job);
     int error = errno;
     current = NULL;
     if (job->take_errors)
@@ -462,11 +374,11 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     int64_t cpu = -1;
     if (!job->brief)
         cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
-    dawdle();
+    heddle_dawdle();
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     while (thread->interrupting)
-        pthread_cond_wait(&thread->answered, &lock);
+        pthread_cond_wait(&thread->answered, &heddle_threads_lock);
     job->result = result;
     job->error = error;
     job->wall = wall;
@@ -488,10 +400,10 @@ static bool spin(void)
 {
     int64_t until = nanoseconds(CLOCK_MONOTONIC) + HEDDLE_SPIN_NS;
     spinning = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     while (!atomic_load_explicit(&queued, memory_order_relaxed) && nanoseconds(CLOCK_MONOTONIC) < until)
         heddle_spin_pause();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     spinning = false;
     heddle_spin_ended(&spins, runnable());
     return runnable();
@@ -504,7 +416,7 @@ static bool rest(heddle_offload_thread *thread)
     bool due = !spinning && room_to_spin(1) && heddle_spin_due(&spins) && spin();
     if (!due && !thread->leave) {
         struct timespec limit = seconds_from_now(IDLE_SECONDS);
-        due = pthread_cond_timedwait(&work, &lock, &limit) != ETIMEDOUT || runnable();
+        due = pthread_cond_timedwait(&work, &heddle_threads_lock, &limit) != ETIMEDOUT || runnable();
     }
     counts.idle--;
     return due || thread->leave;
@@ -513,7 +425,7 @@ static bool rest(heddle_offload_thread *thread)
 bool heddle_threads_serve(heddle_offload_thread *thread)
 {
     bool spare = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     thread->native = pthread_self();
 #ifdef __linux__
     thread->id = syscall(SYS_gettid);
@@ -529,18 +441,18 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     thread->leave = false;
     if (!spare)
         pthread_cond_signal(&work); /* it may have been woken for a job that another has to take now */
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return spare;
 }
 
 void heddle_threads_leave(heddle_offload_thread *thread)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     thread->leave = true;
     if (thread->job)
-        interrupt(thread->job);
+        heddle_thread_interrupt(thread->job);
     pthread_cond_broadcast(&work);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 heddle_job *heddle_threads_current(void)
@@ -548,79 +460,34 @@ heddle_job *heddle_threads_current(void)
     return current;
 }
 
-void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data)
-{
-    int saved = errno;
-    pthread_mutex_lock(&lock);
-    heddle_offload_thread *thread = job->thread;
-    /*
-     * From here to the call's end the garbage collector looks for values between this frame and the one that made the
-     * call, and in the registers, as it does below rb_thread_call_with_gvl in plain Ruby. In this frame lie the registers
-     * that functions must restore, also where a libc hides some of them in a jmp_buf.
-     */
-    __builtin_unwind_init();
-    volatile uintptr_t lowest = (uintptr_t)&saved;
-    thread->frames.start = (const void *)(lowest & ~(uintptr_t)(sizeof(void *) - 1));
-    (void)_setjmp(thread->frames.registers); /* to be looked at, never to be jumped to */
-    job->callback = function;
-    job->callback_data = data;
-    job->callback_result = NULL;
-    job->answered = false;
-    if (!job->abandoned) {
-        atomic_store(&job->state, HEDDLE_JOB_CALLING_BACK);
-        job->notify(job);
-    }
-    while (!job->answered && !job->abandoned)
-        pthread_cond_wait(&thread->answered, &lock);
-    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
-    void *result = job->callback_result;
-    bool leave = job->answered ? job->raised : job->abandoned;
-    pthread_mutex_unlock(&lock);
-    errno = saved;
-    if (leave)
-        _longjmp(thread->left, 1);
-    return result;
-}
-
-heddle_native_frames heddle_threads_frames(const heddle_job *job)
-{
-    heddle_native_frames frames = {0};
-    pthread_mutex_lock(&lock);
-    int state = atomic_load(&job->state);
-    if ((state == HEDDLE_JOB_RUNNING || state == HEDDLE_JOB_CALLING_BACK) && job->thread->frames.start)
-        frames = job->thread->frames;
-    pthread_mutex_unlock(&lock);
-    return frames;
-}
-
 void heddle_threads_limit(unsigned limit)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     counts.limit = limit;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 bool heddle_threads_any(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     bool any = counts.threads > 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return any;
 }
 
 bool heddle_threads_full(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     bool full = slow >= counts.limit;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return full;
 }
 
 heddle_threads_counts heddle_threads_count(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&heddle_threads_lock);
     heddle_threads_counts now = counts;
     now.queued = queued_now();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&heddle_threads_lock);
     return now;
 }

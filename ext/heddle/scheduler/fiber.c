@@ -1,6 +1,7 @@
 #include "scheduler/drop_error.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
+#include "scheduler/foreign_return.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
@@ -131,6 +132,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (!fiber)
         return Qnil;
     loop->current = fiber;
+    loop->left_to_wait = false;
     loop->arriving = NULL;
     heddle_park_leave(&fiber->entry);
     VALUE job = fiber->job;
@@ -343,6 +345,21 @@ static VALUE start_from_park(VALUE data)
     return Qnil;
 }
 
+typedef struct {
+    heddle_loop *loop;
+    VALUE fiber;
+} first_start;
+
+/* Qnil, or why there is no stack for it. */
+static VALUE start_first(VALUE data)
+{
+    const first_start *self = (const first_start *)data;
+    VALUE error = heddle_starter_switch(self->loop, self->fiber);
+    if (NIL_P(error))
+        heddle_foreign_return(self->loop);
+    return error;
+}
+
 void heddle_fiber_start(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
@@ -357,11 +374,16 @@ void heddle_fiber_start(heddle_fiber *fiber)
         /* Nothing runs the loop yet: the child's first wait comes back here. */
         loop->fiber = rb_fiber_current();
         bool watched = heddle_hooks.is_watching() && heddle_loop_begin_watch(loop);
-        VALUE error = heddle_starter_switch(loop, keep);
+        first_start start = {.loop = loop, .fiber = keep};
+        int state = 0;
+        VALUE error = rb_protect(start_first, (VALUE)&start, &state);
+        heddle_foreign_raise(loop, &state);
         if (watched)
             heddle_loop_end_watch(loop);
         loop->current = NULL;
         loop->arriving = NULL;
+        if (state)
+            rb_jump_tag(state);
         if (!NIL_P(error))
             refuse(fiber, error);
     }

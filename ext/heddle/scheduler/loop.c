@@ -273,6 +273,7 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->body);
     rb_gc_mark(loop->early_unblocks);
     rb_gc_mark(loop->waiting_method);
+    rb_gc_mark(loop->brought);
     rb_gc_mark(loop->forked_by);
     if (loop->hooked)
         rb_gc_mark(loop->switched_to);

@@ -140,6 +140,8 @@ struct heddle_loop {
     VALUE waiting_method; /* the last one that io_read has waited for: a frame, as rb_profile_frames gives it; or 0 */
 
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
+    bool left_to_wait; /* the last switch to the loop's fiber was a wait's, not Ruby's own (foreign_return.h) */
+    VALUE brought;     /* what Ruby brought to the loop's fiber by its last switch there */
     heddle_park *handed_over; /* to be switched to before anybody else */
     heddle_park *arriving; /* what the loop switches to at this moment */
     VALUE went_to; /* whom it last switched to: an address, not held */
@@ -259,6 +261,11 @@ void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error);
 static inline VALUE heddle_fiber_transfer(VALUE fiber)
 {
     return rb_fiber_transfer(fiber, 0, NULL);
+}
+/* The same with Fiber#transfer's own checks; without them Ruby goes on in a fiber that has resumed another one. */
+static inline VALUE heddle_fiber_transfer_checked(VALUE fiber, int count, const VALUE *values)
+{
+    return rb_fiber_transfer_kw(fiber, count, values, RB_NO_KEYWORDS);
 }
 bool heddle_is_fiber_error(VALUE error);
 /* It was killed before it ran: tells the scheduler, forgets it. */

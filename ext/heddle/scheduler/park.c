@@ -298,6 +298,8 @@ static void switch_away(heddle_park *park)
     }
     if (next)
         heddle_park_leave_for(park, next->fiber);
+    else
+        loop->left_to_wait = true;
     rb_fiber_transfer(next ? next->fiber : loop->fiber, 0, NULL);
     heddle_park_arrive(park);
 }

@@ -1,6 +1,7 @@
 /* What a loop does in its turns: runs who is ready, asks the selector, sleeps. */
 
 #include "scheduler/fiber_stacks.h"
+#include "scheduler/foreign_return.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
@@ -41,6 +42,11 @@ static void dispatch_new(heddle_loop *loop, heddle_park *entry)
     heddle_fiber_unstarted(entry->owner, error);
 }
 
+static VALUE transfer_checked(VALUE fiber)
+{
+    return heddle_fiber_transfer_checked(fiber, 0, NULL);
+}
+
 /* Others may have switched to it meanwhile, or it resumes a fiber of its own, which will bring it back. */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
@@ -48,9 +54,12 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
     heddle_park_leave(entry);
     loop->arriving = NULL;
     VALUE before = rb_errinfo(); /* the program may be on its way out */
-    rb_protect(heddle_fiber_transfer, entry->fiber, &state);
-    if (state && !heddle_is_fiber_error(rb_errinfo()))
+    loop->brought = rb_protect(transfer_checked, entry->fiber, &state);
+    if (!state)
+        return;
+    if (!heddle_is_fiber_error(rb_errinfo()))
         rb_jump_tag(state);
+    loop->current = NULL;
     rb_set_errinfo(before);
 }
 
@@ -84,18 +93,9 @@ static void prepare_switch(heddle_loop *loop, heddle_park *park)
     park->queued = false;
     loop->current = park->owner;
     loop->arriving = park;
+    loop->left_to_wait = false;
     loop->switches++;
     heddle_loop_beat(loop);
-}
-
-/* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
-static void let_end(heddle_loop *loop)
-{
-    VALUE fiber = loop->ending;
-    loop->ending = Qfalse;
-    heddle_fiber_transfer(fiber);
-    heddle_fiber_stacks_release(loop);
-    RB_GC_GUARD(fiber);
 }
 
 static void dispatch(heddle_loop *loop, uint64_t token)
@@ -108,14 +108,13 @@ static void dispatch(heddle_loop *loop, uint64_t token)
     prepare_switch(loop, park);
     loop->went_to = park->fiber;
     if (park != &park->owner->entry)
-        heddle_fiber_transfer(park->fiber);
+        loop->brought = heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
         dispatch_put_back(loop, park);
     else
         dispatch_new(loop, park);
     heddle_fiber_stacks_release(loop);
-    while (loop->ending)
-        let_end(loop);
+    heddle_foreign_return(loop);
     loop->current = NULL;
     loop->arriving = NULL;
     if (heddle_loop_forked(loop))
@@ -150,6 +149,7 @@ static void run_ready(heddle_loop *loop)
      * who is preempted meanwhile: before its next slice the loop looks for events.
      */
     uint32_t spent = heddle_token_ring_count(&loop->spent);
+    dispatch_handed_over(loop); /* if an exception came in between */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;
@@ -410,7 +410,7 @@ typedef struct {
     bool watched; /* the beat is this run's */
 } loop_run;
 
-static VALUE run_turns(VALUE data)
+static VALUE turns_of(VALUE data)
 {
     loop_run *run = (loop_run *)data;
     heddle_loop *loop = run->loop;
@@ -426,6 +426,19 @@ static VALUE run_turns(VALUE data)
             turn(loop);
     }
     return Qnil;
+}
+
+static VALUE run_turns(VALUE data)
+{
+    heddle_loop *loop = ((loop_run *)data)->loop;
+    int state;
+    do {
+        rb_protect(turns_of, data, &state);
+        if (!state)
+            return Qnil;
+        heddle_foreign_raise(loop, &state);
+    } while (!state);
+    rb_jump_tag(state);
 }
 
 static VALUE end_run(VALUE data)

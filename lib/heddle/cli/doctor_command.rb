@@ -82,6 +82,7 @@ module Heddle
         @configuration.export_environment
         Server::AppLoader.new(path || DEFAULT).load
         Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
+        Databases.start(fibers: @configuration.mode == :fiber)
         @loaded = true
         nil
       rescue Server::BootError => e

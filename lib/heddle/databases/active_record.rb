@@ -45,6 +45,8 @@ module Heddle
       def self.install
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         Rails::ConnectionQueue.install
+        AsyncQueries.install
+        NestedLeases.install
         ::ActiveSupport.on_load(:active_record_postgresqladapter) { prepend PostgresqlAdapter }
         ::ActiveSupport.on_load(:active_record_trilogyadapter) { Databases::ActiveRecord.prepare_mysql }
         ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql }

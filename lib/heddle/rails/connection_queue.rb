@@ -30,6 +30,7 @@ module Heddle
         scheduler = Fiber.current_scheduler
         return super unless scheduler.is_a?(Scheduler)
 
+        Databases::NestedLeases.check(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
         Concurrency::Context.of(scheduler).wait_for_pool { super }
       rescue Exception => e
         heddle_counts.timeouts += 1 if e.is_a?(::ActiveRecord::ConnectionTimeoutError)

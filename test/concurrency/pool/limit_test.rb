@@ -54,6 +54,14 @@ class PoolLimitTest < Minitest::Test
     assert_equal 7, @limit.value
   end
 
+  def test_a_pool_for_which_nobody_waits_remembers_no_times
+    in_loop do
+      pool = Heddle::Pool.new { Object.new }
+      20.times { pool.with {} }
+      assert_empty pool.instance_variable_get(:@limit).instance_variable_get(:@times)
+    end
+  end
+
   def test_a_pool_grows_while_tasks_wait_and_never_more_than_the_most
     in_loop do
       pool = Heddle::Pool.new(limit: :auto, most: 12, timeout: 30) { Object.new }

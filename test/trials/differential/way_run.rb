@@ -125,7 +125,8 @@ module Trials
     end
 
     def command(files)
-      paths = [File.join(Suite::ROOT, "lib"), *@place.fetch(:load_path)].flat_map { |path| ["-I", path] }
+      # Its gems are chosen by `prelude`: the stand-in for Bundler leaves them alone.
+      paths = [File.join(Suite::ROOT, "lib"), File.join(__dir__, "stand_ins"), *@place.fetch(:load_path)].flat_map { |path| ["-I", path] }
       prelude = "#{@place.fetch(:prelude)}; require #{File.join(__dir__, "inside.rb").dump}"
       start = { "rspec" => "exit RSpec::Core::Runner.run(ARGV)", "sus" => "Trials::Inside::Sus.start(ARGV)",
                 "ruby_core" => "exit Test::Unit::AutoRunner.run(true, Dir.pwd)" }

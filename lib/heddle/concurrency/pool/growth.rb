@@ -170,7 +170,7 @@ module Heddle
     def returned(slot)
       held = now - slot.since
       @statistics.held_seconds += held
-      @limit.returned(held)
+      @limit.returned(held) unless @waiters.empty? # else nobody looks, and forgets it again
     end
 
     # Connections of databases may come back in a transaction, or with a query under way.
@@ -197,11 +197,15 @@ module Heddle
 
     def shrink
       time = now
-      old, @idle = @idle.partition { |slot| slot.retire_at <= time }
-      old.each { |slot| dispose(slot, :age) }
+      retire(time) if @max_age
       return unless @idle_timeout
 
       dispose(@idle.shift, :idle) while size > @min && !@idle.empty? && @idle.first.since + @idle_timeout <= time
+    end
+
+    def retire(time)
+      old, @idle = @idle.partition { |slot| slot.retire_at <= time }
+      old.each { |slot| dispose(slot, :age) }
     end
 
     # Makes what is missing to the minimum. What can't be made now is tried again at the next look.

@@ -38,7 +38,7 @@ module Heddle
           hooks.run(:before_mold)
           app = @load.call
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
-          Databases.install if defined?(::Sequel)
+          Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)
           app = Ractors::Sharing.new(app).share(@setting.log) if @setting.configuration.mode == :ractor
           Process.warmup

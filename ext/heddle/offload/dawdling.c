@@ -1,0 +1,33 @@
+#include "offload/dawdling.h"
+
+#include "offload/threads.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+static _Atomic int64_t dawdling; /* ns; see heddle_threads_dawdle */
+static _Atomic unsigned dawdling_seed;
+
+static void pause_at_random(int64_t most)
+{
+    static _Thread_local unsigned random;
+    if (!random)
+        random = atomic_fetch_add(&dawdling_seed, 1) * 2 + 1;
+    int64_t pause = most * (rand_r(&random) % 1024) / 1024;
+    struct timespec time = {.tv_sec = pause / 1000000000, .tv_nsec = pause % 1000000000};
+    nanosleep(&time, NULL);
+}
+
+void heddle_dawdle(void)
+{
+    int64_t most = atomic_load_explicit(&dawdling, memory_order_relaxed);
+    if (__builtin_expect(most > 0, 0))
+        pause_at_random(most);
+}
+
+void heddle_threads_dawdle(int64_t most, unsigned seed)
+{
+    atomic_store(&dawdling_seed, seed);
+    atomic_store(&dawdling, most);
+}

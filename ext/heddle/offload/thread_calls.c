@@ -1,0 +1,100 @@
+/* The calls of a job: of its function, of the callbacks that come out of it, and of what ends it early. */
+
+#include "offload/thread_calls.h"
+
+#include <errno.h>
+#include <signal.h>
+
+pthread_mutex_t heddle_threads_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Apart: what a longjmp returns to must not keep its variables in registers. */
+__attribute__((noinline)) void *heddle_thread_call(heddle_offload_thread *thread, heddle_job *job)
+{
+    /* A callback that raises leaves the native function, as in plain Ruby. */
+    if (_setjmp(thread->left) == 0)
+        return job->function(job->data);
+    return NULL;
+}
+
+void heddle_thread_interrupt(heddle_job *job)
+{
+    if (atomic_load(&job->state) != HEDDLE_JOB_RUNNING || !job->unblock)
+        return;
+    heddle_offload_thread *thread = job->thread;
+    if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
+        pthread_kill(thread->native, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
+        return;
+    }
+    if (job->unblocked)
+        return;
+    job->unblocked = true;
+    thread->interrupting++;
+    pthread_mutex_unlock(&heddle_threads_lock);
+    job->unblock(job->unblock_data);
+    pthread_mutex_lock(&heddle_threads_lock);
+    if (--thread->interrupting == 0)
+        pthread_cond_broadcast(&thread->answered);
+}
+
+void heddle_threads_interrupt(heddle_job *job)
+{
+    pthread_mutex_lock(&heddle_threads_lock);
+    heddle_thread_interrupt(job);
+    pthread_mutex_unlock(&heddle_threads_lock);
+}
+
+void heddle_threads_answer(heddle_job *job, void *result, bool raised)
+{
+    pthread_mutex_lock(&heddle_threads_lock);
+    job->callback_result = result;
+    job->raised = raised;
+    job->answered = true;
+    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
+    pthread_cond_signal(&job->thread->answered);
+    pthread_mutex_unlock(&heddle_threads_lock);
+}
+
+void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data)
+{
+    int saved = errno;
+    pthread_mutex_lock(&heddle_threads_lock);
+    heddle_offload_thread *thread = job->thread;
+    /*
+     * From here to the call's end the garbage collector looks for values between this frame and the one that made the
+     * call, and in the registers, as it does below rb_thread_call_with_gvl in plain Ruby. In this frame lie the registers
+     * that functions must restore, also where a libc hides some of them in a jmp_buf.
+     */
+    __builtin_unwind_init();
+    volatile uintptr_t lowest = (uintptr_t)&saved;
+    thread->frames.start = (const void *)(lowest & ~(uintptr_t)(sizeof(void *) - 1));
+    (void)_setjmp(thread->frames.registers); /* to be looked at, never to be jumped to */
+    job->callback = function;
+    job->callback_data = data;
+    job->callback_result = NULL;
+    job->answered = false;
+    if (!job->abandoned) {
+        atomic_store(&job->state, HEDDLE_JOB_CALLING_BACK);
+        job->notify(job);
+    }
+    while (!job->answered && !job->abandoned)
+        pthread_cond_wait(&thread->answered, &heddle_threads_lock);
+    atomic_store(&job->state, HEDDLE_JOB_RUNNING);
+    void *result = job->callback_result;
+    bool leave = job->answered ? job->raised : job->abandoned;
+    pthread_mutex_unlock(&heddle_threads_lock);
+    errno = saved;
+    if (leave)
+        _longjmp(thread->left, 1);
+    return result;
+}
+
+heddle_native_frames heddle_threads_frames(const heddle_job *job)
+{
+    heddle_native_frames frames = {0};
+    pthread_mutex_lock(&heddle_threads_lock);
+    int state = atomic_load(&job->state);
+    if ((state == HEDDLE_JOB_RUNNING || state == HEDDLE_JOB_CALLING_BACK) && job->thread->frames.start)
+        frames = job->thread->frames;
+    pthread_mutex_unlock(&heddle_threads_lock);
+    return frames;
+}

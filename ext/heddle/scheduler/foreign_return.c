@@ -1,0 +1,83 @@
+#include "scheduler/foreign_return.h"
+
+#include "scheduler/drop_error.h"
+#include "scheduler/fiber_stacks.h"
+
+/* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
+void heddle_loop_let_end(heddle_loop *loop)
+{
+    while (loop->ending) {
+        VALUE fiber = loop->ending;
+        loop->ending = Qfalse;
+        heddle_fiber_transfer(fiber);
+        heddle_fiber_stacks_release(loop);
+        RB_GC_GUARD(fiber);
+    }
+}
+
+/* Has the current fiber been left by Fiber#transfer, and nobody switched back to it? */
+static bool current_was_left(const heddle_loop *loop)
+{
+    if (!loop->current || loop->left_to_wait || loop->current == &loop->foreign || loop->doomed ||
+        heddle_loop_forked(loop))
+        return false;
+    VALUE fiber = loop->current->fiber; /* a forked child's program runs the loop itself */
+    return fiber != loop->fiber && RTEST(rb_fiber_alive_p(fiber));
+}
+
+static void prepare_switch(heddle_loop *loop, VALUE fiber)
+{
+    loop->went_to = fiber;
+    loop->arriving = NULL;
+    loop->brought = Qnil;
+    heddle_loop_beat(loop);
+}
+
+void heddle_foreign_return(heddle_loop *loop)
+{
+    heddle_loop_let_end(loop);
+    while (current_was_left(loop)) {
+        VALUE fiber = loop->current->fiber, value = loop->brought;
+        prepare_switch(loop, fiber);
+        /* Raises FiberError if it has resumed another fiber, which is to go on: only exceptions find that one. */
+        loop->brought = heddle_fiber_transfer_checked(fiber, 1, &value);
+        heddle_fiber_stacks_release(loop);
+        heddle_loop_let_end(loop);
+        RB_GC_GUARD(fiber);
+    }
+}
+
+typedef struct {
+    heddle_loop *loop;
+    VALUE error;
+} delivery;
+
+static VALUE deliver(VALUE data)
+{
+    const delivery *self = (const delivery *)data;
+    heddle_loop *loop = self->loop;
+    VALUE fiber = loop->current->fiber;
+    prepare_switch(loop, fiber);
+    /* If it has resumed another fiber, Ruby raises the exception there. */
+    loop->brought = rb_fiber_raise(fiber, 1, &self->error);
+    heddle_fiber_stacks_release(loop);
+    heddle_foreign_return(loop);
+    RB_GC_GUARD(fiber);
+    return Qnil;
+}
+
+/* Where a thread is killed, errinfo is no exception. */
+static bool is_exception(VALUE error)
+{
+    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO;
+}
+
+void heddle_foreign_raise(heddle_loop *loop, int *state)
+{
+    while (*state && is_exception(rb_errinfo()) && current_was_left(loop)) {
+        delivery self = {.loop = loop, .error = heddle_drop_error()};
+        heddle_fiber_stacks_release(loop);
+        rb_protect(deliver, (VALUE)&self, state);
+        RB_GC_GUARD(self.error);
+    }
+}

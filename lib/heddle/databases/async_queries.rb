@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    # Runs Active Record's asynchronous queries (`load_async`, `async_count` …) in tasks of the loop, unless the
+    # application has chosen an executor of threads (`config.active_record.async_query_executor`).
+    module AsyncQueries
+      # Put before Active Record's connections.
+      module Connection
+        def async_enabled? = super || (supports_concurrent_connections? && AsyncQueries.possible?)
+      end
+
+      # Put before Active Record's pool.
+      module ConnectionPool
+        # A query that gets no connection in time is run by the fiber that asks for its result, as one is that has not
+        # begun.
+        def schedule_query(future)
+          return super unless AsyncQueries.possible?
+
+          Heddle.async(name: "asynchronous query", background: true) do
+            future.execute_or_skip
+          rescue StandardError
+            nil
+          end
+        end
+      end
+
+      class << self
+        # @return [void]
+        def install
+          ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Connection)
+          ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
+        end
+
+        # @return [Boolean] whether this fiber's asynchronous queries can be tasks. As with threads, only within a
+        #   request or a job: they end with it.
+        def possible?
+          ::ActiveRecord.async_query_executor.nil? && Fiber.current_scheduler.is_a?(Scheduler) &&
+            ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber && session?
+        end
+
+        private
+
+        def session?
+          ::ActiveRecord::Base.asynchronous_queries_tracker.current_session
+          true
+        rescue ::ActiveRecord::ActiveRecordError
+          false
+        end
+      end
+    end
+  end
+end

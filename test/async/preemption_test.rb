@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/async"
+require "support/preempted"
+
+# The async gems' own code is written for switches at waits only; what it calls is preempted as ever.
+class AsyncPreemptionTest < Minitest::Test
+  include Preempted
+
+  FOLDER = File.dirname(Async::Task.instance_method(:wait).source_location.first)
+  CODE = "def self.spin(others) = (limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1; " \
+         "nil until others.any? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit)"
+
+  def test_code_of_the_async_gem_is_not_preempted
+    assert_empty others_that_ran_beside(File.join(FOLDER, "planted.rb"))
+  end
+
+  def test_an_applications_code_in_an_async_task_is
+    assert_equal [:other], others_that_ran_beside("/srv/app/planted.rb")
+  end
+
+  private
+
+  # Who else has run while code of this path computed in an async task.
+  def others_that_ran_beside(path)
+    planted = Module.new { class_eval(CODE, path) }
+    found = nil
+    in_thread do
+      Heddle.run do
+        others = []
+        Heddle.async { others << :other }
+        Async do
+          planted.spin(others)
+          found = others.dup
+        end.wait
+      end
+    end
+    found
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# Active Record's asynchronous queries, and tasks inside a transaction. Prints as JSON what it saw.
+
+require_relative "support/access"
+require "json"
+
+class Number < ActiveRecord::Base; end
+
+seen = {}
+Heddle.run do
+  ACCESS.value("CREATE TABLE IF NOT EXISTS numbers (id int PRIMARY KEY)")
+  ACCESS.value("DELETE FROM numbers")
+  ACCESS.value("INSERT INTO numbers VALUES (1)")
+  pool = ActiveRecord::Base.connection_pool
+  slow = -> { Number.select("id, pg_sleep(1)::text AS mark_async") }
+
+  # Within a session, as Rails opens one for each request.
+  ActiveRecord::Base.asynchronous_queries_tracker.start_session
+  began = now
+  futures = Array.new(3) { slow.call.load_async }
+  seen[:returned] = now - began
+  began = now
+  sleep 0.001 until (seen[:at_once] = Observer.running("mark_async")) == 3 || now - began > 10
+  seen[:async] = futures.map { |future| future.to_a.map(&:id) }
+  seen[:counted] = Number.async_count.value
+  ActiveRecord::Base.asynchronous_queries_tracker.finalize_session
+  seen[:without_session] = Number.all.load_async.to_a.size
+
+  # A child of a task in a transaction has a connection of its own.
+  ActiveRecord::Base.transaction do
+    Number.create!(id: 2)
+    seen[:child_sees] = Heddle.async { Number.count }.value
+    seen[:parent_sees] = Number.count
+    raise ActiveRecord::Rollback
+  end
+
+  # No connection is left, and none will come back.
+  lease = lambda do |depth|
+    ActiveRecord::Base.transaction do
+      Number.count
+      Heddle.scope { |scope| scope.async { depth == 1 ? Number.count : lease.call(depth - 1) } }
+    end
+  end
+  began = now
+  begin
+    lease.call(pool.size)
+  rescue Heddle::Pool::NestedCheckout => e
+    seen[:nested] = e.message
+  end
+  seen[:nested_took] = now - began
+  seen[:pools] = Heddle::Databases::Pools.all
+end
+puts JSON.generate(seen)

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "support/database_programs"
+
+# Active Record in tasks of one loop: asynchronous queries, and tasks within transactions.
+class ActiveRecordTasksTest < Minitest::Test
+  include DatabasePrograms
+
+  class << self
+    attr_accessor :seen
+  end
+
+  # All tests look at one run.
+  def seen
+    self.class.seen ||= database_program("active_record_tasks_program", "active_record", "pg", limit: 3)
+  end
+
+  def test_asynchronous_queries_run_at_the_same_time_without_configuration
+    assert_equal 3, seen["at_once"]
+    assert_equal [[1]] * 3, seen["async"]
+    assert_equal 1, seen["counted"]
+  end
+
+  def test_outside_a_request_they_run_in_place
+    assert_equal 1, seen["without_session"]
+  end
+
+  def test_a_child_task_does_not_share_the_transaction_of_its_parent
+    assert_equal [1, 2], seen.values_at("child_sees", "parent_sees")
+  end
+
+  def test_a_child_that_can_never_have_a_connection_gets_an_error_at_once_with_both_places
+    assert_match(/all 3 connections of the pool primary .+ at \S+_program\.rb:\d+, .+ waits at \S+_program\.rb:\d+\./,
+                 seen["nested"])
+    assert_operator seen["nested_took"], :<, 4, "the time limit for a check-out is 5 s"
+  end
+
+  def test_the_pool_is_among_those_that_are_told_of
+    pool, = seen["pools"]
+
+    assert_equal ["primary writing", "active_record", 3, 3], pool.values_at("pool", "library", "limit", "size")
+    assert_operator pool["waits"], :>=, 1
+  end
+end

@@ -1,0 +1,5 @@
+# frozen_string_literal: true
+
+require "sequel"
+
+run(->(_env) { [200, {}, [Sequel.current.class.name]] })
