@@ -105,6 +105,15 @@ static VALUE exchange_decode(VALUE self)
     return bytes;
 }
 
+/* See HTTP::Exchange; what is taken of a streamed body the client may send again. */
+static VALUE exchange_take_body(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;
+    return streamed ? exchange_decode(self) : heddle_exchange_body_object(exchange);
+}
+
 /*
  * call-seq: fill(timeout) -> Integer or nil
  *
@@ -339,7 +348,7 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "expected", exchange_expected, 0);
     rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
-    rb_define_method(exchange_class, "take_body", exchange_decode, 0);
+    rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "write_head", exchange_write_head, 2);
     rb_define_method(exchange_class, "write", exchange_write, 1);

@@ -1,12 +1,13 @@
 #include "http/h2_server.h"
 
+#include "http/body_rules.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     AT_ONCE = 65536,      /* bytes that wait for the kernel: more would not obey a priority that changes */
-    SERVE_AT = 32768,     /* bytes of a body that make its application worth starting before its end */
     MOST_FIELDS = 1024,
 };
 
@@ -73,8 +74,7 @@ static void refuse_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* The exchange waits for a runner from now on. It may be refused, and gone, afterwards. */
-static void queue(heddle_h2_carrier *carrier)
+void heddle_h2_queue(heddle_h2_carrier *carrier)
 {
     heddle_sockets *sockets = carrier->server->connection->sockets;
     heddle_exchange *exchange = carrier->exchange;
@@ -85,6 +85,13 @@ static void queue(heddle_h2_carrier *carrier)
     if (timeout >= 0)
         heddle_due_set(sockets, &carrier->due, heddle_later(heddle_coarse_now(), timeout));
     heddle_sockets_queue(sockets, &exchange->work, false);
+}
+
+/* Of a streamed body that is short, the end is awaited. */
+static bool begins_at_head(const heddle_h2_carrier *carrier)
+{
+    int64_t length = carrier->exchange->head.content_length;
+    return carrier->streams && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
 }
 
 static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request)
@@ -109,13 +116,14 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->exchange = exchange;
     carrier->received = request->ended;
     carrier->due.at = -1;
+    carrier->streams = !request->ended && heddle_body_is_streamed(engine, exchange);
     exchange->carrier = carrier;
     heddle_h2_set_owner(stream, carrier);
     link_carrier(server, carrier);
     if (request->head.expects_continue)
         heddle_h2_write_head(session, stream, 100, NULL, 0, false);
-    if (request->ended)
-        queue(carrier);
+    if (request->ended || begins_at_head(carrier))
+        heddle_h2_queue(carrier);
 }
 
 static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
@@ -128,27 +136,18 @@ static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, con
 
 static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
+    (void)session;
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    heddle_exchange *exchange = carrier->exchange;
-    char *room = heddle_exchange_body_room(exchange, size);
-    if (!room) {
-        heddle_h2_abort(session, heddle_coarse_now(), HEDDLE_H2_INTERNAL_ERROR);
-        return;
-    }
-    memcpy(room, bytes, size);
-    exchange->body_size += size;
     wake(carrier, HEDDLE_READING);
-    if (exchange->body_size >= SERVE_AT)
-        queue(carrier);
+    heddle_h2_take_data(carrier, bytes, size);
 }
 
 static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     (void)session;
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    carrier->received = true;
     wake(carrier, HEDDLE_READING);
-    queue(carrier);
+    heddle_h2_end_body(carrier);
 }
 
 /* What runs goes on, and counts among the client's streams, until its application returns. */
@@ -249,8 +248,7 @@ static void free_server(heddle_h2_server *server)
     free(server);
 }
 
-/* The connection, and all that belongs to it, is gone where this is false. */
-static bool leave(heddle_h2_server *server)
+bool heddle_h2_leave_session(heddle_h2_server *server)
 {
     if (--server->depth > 0 || server->connection)
         return server->connection != NULL;
@@ -360,7 +358,7 @@ static bool feed(heddle_h2_server *server, const char *bytes, size_t size)
     heddle_connection *connection = server->connection;
     server->depth++;
     size_t used = heddle_h2_feed(server->session, heddle_coarse_now(), bytes, size);
-    if (!leave(server))
+    if (!heddle_h2_leave_session(server))
         return false;
     bool buffered = heddle_connection_buffered(connection) > 0;
     if (buffered) {
@@ -476,7 +474,7 @@ static void handle_deadline(heddle_connection *connection)
     }
     server->depth++;
     heddle_h2_expire(server->session, heddle_coarse_now());
-    if (leave(server))
+    if (heddle_h2_leave_session(server))
         heddle_h2_send(server);
 }
 

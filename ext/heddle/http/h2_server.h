@@ -25,7 +25,9 @@ struct heddle_h2_carrier {
     heddle_exchange *exchange;
     heddle_h2_carrier *next, *previous; /* of its server */
     heddle_due due;          /* how long the exchange may wait for a runner */
-    bool received;           /* the request is complete */
+    bool received;           /* the request is complete, as far as the wire is concerned */
+    bool streams;            /* the application reads the body as it comes */
+    size_t uncredited;       /* bytes of the body that the client may not replace yet */
     bool gone;               /* the client has given up, or the connection has failed */
     heddle_h2_wait *waits[2]; /* by heddle_direction */
 };
@@ -56,6 +58,18 @@ extern const heddle_exchange_operations heddle_h2_exchange_operations;
 void heddle_h2_begin(heddle_connection *connection);
 /* Sends what the session has. The connection may be gone afterwards: false. */
 bool heddle_h2_send(heddle_h2_server *server);
+/* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
+bool heddle_h2_leave_session(heddle_h2_server *server);
+/* The exchange waits for a runner from now on, unless it does already. It may be refused, and gone, afterwards. */
+void heddle_h2_queue(heddle_h2_carrier *carrier);
+
+/* -- h2_body.c; the carrier may be gone afterwards ------------------------------------------------------------------ */
+
+void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
+void heddle_h2_end_body(heddle_h2_carrier *carrier);
+
+/* -- h2_server.c ---------------------------------------------------------------------------------------------------- */
+
 /* The exchange is complete, or nobody's any more. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 
