@@ -22,3 +22,4 @@ end
 require "heddle/http/engine"
 require "heddle/http/exchange"
 require "heddle/http/h1"
+require "heddle/http/h2"

@@ -40,7 +40,7 @@ class ConfigurationTest < Minitest::Test
 
   def test_every_option_has_a_flag_an_environment_variable_and_a_text
     Options::ALL.each do |option|
-      assert_match(/\A--[a-z-]+\z/, option.flag)
+      assert_match(/\A--[a-z0-9-]+\z/, option.flag)
       assert_equal "HEDDLE_#{option.name.to_s.upcase}", option.variables.first
       refute_empty option.text
     end

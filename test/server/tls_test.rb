@@ -71,11 +71,12 @@ class ServerTLSTest < Minitest::Test
 
   def test_the_protocol_is_agreed_upon
     serving_tls(text) do
+      assert_equal("http/1.1", connect_tls(alpn_protocols: %w[http/1.1]).tap(&:close).alpn_protocol)
       client = connect_tls(alpn_protocols: %w[h2 http/1.1])
 
-      assert_equal "http/1.1", client.alpn_protocol
+      assert_equal "h2", client.alpn_protocol
       client.close
-      assert_raises(OpenSSL::SSL::SSLError) { connect_tls(alpn_protocols: %w[h2]) }
+      assert_raises(OpenSSL::SSL::SSLError) { connect_tls(alpn_protocols: %w[spdy/3]) }
     end
   end
 

@@ -106,6 +106,7 @@ static void free_engine(heddle_service *service)
         free(exchange);
     }
     free(engine->out.bytes);
+    heddle_h2_workspace_free(&engine->h2_workspace);
     for (unsigned i = 0; i < engine->streams.count; i++)
         free(engine->streams.prefixes[i]);
     free(engine->streams.prefixes);

@@ -8,6 +8,7 @@
 
 #include "http/answer_head.h"
 #include "http/exchange.h"
+#include "http/h2/session.h"
 #include "http/latency.h"
 #include "http/slowest.h"
 #include "net/protocol.h"
@@ -47,6 +48,9 @@ struct heddle_engine {
     heddle_exchange *bodies; /* of requests that nobody serves yet, or whose application has not taken it */
     heddle_exchange *spare;
     unsigned spare_count;
+    bool h2_over_tls, h2_over_plain; /* may a connection speak HTTP/2? */
+    heddle_h2_limits h2_limits; /* all zero before the first connection over HTTP/2 */
+    heddle_h2_workspace h2_workspace;
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
     char date[40]; /* the field line of this second */
     int64_t date_second;

@@ -93,10 +93,13 @@ static void set_streams(heddle_body_streams *streams, VALUE paths)
 }
 
 /* Called once, by Engine.new with a checked configuration. */
-static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies, VALUE folder, VALUE paths)
+static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies, VALUE folder, VALUE paths,
+                           VALUE http2)
 {
     heddle_engine *engine = engine_of(self);
     engine->on_refusal = on_refusal;
+    engine->h2_over_tls = http2 != ID2SYM(rb_intern("off"));
+    engine->h2_over_plain = http2 == ID2SYM(rb_intern("auto"));
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
     engine->proxies = proxies;
@@ -261,7 +264,7 @@ void Init_heddle_engine(VALUE http)
 {
     VALUE engine_class = rb_define_class_under(http, "Engine", rb_cObject);
     rb_define_alloc_func(engine_class, engine_allocate);
-    rb_define_private_method(engine_class, "set_up", engine_set_up, 5);
+    rb_define_private_method(engine_class, "set_up", engine_set_up, 6);
     rb_define_method(engine_class, "drain", engine_drain, 0);
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);

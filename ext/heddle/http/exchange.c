@@ -27,6 +27,7 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     exchange->operations = operations;
     exchange->engine = engine;
     exchange->handle = NULL;
+    exchange->carrier = NULL;
     exchange->running = false;
     exchange->head = *head;
     exchange->body = 0;

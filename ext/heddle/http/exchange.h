@@ -23,6 +23,8 @@ typedef struct heddle_exchange_handle heddle_exchange_handle;
 
 /* What the protocol does for an exchange. All in the loop, with the GVL. */
 typedef struct {
+    const char *version; /* for SERVER_PROTOCOL; NULL: as the head says */
+    bool takes_over;     /* the application may take the connection over */
     /* The class of its Ruby object, a Heddle::HTTP::Exchange with the methods of this protocol. */
     VALUE (*object_class)(void);
     /*
@@ -52,6 +54,7 @@ struct heddle_exchange {
     heddle_work work;
     const heddle_exchange_operations *operations;
     heddle_engine *engine;
+    void *carrier;                  /* what its protocol has of it */
     heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: there is none */
     bool running;                   /* a runner has taken it */
     heddle_exchange *next;          /* of those that are spare */

@@ -248,6 +248,13 @@ static VALUE exchange_remote_address(VALUE self)
     return heddle_address_string(&heddle_exchange_handle_of(self)->remote);
 }
 
+VALUE heddle_exchange_body_object(heddle_exchange *exchange)
+{
+    if (exchange->spool && !exchange->spool->kept)
+        return heddle_spooled_body(exchange->spool);
+    return heddle_exchange_take_body(exchange);
+}
+
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
 /*
@@ -257,11 +264,7 @@ static VALUE exchange_remote_address(VALUE self)
  */
 static VALUE exchange_take_body(VALUE self)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_exchange *exchange = heddle_exchange_of(handle);
-    if (exchange->spool && !exchange->spool->kept)
-        return heddle_spooled_body(exchange->spool);
-    return heddle_exchange_take_body(exchange);
+    return heddle_exchange_body_object(heddle_exchange_of(heddle_exchange_handle_of(self)));
 }
 
 /*

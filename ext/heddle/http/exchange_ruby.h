@@ -36,6 +36,9 @@ heddle_connection *heddle_exchange_open(heddle_exchange_handle *handle);
 /* The same, as long as something can be sent over it; raises ClientGone. */
 heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
 
+/* What was received of the body before a runner took the exchange: String, SpooledBody or nil; once. */
+VALUE heddle_exchange_body_object(heddle_exchange *exchange);
+
 /* Raise ClientGone and BadRequest. `error`: an errno, or 0. */
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_refusal *refusal));

@@ -3,6 +3,7 @@
  * or in a file, so that reading it never waits and never switches fibers.
  */
 
+#include "http/body_rules.h"
 #include "http/h1_states.h"
 
 #include <errno.h>
@@ -38,42 +39,21 @@ void heddle_h1_body_waits(heddle_connection *connection)
 static heddle_h1_progress refuse_too_large(heddle_connection *connection)
 {
     heddle_refusal refusal;
-    heddle_refuse(&refusal, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
-                  (unsigned long long)heddle_h1_engine(connection)->body_disk_limit);
-    heddle_h1_refuse(connection, &refusal, NULL);
+    heddle_h1_refuse(connection, &refusal, heddle_body_too_large(heddle_h1_engine(connection), &refusal));
     return HEDDLE_H1_LEFT;
 }
 
 /* `error`: an errno; ENOBUFS when it is our own limit. */
 static heddle_h1_progress refuse_unwritten(heddle_connection *connection, int error)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
-    const heddle_body_spool *spool = heddle_h1_of(connection)->exchange->spool;
     heddle_refusal refusal;
-    if (spool && spool->size + spool->used > engine->body_disk_limit)
-        return refuse_too_large(connection);
-    if (error == ENOBUFS)
-        heddle_refuse(&refusal, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
-                      (unsigned long long)engine->body_disk_limit);
-    else
-        heddle_refuse(&refusal, 503, "the server could not write the body to its disk: %s", strerror(error));
-    heddle_h1_refuse(connection, &refusal, "retry-after: 1\r\n");
+    const char *more_fields =
+        heddle_body_refusal(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &refusal);
+    heddle_h1_refuse(connection, &refusal, more_fields);
     return HEDDLE_H1_LEFT;
 }
 
 /* -- its beginning ------------------------------------------------------------------------------------------------ */
-
-/* Is this path, or what it begins with, among those whose application reads bodies as they come? */
-static bool is_streamed(const heddle_body_streams *streams, const char *path, size_t size)
-{
-    for (unsigned i = 0; i < streams->count; i++) {
-        size_t length = strlen(streams->prefixes[i]);
-        if (size >= length && memcmp(path, streams->prefixes[i], length) == 0 &&
-            (size == length || streams->prefixes[i][length - 1] == '/' || path[length] == '/'))
-            return true;
-    }
-    return streams->all;
-}
 
 static bool send_continue(heddle_connection *connection)
 {
@@ -86,54 +66,12 @@ static bool send_continue(heddle_connection *connection)
     return result == 0 || result == -EAGAIN;
 }
 
-/* -- where it is -------------------------------------------------------------------------------------------------- */
-
-/*
- * Bytes of a body that stay in memory while the bodies of this process leave room. Above body_buffer that is what an
- * upload's buffer has anyway: without a file it costs no thread switches. With body_buffer 0 nothing stays.
- */
-static uint64_t memory_for_body(const heddle_engine *engine)
-{
-    uint64_t bytes = engine->body_buffer < HEDDLE_SPOOL_BUFFER ? engine->body_buffer * 4 : HEDDLE_SPOOL_LARGE_BUFFER;
-    if (bytes > engine->body_disk_limit) /* the answer to a body above that limit must not depend on other bodies */
-        bytes = engine->body_disk_limit;
-    return bytes > engine->body_buffer ? bytes : engine->body_buffer;
-}
-
-/* Of a body of this length, in bytes. */
-static bool fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length)
-{
-    return length <= engine->body_buffer ||
-           (length <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)length));
-}
-
-/* Of what has come so far of a body whose length is not known. */
-static bool still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete)
-{
-    uint64_t size = exchange->body_size, most = complete ? size : memory_for_body(engine);
-    return size <= engine->body_buffer ||
-           (size <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)most));
-}
-
 static void body_written(void *owner, int error);
-
-static void post_to_loop(void *loop, heddle_letter *message)
-{
-    heddle_inbox_post(&((heddle_loop *)loop)->inbox, message);
-    heddle_loop_wake(loop);
-}
 
 static bool begin_to_spool(heddle_connection *connection)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
-    heddle_spool_owner owner = {.owner = connection, .written = body_written, .post = post_to_loop,
-                                .loop = connection->sockets->loop};
-    heddle_body_spool *spool = heddle_body_spool_new(engine->body_folder, &owner);
-    if (!spool)
-        return false;
-    heddle_h1_of(connection)->exchange->spool = spool;
-    engine->spooled++;
-    return true;
+    return heddle_body_begin_spool(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange,
+                                   connection->sockets->loop, connection, body_written);
 }
 
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun)
@@ -146,15 +84,14 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     bool large = length > (int64_t)engine->body_buffer;
     h1->since = exchange->arrived;
     h1->taken = 0;
-    h1->streams = (engine->streams.all || engine->streams.count) &&
-                  is_streamed(&engine->streams, exchange->bytes + head->path.start, head->path.size);
+    h1->streams = heddle_body_is_streamed(engine, exchange);
     if (length == HEDDLE_CHUNKED_BODY)
         heddle_chunked_start(&h1->chunked, head->field_bytes, head->line_count);
     if (h1->streams && (h1->expects || engine->body_buffer == 0 || large))
         return HEDDLE_H1_SERVE;
     if (large && (uint64_t)length > engine->body_disk_limit)
         return refuse_too_large(connection);
-    bool spools = large && !fits_memory(engine, exchange, (uint64_t)length);
+    bool spools = large && !heddle_body_fits_memory(engine, exchange, (uint64_t)length);
     if (spools && (uint64_t)length + heddle_body_disk_used() > engine->body_disk_limit)
         return refuse_unwritten(connection, ENOBUFS);
     bool goes_on = spools ? begin_to_spool(connection)
@@ -225,7 +162,7 @@ static heddle_h1_progress proceed(heddle_connection *connection)
         bool fills_buffer = h1->left < 0 && exchange->body_size > engine->body_buffer;
         return h1->received || fills_buffer ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
     }
-    if (h1->left < 0 && !exchange->spool && !still_fits_memory(engine, exchange, h1->received))
+    if (h1->left < 0 && !exchange->spool && !heddle_body_still_fits_memory(engine, exchange, h1->received))
         return move_to_file(connection);
     if (exchange->spool && exchange->spool->used && (h1->received || heddle_body_spool_full(exchange->spool)))
         return write_buffer(connection);

@@ -241,6 +241,7 @@ static void abandon(heddle_exchange *exchange)
 }
 
 const heddle_exchange_operations heddle_h1_exchange_operations = {
+    .takes_over = true,
     .object_class = object_class,
     .respond = heddle_h1_respond,
     .write_piece = heddle_h1_write_piece,

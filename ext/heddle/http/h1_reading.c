@@ -1,4 +1,5 @@
 #include "http/h1_states.h"
+#include "http/h2_server.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,11 +38,36 @@ static heddle_h1_progress begin(heddle_connection *connection, const char *bytes
     return heddle_h1_begin_body(connection, more_came);
 }
 
+static bool keep(heddle_connection *connection, const char *bytes, size_t size);
+
+/* The connection begins with the preface of HTTP/2 (RFC 9113, 3.4), as far as it has come. */
+static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
+{
+    const heddle_engine *engine = heddle_h1_engine(connection);
+    if (!(connection->transport.tls ? engine->h2_over_tls : engine->h2_over_plain))
+        return false;
+    size_t most = size < HEDDLE_H2_PREFACE_SIZE ? size : HEDDLE_H2_PREFACE_SIZE;
+    return !heddle_h1_of(connection)->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
+}
+
+static heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
+{
+    if (heddle_connection_buffered(connection) || keep(connection, bytes, size))
+        heddle_h2_begin(connection);
+    else
+        heddle_h1_close(connection);
+    return HEDDLE_H1_LEFT;
+}
+
 static heddle_h1_progress take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_refusal refusal;
+    if (*bytes == 'P' && begins_h2(connection, bytes, size)) {
+        *used = 0;
+        return size < HEDDLE_H2_PREFACE_SIZE ? HEDDLE_H1_MORE : change_to_h2(connection, bytes, size);
+    }
     int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &refusal);
     if (result > 0) {
         *used = (size_t)result;

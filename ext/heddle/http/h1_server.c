@@ -354,6 +354,7 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
+    h1->answered = true;
     heddle_engine_count_answer(engine, h1->exchange, status);
     /* Also while the server stops: this client was told that the connection goes on. */
     reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);

@@ -32,6 +32,7 @@ typedef struct {
     uint8_t next;    /* heddle_h1_next: what follows SENDING */
     uint8_t streak;  /* requests that were answered without a look at others */
     bool ended;      /* the client has sent FIN */
+    bool answered;   /* a request: what follows is no preface of HTTP/2 */
     bool received;   /* the body is complete, as far as the wire is concerned */
     bool persists;   /* the client means to go on with the connection */
     bool expects;    /* the client waits for 100 Continue */

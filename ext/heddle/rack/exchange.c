@@ -6,6 +6,7 @@
 
 #include <ruby/encoding.h>
 
+static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key;
 static ID id_lock, id_exchange, id_write_all;
 
@@ -65,6 +66,10 @@ static VALUE env(VALUE self, VALUE builder, VALUE object)
     heddle_exchange *exchange = heddle_exchange_of(handle);
     VALUE env = heddle_rack_env(builder, &exchange->head, exchange->bytes, heddle_exchange_open(handle));
     rb_hash_aset(env, hijack_key, object);
+    if (!exchange->operations->takes_over)
+        rb_hash_aset(env, can_hijack_key, Qfalse);
+    if (exchange->operations->version)
+        rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
     rb_hash_aset(env, finished_key, rb_ary_new());
     return env;
 }
@@ -90,6 +95,8 @@ static VALUE made_key(const char *text)
 void Init_heddle_rack_exchange(VALUE rack)
 {
     hijack_key = made_key("rack.hijack");
+    can_hijack_key = made_key("rack.hijack?");
+    server_protocol_key = made_key("SERVER_PROTOCOL");
     protocol_key = made_key("rack.protocol");
     finished_key = made_key("rack.response_finished");
     rb_define_singleton_method(rack, "env", env, 2);

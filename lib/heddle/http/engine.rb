@@ -20,12 +20,13 @@ module Heddle
       # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
       #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
       #   path is one of these or below one
+      # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off
       def initialize(configuration = Configuration.new, on_refusal: nil, proxies: nil, body_folder: "/tmp",
-                     stream_bodies: false)
+                     stream_bodies: false, http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new
         @detached = ObjectSpace::WeakMap.new
-        set_up(configuration, on_refusal&.to_proc, proxies, body_folder, stream_bodies)
+        set_up(configuration, on_refusal&.to_proc, proxies, body_folder, stream_bodies, http2)
       end
 
       # An application has taken this connection over. One that it forgets ends with the collector's next run.

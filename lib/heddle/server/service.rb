@@ -17,7 +17,8 @@ module Heddle
         proxies = configuration.trusted_networks
         @engine = HTTP::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:,
                                                        body_folder: configuration.body_folder,
-                                                       stream_bodies: configuration.streamed)
+                                                       stream_bodies: configuration.streamed,
+                                                       http2: configuration.http2)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)

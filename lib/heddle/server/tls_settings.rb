@@ -10,7 +10,8 @@ module Heddle
     # @!attribute verify [Symbol] what clients are asked for: :none, :optional or :required certificates
     # @!attribute ca [String, nil] path of the authorities that must have signed those
     # @!attribute development [Boolean] whether a certificate of our own making is good enough
-    TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development) do
+    # @!attribute http2 [Boolean] whether clients are offered HTTP/2
+    TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development, :http2) do
       # @param certificates [Array<String>]
       # @param keys [Array<String>] as many, or none where each key is in the file of its certificate
       # @return [Array<Array<String, nil>>]
@@ -25,7 +26,7 @@ module Heddle
                                   "keys as certificates, in their order"
       end
 
-      def initialize(files: [], minimum: "1.2", verify: :none, ca: nil, development: false)
+      def initialize(files: [], minimum: "1.2", verify: :none, ca: nil, development: false, http2: true)
         unless %w[1.2 1.3].include?(minimum)
           raise ConfigurationError, "the least version of TLS must be 1.2 or 1.3, but is #{minimum.inspect}"
         end
@@ -83,7 +84,8 @@ module Heddle
         sources = files.map { |certificate, key| Net::TLS::KeyFiles.new(certificate, key) }
         sources = [Net::TLS::SelfSigned.new(name)] if sources.empty?
         clients = Net::TLS::ClientCheck.new(verify, ca)
-        Net::TLS::Certificates.new(sources, minimum:, clients:, on_reload: notice)
+        protocols = http2 ? Net::TLS::Certificates::PROTOCOLS : Net::TLS::Certificates::PROTOCOLS - ["h2"]
+        Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_reload: notice)
       rescue Net::TLS::Error => e
         raise BootError, e.message
       end

@@ -52,6 +52,11 @@ module Heddle
                             "ends, and sent as one 103; HTTP/1.0 gets none.",
                    text: "whether rack.early_hints sends 103 Early Hints: off, on (to clients that come without a " \
                          "proxy) or always"),
+        Option.new(name: :http2, unit: :word, default: :auto, choices: %i[auto tls off], example: "http2 :off",
+                   details: "Over TLS, clients choose it by ALPN; on other addresses, a connection that begins with " \
+                            "the preface of HTTP/2 speaks it (prior knowledge). Requests over HTTP/2 have no " \
+                            "rack.hijack. See http2.md.",
+                   text: "where HTTP/2 is spoken: auto (on every address), tls (on tls addresses alone) or off"),
         Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true, example: "reuse_port true",
                    text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,

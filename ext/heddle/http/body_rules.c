@@ -1,0 +1,87 @@
+#include "http/body_rules.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange)
+{
+    const heddle_body_streams *streams = &engine->streams;
+    const char *path = exchange->bytes + exchange->head.path.start;
+    size_t size = exchange->head.path.size;
+    for (unsigned i = 0; i < streams->count; i++) {
+        size_t length = strlen(streams->prefixes[i]);
+        if (size >= length && memcmp(path, streams->prefixes[i], length) == 0 &&
+            (size == length || streams->prefixes[i][length - 1] == '/' || path[length] == '/'))
+            return true;
+    }
+    return streams->all;
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Bytes of a body that stay in memory while the bodies of this process leave room. Above body_buffer that is what an
+ * upload's buffer has anyway: without a file it costs no thread switches. With body_buffer 0 nothing stays.
+ */
+static uint64_t memory_for_body(const heddle_engine *engine)
+{
+    uint64_t bytes = engine->body_buffer < HEDDLE_SPOOL_BUFFER ? engine->body_buffer * 4 : HEDDLE_SPOOL_LARGE_BUFFER;
+    if (bytes > engine->body_disk_limit) /* the answer to a body above that limit must not depend on other bodies */
+        bytes = engine->body_disk_limit;
+    return bytes > engine->body_buffer ? bytes : engine->body_buffer;
+}
+
+bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length)
+{
+    return length <= engine->body_buffer ||
+           (length <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)length));
+}
+
+bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete)
+{
+    uint64_t size = exchange->body_size, most = complete ? size : memory_for_body(engine);
+    return size <= engine->body_buffer ||
+           (size <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)most));
+}
+
+/* -- the file ------------------------------------------------------------------------------------------------------ */
+
+static void post_to_loop(void *loop, heddle_letter *message)
+{
+    heddle_inbox_post(&((heddle_loop *)loop)->inbox, message);
+    heddle_loop_wake(loop);
+}
+
+bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
+                             void (*written)(void *owner, int error))
+{
+    heddle_spool_owner ownership = {.owner = owner, .written = written, .post = post_to_loop, .loop = loop};
+    exchange->spool = heddle_body_spool_new(engine->body_folder, &ownership);
+    if (!exchange->spool)
+        return false;
+    engine->spooled++;
+    return true;
+}
+
+/* -- what is refused ----------------------------------------------------------------------------------------------- */
+
+const char *heddle_body_too_large(const heddle_engine *engine, heddle_refusal *refusal)
+{
+    heddle_refuse(refusal, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
+                  (unsigned long long)engine->body_disk_limit);
+    return NULL;
+}
+
+const char *heddle_body_refusal(const heddle_engine *engine, const heddle_exchange *exchange, int error,
+                                heddle_refusal *refusal)
+{
+    const heddle_body_spool *spool = exchange->spool;
+    if (spool && spool->size + spool->used > engine->body_disk_limit)
+        return heddle_body_too_large(engine, refusal);
+    if (error == ENOBUFS)
+        heddle_refuse(refusal, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
+                      (unsigned long long)engine->body_disk_limit);
+    else
+        heddle_refuse(refusal, 503, "the server could not write the body to its disk: %s", strerror(error));
+    return "retry-after: 1\r\n";
+}

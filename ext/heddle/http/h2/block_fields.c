@@ -1,0 +1,130 @@
+#include "http/fields.h"
+#include "http/h2/block.h"
+#include "http/text.h"
+
+/* What each field of a request may be (RFC 9113, 8.2 and 8.3). */
+
+static const char *const pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
+    [HEDDLE_H2_METHOD] = ":method",
+    [HEDDLE_H2_SCHEME] = ":scheme",
+    [HEDDLE_H2_AUTHORITY] = ":authority",
+    [HEDDLE_H2_PATH] = ":path",
+    [HEDDLE_H2_PROTOCOL] = ":protocol",
+};
+
+static bool is_text(const heddle_hpack_field *field, const char *text)
+{
+    return field->name_size == strlen(text) && memcmp(field->name, text, field->name_size) == 0;
+}
+
+static bool is_lower_token(const char *name, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        if (!heddle_is(name[i], HEDDLE_TOKEN) || (name[i] >= 'A' && name[i] <= 'Z'))
+            return false;
+    }
+    return size > 0;
+}
+
+/* Without control characters, and without blanks around it. */
+static bool is_value(const char *value, uint32_t size)
+{
+    if (size == 0)
+        return true;
+    return heddle_find_control(value, value + size) == value + size && !heddle_is_space(*value) &&
+           !heddle_is_space(value[size - 1]);
+}
+
+static bool is_trailers(const heddle_hpack_field *field)
+{
+    return field->value_size == 8 && heddle_is_word(field->value, 8, "trailers");
+}
+
+/* RFC 9113, 8.2.2. */
+static bool is_allowed(const heddle_hpack_field *field, heddle_field_id id)
+{
+    switch (id) {
+    case HEDDLE_FIELD_CONNECTION:
+    case HEDDLE_FIELD_KEEP_ALIVE:
+    case HEDDLE_FIELD_TRANSFER_ENCODING:
+    case HEDDLE_FIELD_UPGRADE:
+        return false;
+    case HEDDLE_FIELD_TE:
+        return is_trailers(field);
+    default:
+        return id != HEDDLE_FIELD_OTHER || !is_text(field, "proxy-connection");
+    }
+}
+
+static heddle_slice keep_text(heddle_h2_block *block, const char *text, uint32_t size)
+{
+    heddle_slice slice = {(uint32_t)block->bytes->size, size};
+    if (!heddle_bytes_add(block->bytes, text, size))
+        block->no_memory = true;
+    return slice;
+}
+
+static void take_pseudo(heddle_h2_block *block, const heddle_hpack_field *field)
+{
+    for (unsigned i = 0; i < HEDDLE_H2_PSEUDO_FIELDS; i++) {
+        if (!is_text(field, pseudo_names[i]))
+            continue;
+        if (block->trailers || block->has_pseudo[i] || block->line_count > 0)
+            break;
+        block->has_pseudo[i] = true;
+        block->pseudo[i] = keep_text(block, field->value, field->value_size);
+        return;
+    }
+    block->malformed = true;
+}
+
+static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field, heddle_field_id id)
+{
+    if (block->trailers)
+        return;
+    if (id == HEDDLE_FIELD_OTHER && !block->limits->keep_underscores && memchr(field->name, '_', field->name_size))
+        return;
+    heddle_field *kept = &block->fields[block->field_count++];
+    kept->name = keep_text(block, field->name, field->name_size);
+    kept->value = keep_text(block, field->value, field->value_size);
+    kept->id = (uint16_t)id;
+    if (block->no_memory)
+        return;
+    if (id == HEDDLE_FIELD_PRIORITY)
+        heddle_h2_parse_priority(field->value, field->value_size, &block->urgency, &block->incremental);
+    else if (id != HEDDLE_FIELD_OTHER)
+        heddle_controls_note(&block->controls, block->bytes->bytes, kept);
+}
+
+/* Each field counts, whether it is a few bytes or a reference of one (RFC 9113, 10.5.1). */
+static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_crumb)
+{
+    const heddle_h2_limits *limits = block->limits;
+    block->list_size += (uint64_t)field->name_size + field->value_size + HEDDLE_HPACK_OVERHEAD;
+    if (*field->name != ':')
+        block->line_count++;
+    block->crumbs += is_crumb;
+    uint32_t spared = block->crumbs < limits->crumb_count ? block->crumbs : limits->crumb_count;
+    if (block->list_size > limits->header_limit || block->line_count - spared > limits->header_count)
+        block->too_large = true;
+    return !block->too_large;
+}
+
+void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field)
+{
+    if (field->name_size == 0) {
+        block->malformed = true;
+        return;
+    }
+    heddle_field_id id = *field->name == ':' ? HEDDLE_FIELD_OTHER : heddle_field_find(field->name, field->name_size);
+    if (!count_field(block, field, id == HEDDLE_FIELD_COOKIE) || block->malformed || block->no_memory)
+        return;
+    if (!is_value(field->value, field->value_size))
+        block->malformed = true;
+    else if (*field->name == ':')
+        take_pseudo(block, field);
+    else if (!is_lower_token(field->name, field->name_size) || !is_allowed(field, id))
+        block->malformed = true;
+    else
+        take_regular(block, field, id);
+}

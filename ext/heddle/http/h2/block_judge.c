@@ -1,0 +1,204 @@
+#include "http/fields.h"
+#include "http/h2/block.h"
+#include "http/target.h"
+#include "http/text.h"
+
+/* What the fields of a request say together (RFC 9113, 8.1.1, 8.2.3, 8.3.1 and 8.5; RFC 8441). */
+
+enum {
+    CONTENT_TOO_LARGE = 413,
+    EXPECTATION_FAILED = 417,
+    HEADER_TOO_LARGE = 431,
+};
+
+static const char *text_of(const heddle_h2_block *block, heddle_slice slice)
+{
+    return block->bytes->bytes + slice.start;
+}
+
+static bool is_text(const heddle_h2_block *block, heddle_slice slice, const char *text)
+{
+    return slice.size == strlen(text) && memcmp(text_of(block, slice), text, slice.size) == 0;
+}
+
+static heddle_method find_method(const heddle_h2_block *block, heddle_slice method)
+{
+    static const char *const names[] = {
+        [HEDDLE_GET] = "GET", [HEDDLE_HEAD] = "HEAD", [HEDDLE_POST] = "POST", [HEDDLE_PUT] = "PUT",
+        [HEDDLE_DELETE] = "DELETE", [HEDDLE_PATCH] = "PATCH", [HEDDLE_OPTIONS] = "OPTIONS",
+        [HEDDLE_CONNECT] = "CONNECT", [HEDDLE_TRACE] = "TRACE",
+    };
+    for (unsigned id = HEDDLE_GET; id < sizeof(names) / sizeof(*names); id++) {
+        if (is_text(block, method, names[id]))
+            return (heddle_method)id;
+    }
+    return HEDDLE_METHOD_OTHER;
+}
+
+/* RFC 3986, 3.1. */
+static bool is_scheme(const char *text, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        char letter = text[i] | 0x20;
+        bool is_letter = letter >= 'a' && letter <= 'z';
+        if (!is_letter && (i == 0 || (!heddle_is(text[i], HEDDLE_DIGIT) && !strchr("+-.", text[i]))))
+            return false;
+    }
+    return size > 0;
+}
+
+/* Which pseudo-header fields there must and must not be. */
+static bool judge_pseudo(const heddle_h2_block *block, heddle_method method)
+{
+    bool has_url = block->has_pseudo[HEDDLE_H2_SCHEME] && block->has_pseudo[HEDDLE_H2_PATH];
+    if (block->has_pseudo[HEDDLE_H2_PROTOCOL])
+        return block->limits->connect_protocol && method == HEDDLE_CONNECT && has_url &&
+               block->has_pseudo[HEDDLE_H2_AUTHORITY] && block->pseudo[HEDDLE_H2_PROTOCOL].size > 0;
+    if (method == HEDDLE_CONNECT)
+        return block->has_pseudo[HEDDLE_H2_AUTHORITY] && !block->has_pseudo[HEDDLE_H2_SCHEME] &&
+               !block->has_pseudo[HEDDLE_H2_PATH];
+    return has_url;
+}
+
+static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice b)
+{
+    const char *one = text_of(block, a), *other = text_of(block, b);
+    if (a.size != b.size)
+        return false;
+    for (uint32_t i = 0; i < a.size; i++) {
+        bool is_letter = (one[i] | 0x20) >= 'a' && (one[i] | 0x20) <= 'z';
+        if (one[i] != other[i] && !(is_letter && (one[i] | 0x20) == (other[i] | 0x20)))
+            return false;
+    }
+    return true;
+}
+
+/* :authority and Host say the same, or one of them is left out; the application finds Host in any case. */
+static bool judge_authority(heddle_h2_block *block, heddle_request_head *head)
+{
+    const heddle_controls *controls = &block->controls;
+    bool has_authority = block->has_pseudo[HEDDLE_H2_AUTHORITY];
+    if (controls->second_host || (!has_authority && !controls->has_host))
+        return false;
+    heddle_slice authority = has_authority ? block->pseudo[HEDDLE_H2_AUTHORITY] : controls->host;
+    if (has_authority && controls->has_host && !same_host(block, authority, controls->host))
+        return false;
+    if (!heddle_target_authority(head, block->bytes->bytes, authority) || head->host.size == 0)
+        return false;
+    if (controls->has_host)
+        return true;
+    heddle_slice name = {(uint32_t)block->bytes->size, 4};
+    if (!heddle_bytes_add(block->bytes, "host", 4)) {
+        block->no_memory = true;
+        return false;
+    }
+    block->fields[block->field_count++] = (heddle_field){name, authority, HEDDLE_FIELD_HOST};
+    return true;
+}
+
+static bool judge_target(const heddle_h2_block *block, heddle_request_head *head)
+{
+    bool has_path = block->has_pseudo[HEDDLE_H2_PATH];
+    heddle_slice target = block->pseudo[has_path ? HEDDLE_H2_PATH : HEDDLE_H2_AUTHORITY];
+    const char *text = text_of(block, target), *end = text + target.size;
+    if (target.size == 0 || heddle_find_target_end(text, end) != end || (has_path && *text != '/' && *text != '*'))
+        return false;
+    head->target = target;
+    heddle_method method = head->method_id;
+    if (has_path && method == HEDDLE_CONNECT) /* an extended one, which has a URL like any other request */
+        head->method_id = HEDDLE_GET;
+    heddle_refusal unused;
+    bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
+    head->method_id = method;
+    return fits;
+}
+
+static bool judge_length(const heddle_h2_block *block, bool ended, heddle_request_head *head)
+{
+    const heddle_controls *controls = &block->controls;
+    head->content_length = ended ? HEDDLE_NO_BODY : HEDDLE_CHUNKED_BODY;
+    if (!controls->has_length)
+        return true;
+    int64_t length = heddle_content_length(text_of(block, controls->length), controls->length.size);
+    if (controls->other_length || length < 0 || (ended && length > 0))
+        return false;
+    head->content_length = length;
+    return true;
+}
+
+/* RFC 9113, 8.2.3: the application gets one cookie field. */
+static void join_crumbs(heddle_h2_block *block)
+{
+    heddle_slice joined = {(uint32_t)block->bytes->size, 0};
+    uint32_t kept = 0;
+    heddle_field *first = NULL;
+    if (block->crumbs < 2)
+        return;
+    /* The crumbs are among the bytes that grow. */
+    if (!heddle_bytes_reserve(block->bytes, block->bytes->size + block->crumbs * 2)) {
+        block->no_memory = true;
+        return;
+    }
+    for (uint32_t i = 0; i < block->field_count; i++) {
+        heddle_field *field = &block->fields[i];
+        if (field->id != HEDDLE_FIELD_COOKIE) {
+            block->fields[kept++] = *field;
+            continue;
+        }
+        heddle_slice crumb = field->value;
+        if (first) {
+            heddle_bytes_add(block->bytes, "; ", 2);
+        } else {
+            first = &block->fields[kept];
+            block->fields[kept++] = *field;
+        }
+        heddle_bytes_add(block->bytes, text_of(block, crumb), crumb.size);
+    }
+    joined.size = (uint32_t)block->bytes->size - joined.start;
+    first->value = joined;
+    block->field_count = kept;
+}
+
+static heddle_h2_block_result refuse(heddle_refusal *refusal, int status, const char *reason)
+{
+    heddle_refuse(refusal, status, "%s", reason);
+    return HEDDLE_H2_REFUSED;
+}
+
+heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
+                                             heddle_refusal *refusal)
+{
+    *request = (heddle_h2_request){.ended = ended};
+    if (block->too_large)
+        return refuse(refusal, HEADER_TOO_LARGE, "the header fields are too many or too large");
+    if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
+        return HEDDLE_H2_MALFORMED;
+    heddle_request_head *head = &request->head;
+    head->method = block->pseudo[HEDDLE_H2_METHOD];
+    head->method_id = find_method(block, head->method);
+    const char *method = text_of(block, head->method), *method_end = method + head->method.size;
+    heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
+    if (method == method_end || heddle_find_token_end(method, method_end) != method_end ||
+        !judge_pseudo(block, head->method_id) ||
+        (block->has_pseudo[HEDDLE_H2_SCHEME] && !is_scheme(text_of(block, scheme), scheme.size)) ||
+        !judge_authority(block, head) || !judge_target(block, head) || !judge_length(block, ended, head))
+        return HEDDLE_H2_MALFORMED;
+    join_crumbs(block);
+    if (head->content_length >= 0 && (uint64_t)head->content_length > block->limits->body_limit)
+        return refuse(refusal, CONTENT_TOO_LARGE, "the body is larger than this server takes");
+    if (block->controls.more_expected)
+        return refuse(refusal, EXPECTATION_FAILED, "the only expectation that this server meets is 100-continue");
+
+    head->minor = 1;
+    head->keep_alive = true;
+    head->expects_continue = block->controls.continue_expected && !ended;
+    head->fields = block->fields;
+    head->field_count = head->field_room = (uint16_t)block->field_count;
+    head->line_count = (uint16_t)block->line_count;
+    head->size = head->field_bytes = (uint32_t)block->bytes->size;
+    request->bytes = block->bytes->bytes;
+    request->size = block->bytes->size;
+    request->scheme = scheme;
+    request->protocol = block->pseudo[HEDDLE_H2_PROTOCOL];
+    return HEDDLE_H2_ACCEPTED;
+}

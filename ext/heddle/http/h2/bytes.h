@@ -1,0 +1,66 @@
+#ifndef HEDDLE_H2_BYTES_H
+#define HEDDLE_H2_BYTES_H
+
+/* Bytes in memory that grows. Those before `start` are taken already. All zero is an empty one. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    char *bytes;
+    size_t start, size, room;
+} heddle_bytes;
+
+/* Makes room for so many more bytes behind `size`. False: there is no memory, and nothing has changed. */
+static inline bool heddle_bytes_reserve(heddle_bytes *bytes, size_t more)
+{
+    if (bytes->room - bytes->size >= more)
+        return true;
+    if (bytes->start > 0) {
+        memmove(bytes->bytes, bytes->bytes + bytes->start, bytes->size - bytes->start);
+        bytes->size -= bytes->start;
+        bytes->start = 0;
+        if (bytes->room - bytes->size >= more)
+            return true;
+    }
+    size_t room = bytes->room ? bytes->room : 256;
+    while (room - bytes->size < more)
+        room *= 2;
+    char *grown = realloc(bytes->bytes, room);
+    if (!grown)
+        return false;
+    bytes->bytes = grown;
+    bytes->room = room;
+    return true;
+}
+
+static inline bool heddle_bytes_add(heddle_bytes *bytes, const void *more, size_t size)
+{
+    if (!heddle_bytes_reserve(bytes, size))
+        return false;
+    if (size > 0)
+        memcpy(bytes->bytes + bytes->size, more, size);
+    bytes->size += size;
+    return true;
+}
+
+static inline size_t heddle_bytes_left(const heddle_bytes *bytes)
+{
+    return bytes->size - bytes->start;
+}
+
+/* Empties it; memory beyond `keep` bytes is given back. */
+static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
+{
+    bytes->start = bytes->size = 0;
+    if (bytes->room > keep) {
+        free(bytes->bytes);
+        bytes->bytes = NULL;
+        bytes->room = 0;
+    }
+}
+
+#endif

@@ -1,0 +1,217 @@
+#include "http/h2/session_state.h"
+
+/* What a client may not do too often, and times that run out. */
+
+enum {
+    SECOND = 1000000000,
+    PREFACE_ALLOWANCE = 100, /* WINDOW_UPDATE and PRIORITY frames of a connection without streams */
+    A_STREAM = 10,           /* more of these for each stream */
+    A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
+    OVERHEAD_RATIO = 8,      /* bytes received for each that was worth something */
+    OVERHEAD_ALLOWANCE = 1 << 20,
+    CHECKS = 4,              /* of progress in each write_timeout */
+};
+
+heddle_h2_limits heddle_h2_default_limits(void)
+{
+    return (heddle_h2_limits){
+        .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
+        .connection_window = 1 << 20, .header_limit = 32768, .header_count = 100, .crumb_count = 50,
+        .body_limit = UINT64_MAX, .streams_a_feed = 100, .refused_burst = 100, .reset_burst = 100, .reset_rate = 33,
+        .control_burst = 1000, .control_rate = 330, .control_answers = 100, .settings_entries = 32,
+        .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20, .write_rate = 1000,
+        .write_timeout = INT64_C(30) * SECOND, .head_timeout = INT64_C(10) * SECOND,
+        .idle_timeout = INT64_C(75) * SECOND, .drain_delay = SECOND,
+    };
+}
+
+/* -- floods -------------------------------------------------------------------------------------------------------- */
+
+bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint32_t rate)
+{
+    if (bucket->used == 0 || rate == 0) {
+        bucket->at = now;
+    } else {
+        int64_t back = (now - bucket->at) / (SECOND / rate);
+        if (back >= bucket->used) {
+            bucket->used = 0;
+            bucket->at = now;
+        } else {
+            bucket->used -= (uint32_t)back;
+            bucket->at += back * (SECOND / rate);
+        }
+    }
+    if (bucket->used >= burst)
+        return false;
+    bucket->used++;
+    return true;
+}
+
+bool heddle_h2_count_reset(heddle_h2_session *session)
+{
+    if (heddle_h2_spend(&session->resets, session->now, session->limits->reset_burst, session->limits->reset_rate))
+        return true;
+    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many streams were reset");
+    return false;
+}
+
+bool heddle_h2_count_control(heddle_h2_session *session)
+{
+    const heddle_h2_limits *limits = session->limits;
+    if (heddle_h2_spend(&session->controls, session->now, limits->control_burst, limits->control_rate))
+        return true;
+    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many control frames or empty frames");
+    return false;
+}
+
+static bool count_among(heddle_h2_session *session, uint64_t *count, uint64_t most, const char *reason)
+{
+    if (++*count <= most)
+        return true;
+    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, reason);
+    return false;
+}
+
+bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
+{
+    session->received += HEDDLE_H2_HEADER_SIZE + frame->length;
+    if (frame->type == HEDDLE_H2_DATA || frame->type == HEDDLE_H2_HEADERS || frame->type == HEDDLE_H2_CONTINUATION)
+        session->payload += frame->length;
+    if (session->received / OVERHEAD_RATIO > session->payload + OVERHEAD_ALLOWANCE) {
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little");
+        return false;
+    }
+    uint64_t allowance = PREFACE_ALLOWANCE + A_STREAM * session->opened;
+    switch (frame->type) {
+    case HEDDLE_H2_DATA:
+        return frame->length > 0 || frame->flags & HEDDLE_H2_END_STREAM || heddle_h2_count_control(session);
+    case HEDDLE_H2_HEADERS:
+    case HEDDLE_H2_CONTINUATION: /* have limits of their own */
+    case HEDDLE_H2_RST_STREAM:
+        return true;
+    case HEDDLE_H2_PRIORITY:
+    case HEDDLE_H2_PRIORITY_UPDATE:
+        return count_among(session, &session->priorities, allowance, "too many PRIORITY frames");
+    case HEDDLE_H2_WINDOW_UPDATE:
+        return count_among(session, &session->window_updates, allowance + A_DATA_FRAME * session->data_frames,
+                           "too many WINDOW_UPDATE frames");
+    default:
+        return heddle_h2_count_control(session);
+    }
+}
+
+/* -- times --------------------------------------------------------------------------------------------------------- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t heddle_h2_deadline(const heddle_h2_session *session)
+{
+    const heddle_h2_limits *limits = session->limits;
+    int64_t deadline = INT64_MAX;
+    if (!heddle_h2_is_open(session))
+        return deadline;
+    if (session->stage != HEDDLE_H2_AT_FRAMES)
+        deadline = earlier(deadline, session->idle_since + limits->head_timeout);
+    else if (session->stream_count == 0)
+        deadline = earlier(deadline, session->idle_since + limits->idle_timeout);
+    if (session->block_stream)
+        deadline = earlier(deadline, session->block_since + limits->head_timeout);
+    if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED)
+        deadline = earlier(deadline, session->drain_at);
+    if (session->queued > 0 || heddle_bytes_left(&session->output) > 0)
+        deadline = earlier(deadline, session->check_at);
+    return deadline;
+}
+
+/* Has less left in the last write_timeout than its rate? Starts the next span. */
+static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
+{
+    const heddle_h2_limits *limits = session->limits;
+    if (session->now - progress->since < limits->write_timeout)
+        return false;
+    bool stalled = progress->bytes < (uint64_t)(limits->write_timeout / SECOND) * limits->write_rate;
+    *progress = (heddle_h2_progress){session->now, 0};
+    return stalled;
+}
+
+/*
+ * Output that can't leave is judged by how much of it did, never by the last WINDOW_UPDATE: a byte now and then keeps
+ * nothing alive. A stream that waits for its turn has not stalled; that is the connection's matter.
+ */
+static void check_progress(heddle_h2_session *session)
+{
+    session->check_at = session->now + session->limits->write_timeout / CHECKS;
+    if ((heddle_bytes_left(&session->output) > 0 || session->listed_count > 0) &&
+        has_stalled(session, &session->progress)) {
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the client takes no output");
+        return;
+    }
+    for (uint32_t i = session->stream_count; i > 0 && heddle_h2_is_open(session); i--) {
+        if (i > session->stream_count) /* on_reset has released others */
+            continue;
+        heddle_h2_stream *stream = session->streams[i - 1];
+        if (stream->queued > 0 && !stream->listed && has_stalled(session, &stream->progress))
+            heddle_h2_fail_stream(session, stream->id, HEDDLE_H2_CANCEL);
+    }
+}
+
+static void send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason)
+{
+    heddle_h2_note_output(session);
+    if (!heddle_h2_write_goaway(&session->output, last_stream, HEDDLE_H2_NO_ERROR, reason))
+        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+}
+
+void heddle_h2_expire(heddle_h2_session *session, int64_t now)
+{
+    const heddle_h2_limits *limits = session->limits;
+    if (!heddle_h2_is_open(session))
+        return;
+    session->now = now;
+    heddle_h2_enter(session);
+    if (session->stage != HEDDLE_H2_AT_FRAMES) {
+        if (now >= session->idle_since + limits->head_timeout)
+            heddle_h2_fail(session, HEDDLE_H2_SETTINGS_TIMEOUT, "the preface did not come in time");
+    } else if (session->block_stream && now >= session->block_since + limits->head_timeout) {
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block did not come in time");
+    } else if (session->stream_count == 0 && now >= session->idle_since + limits->idle_timeout) {
+        send_goaway(session, session->last_processed, "idle");
+        session->stage = HEDDLE_H2_AT_END;
+    }
+    if (heddle_h2_is_open(session) && session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && now >= session->drain_at)
+        heddle_h2_finish_drain(session);
+    if (heddle_h2_is_open(session) && now >= session->check_at &&
+        (session->queued > 0 || heddle_bytes_left(&session->output) > 0))
+        check_progress(session);
+    heddle_h2_leave(session);
+}
+
+/* -- drain --------------------------------------------------------------------------------------------------------- */
+
+void heddle_h2_drain(heddle_h2_session *session, int64_t now)
+{
+    if (!heddle_h2_is_open(session) || session->drain_stage != HEDDLE_H2_NOT_DRAINING)
+        return;
+    session->now = now;
+    heddle_h2_enter(session);
+    session->drain_stage = HEDDLE_H2_DRAIN_ANNOUNCED;
+    session->drain_at = now + session->limits->drain_delay;
+    send_goaway(session, HEDDLE_H2_LARGEST_STREAM, "");
+    heddle_h2_leave(session);
+}
+
+/* The second GOAWAY once its time has come; the end once no stream is left. */
+void heddle_h2_finish_drain(heddle_h2_session *session)
+{
+    if (!heddle_h2_is_open(session))
+        return;
+    if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && session->now >= session->drain_at) {
+        session->drain_stage = HEDDLE_H2_DRAINING;
+        send_goaway(session, session->last_processed, "");
+    }
+    if (session->drain_stage == HEDDLE_H2_DRAINING && session->stream_count == 0)
+        session->stage = HEDDLE_H2_AT_END;
+}

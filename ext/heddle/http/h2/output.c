@@ -1,0 +1,280 @@
+#include "http/h2/session_state.h"
+
+/*
+ * What is to be sent: whole frames in `output`, in the order in which they were made, and bodies that wait for the
+ * client's windows and for their turn (RFC 9218). A body's DATA frames are made when they are pulled, never before, so
+ * that a more urgent stream has to wait for what the owner has pulled alone.
+ */
+
+enum {
+    CHECKS = 4,
+    SMALLEST_PIECE = 1024, /* a frame at the end of the room is not cut to less, unless that is all there is */
+};
+
+void heddle_h2_note_output(heddle_h2_session *session)
+{
+    if (heddle_bytes_left(&session->output) > 0 || session->listed_count > 0)
+        return;
+    session->progress = (heddle_h2_progress){session->now, 0};
+    if (session->queued == 0)
+        session->check_at = session->now + session->limits->write_timeout / CHECKS;
+}
+
+/* -- lists of streams that can send -------------------------------------------------------------------------------- */
+
+static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_stream *stream)
+{
+    return (stream->incremental ? session->incremental : session->sequential) + stream->urgency;
+}
+
+/* Streams that are sent one after the other stand in the order of their ids, those that share in the order of turns. */
+static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    heddle_h2_list *list = list_of(session, stream);
+    heddle_h2_stream *before = list->last;
+    while (before && !stream->incremental && before->id > stream->id)
+        before = before->previous;
+    stream->previous = before;
+    stream->next = before ? before->next : list->first;
+    *(before ? &before->next : &list->first) = stream;
+    *(stream->next ? &stream->next->previous : &list->last) = stream;
+}
+
+static void unlink_stream(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    heddle_h2_list *list = list_of(session, stream);
+    *(stream->previous ? &stream->previous->next : &list->first) = stream->next;
+    *(stream->next ? &stream->next->previous : &list->last) = stream->previous;
+    stream->next = stream->previous = NULL;
+}
+
+void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    bool can_send = stream->queued > 0 && stream->send_window > 0;
+    if (can_send == stream->listed)
+        return;
+    if (can_send) {
+        heddle_h2_note_output(session);
+        link_stream(session, stream);
+        session->listed_count++;
+        stream->listed_at = session->now;
+    } else {
+        unlink_stream(session, stream);
+        session->listed_count--;
+        stream->progress.since += session->now - stream->listed_at; /* waiting for others is no stall */
+    }
+    stream->listed = can_send;
+}
+
+/* The stream whose turn it is: the most urgent; of these one that shares and one that does not in turn. */
+static heddle_h2_stream *choose_stream(heddle_h2_session *session)
+{
+    for (unsigned urgency = 0; urgency < HEDDLE_H2_URGENCIES; urgency++) {
+        heddle_h2_stream *sequential = session->sequential[urgency].first;
+        heddle_h2_stream *incremental = session->incremental[urgency].first;
+        if (sequential && incremental) {
+            session->incremental_turn ^= (uint8_t)(1 << urgency);
+            return session->incremental_turn >> urgency & 1 ? sequential : incremental;
+        }
+        if (sequential || incremental)
+            return sequential ? sequential : incremental;
+    }
+    return NULL;
+}
+
+/* -- bodies -------------------------------------------------------------------------------------------------------- */
+
+static void queue_segment(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_segment *segment)
+{
+    if (stream->queued == 0)
+        stream->progress = (heddle_h2_progress){session->now, 0};
+    if (session->queued == 0 && heddle_bytes_left(&session->output) == 0)
+        session->check_at = session->now + session->limits->write_timeout / CHECKS;
+    *(stream->last ? &stream->last->next : &stream->first) = segment;
+    stream->last = segment;
+    stream->queued += segment->size;
+    session->queued += segment->size;
+    heddle_h2_list_stream(session, stream);
+}
+
+static bool may_write(const heddle_h2_stream *stream)
+{
+    return stream->head_written && !stream->finished && heddle_h2_state_sends(stream->state);
+}
+
+size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+{
+    const heddle_h2_limits *limits = session->limits;
+    if (!may_write(stream))
+        return 0;
+    size_t room = stream->queued < limits->stream_output ? limits->stream_output - stream->queued : 0;
+    size_t shared = session->queued < limits->connection_output ? limits->connection_output - session->queued : 0;
+    /* A stream without any may always have a frame's worth: else those that wait could wait for each other. */
+    if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
+        shared = HEDDLE_H2_FRAME_SIZE;
+    size_t taken = size < room ? size : room;
+    taken = taken < shared ? taken : shared;
+    if (taken < size)
+        stream->waits = HEDDLE_H2_WAITS_FOR_ROOM;
+    if (taken == 0)
+        return 0;
+    heddle_h2_segment *segment = malloc(sizeof(*segment) + taken);
+    if (!segment) {
+        heddle_h2_enter(session);
+        heddle_h2_fail_stream(session, stream->id, HEDDLE_H2_INTERNAL_ERROR);
+        heddle_h2_leave(session);
+        return 0;
+    }
+    *segment = (heddle_h2_segment){.bytes = segment->own, .size = taken};
+    memcpy(segment->own, bytes, taken);
+    queue_segment(session, stream, segment);
+    return taken;
+}
+
+bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+{
+    if (!may_write(stream) || size == 0)
+        return false;
+    heddle_h2_segment *segment = malloc(sizeof(*segment));
+    if (!segment)
+        return false;
+    *segment = (heddle_h2_segment){.bytes = bytes, .size = size};
+    stream->waits = HEDDLE_H2_WAITS_FOR_END_OF_LOAN;
+    queue_segment(session, stream, segment);
+    return true;
+}
+
+void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    session->queued -= stream->queued;
+    stream->queued = 0;
+    heddle_h2_list_stream(session, stream);
+    while (stream->first) {
+        heddle_h2_segment *next = stream->first->next;
+        free(stream->first);
+        stream->first = next;
+    }
+    stream->last = NULL;
+    heddle_bytes_reset(&stream->trailers, 0);
+}
+
+/* Moves bytes of the body to `to`. */
+static void take_body(heddle_h2_stream *stream, uint8_t *to, size_t size)
+{
+    while (size > 0) {
+        heddle_h2_segment *segment = stream->first;
+        size_t part = segment->size < size ? segment->size : size;
+        memcpy(to, segment->bytes, part);
+        to += part;
+        size -= part;
+        segment->bytes += part;
+        segment->size -= part;
+        if (segment->size > 0)
+            return;
+        stream->first = segment->next;
+        if (!stream->first)
+            stream->last = NULL;
+        free(segment);
+    }
+}
+
+static void tell_room(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    size_t most = stream->waits == HEDDLE_H2_WAITS_FOR_ROOM ? session->limits->stream_output / 2 : 0;
+    if (stream->waits == HEDDLE_H2_WAITS_FOR_NOTHING || stream->queued > most)
+        return;
+    stream->waits = HEDDLE_H2_WAITS_FOR_NOTHING;
+    if (stream->held)
+        session->operations->on_window(session, stream);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One DATA frame; 0: it is better not cut to the room. */
+static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t room)
+{
+    size_t wanted = least(least(stream->queued, HEDDLE_H2_FRAME_SIZE),
+                          least((size_t)stream->send_window, (size_t)session->send_window));
+    if (room < HEDDLE_H2_HEADER_SIZE + least(wanted, SMALLEST_PIECE))
+        return 0;
+    size_t size = least(wanted, room - HEDDLE_H2_HEADER_SIZE);
+    bool end = stream->finished && size == stream->queued && !stream->has_trailers;
+    uint8_t *payload = heddle_h2_put_header(to, (uint32_t)size, HEDDLE_H2_DATA, end ? HEDDLE_H2_END_STREAM : 0,
+                                            stream->id);
+    take_body(stream, payload, size);
+    stream->queued -= size;
+    session->queued -= size;
+    stream->send_window -= (int64_t)size;
+    session->send_window -= (int64_t)size;
+    session->data_frames++;
+    session->payload += size;
+    stream->progress.bytes += size;
+    if (stream->incremental) { /* behind the others that share */
+        unlink_stream(session, stream);
+        link_stream(session, stream);
+    }
+    heddle_h2_list_stream(session, stream);
+    if (end)
+        heddle_h2_answer_sent(session, stream);
+    else if (stream->finished && stream->queued == 0)
+        heddle_h2_send_end(session, stream);
+    else
+        tell_room(session, stream);
+    return HEDDLE_H2_HEADER_SIZE + size;
+}
+
+/* -- pulling ------------------------------------------------------------------------------------------------------- */
+
+/* As many whole frames as fit. */
+static size_t pull_output(heddle_h2_session *session, uint8_t *to, size_t room)
+{
+    heddle_bytes *output = &session->output;
+    size_t size = 0, left = heddle_bytes_left(output);
+    if (left == 0)
+        return 0;
+    const uint8_t *frames = (const uint8_t *)output->bytes + output->start;
+    while (size < left) {
+        const uint8_t *frame = frames + size;
+        size_t length = HEDDLE_H2_HEADER_SIZE + ((size_t)frame[0] << 16 | (size_t)frame[1] << 8 | frame[2]);
+        if (size + length > room)
+            break;
+        size += length;
+    }
+    memcpy(to, frames, size);
+    output->start += size;
+    if (size == left) {
+        heddle_bytes_reset(output, 0);
+        session->answers = 0;
+    }
+    return size;
+}
+
+size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, size_t room)
+{
+    uint8_t *to = buffer;
+    size_t used = 0;
+    session->now = now;
+    heddle_h2_enter(session);
+    for (;;) {
+        used += pull_output(session, to + used, room - used);
+        if (heddle_bytes_left(&session->output) > 0 || !heddle_h2_is_open(session) || session->send_window <= 0)
+            break;
+        heddle_h2_stream *stream = choose_stream(session);
+        size_t size = stream ? pull_data(session, stream, to + used, room - used) : 0;
+        if (size == 0)
+            break;
+        used += size;
+    }
+    session->progress.bytes += used;
+    heddle_h2_leave(session);
+    return used;
+}
+
+bool heddle_h2_has_output(const heddle_h2_session *session)
+{
+    return heddle_bytes_left(&session->output) > 0 ||
+           (heddle_h2_is_open(session) && session->listed_count > 0 && session->send_window > 0);
+}

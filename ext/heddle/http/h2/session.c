@@ -1,0 +1,454 @@
+#include "http/h2/session_state.h"
+
+/* Reads frames: what each may be in which place (RFC 9113, 4 to 6), and where its payload goes. */
+
+/* -- life ---------------------------------------------------------------------------------------------------------- */
+
+heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                         heddle_h2_workspace *workspace, void *owner, int64_t now)
+{
+    heddle_h2_session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return NULL;
+    session->operations = operations;
+    session->limits = limits;
+    session->workspace = workspace;
+    session->owner = owner;
+    session->now = session->idle_since = now;
+    session->send_window = session->peer_window = HEDDLE_H2_DEFAULT_WINDOW;
+    uint32_t table = limits->header_table_size;
+    heddle_hpack_decoder_start(&session->decoder, table > HEDDLE_HPACK_DEFAULT_SIZE ? table
+                                                                                     : HEDDLE_HPACK_DEFAULT_SIZE);
+    heddle_hpack_encoder_start(&session->encoder);
+    if (!heddle_h2_announce_settings(session)) {
+        heddle_h2_session_free(session);
+        return NULL;
+    }
+    return session;
+}
+
+void heddle_h2_session_free(heddle_h2_session *session)
+{
+    for (uint32_t i = 0; i < session->stream_count; i++)
+        heddle_h2_free_stream(session->streams[i]);
+    free(session->streams);
+    heddle_hpack_decoder_free(&session->decoder);
+    heddle_hpack_encoder_free(&session->encoder);
+    heddle_bytes_reset(&session->gathered, 0);
+    heddle_bytes_reset(&session->block, 0);
+    heddle_bytes_reset(&session->output, 0);
+    free(session);
+}
+
+void heddle_h2_workspace_free(heddle_h2_workspace *workspace)
+{
+    heddle_bytes_reset(&workspace->scratch, 0);
+    heddle_bytes_reset(&workspace->head, 0);
+    heddle_bytes_reset(&workspace->block, 0);
+    free(workspace->fields);
+    *workspace = (heddle_h2_workspace){0};
+}
+
+void *heddle_h2_session_owner(const heddle_h2_session *session)
+{
+    return session->owner;
+}
+
+uint32_t heddle_h2_stream_count(const heddle_h2_session *session)
+{
+    return session->stream_count;
+}
+
+uint32_t heddle_h2_last_stream(const heddle_h2_session *session)
+{
+    return session->last_processed;
+}
+
+bool heddle_h2_is_closing(const heddle_h2_session *session)
+{
+    return !heddle_h2_is_open(session);
+}
+
+/* -- the end ------------------------------------------------------------------------------------------------------- */
+
+void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason)
+{
+    if (!heddle_h2_is_open(session))
+        return;
+    session->stage = HEDDLE_H2_AT_END;
+    heddle_h2_note_output(session);
+    heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
+    /* on_reset may release streams: the last is found anew each time. */
+    for (uint32_t i = session->stream_count; i > 0; i--) {
+        if (i > session->stream_count)
+            continue;
+        heddle_h2_stream *stream = session->streams[i - 1];
+        if (heddle_h2_state_is_closed(stream->state))
+            continue;
+        bool held = stream->held;
+        heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
+        if (held)
+            session->operations->on_reset(session, stream, error);
+    }
+}
+
+void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error error)
+{
+    session->now = now;
+    heddle_h2_enter(session);
+    heddle_h2_fail(session, error, "");
+    heddle_h2_leave(session);
+}
+
+/* -- frames on streams --------------------------------------------------------------------------------------------- */
+
+/* What becomes of a frame on this stream. Fails the connection where the frame must not be. */
+static uint8_t judge_stream(heddle_h2_session *session, uint32_t id, heddle_h2_event event)
+{
+    uint8_t verdict = heddle_h2_transitions[heddle_h2_stream_state(session, id)][event];
+    if (verdict == HEDDLE_H2_WRONG)
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream that is not open");
+    else if (verdict == HEDDLE_H2_CLOSED_CONNECTION)
+        heddle_h2_fail(session, HEDDLE_H2_STREAM_CLOSED, "a frame on a stream that has ended");
+    return verdict;
+}
+
+static void begin_data(heddle_h2_session *session, const heddle_h2_frame *frame)
+{
+    uint8_t verdict = judge_stream(session, frame->stream, HEDDLE_H2_GOT_DATA);
+    if (frame->flags & HEDDLE_H2_PADDED && frame->length == 0)
+        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "padded DATA without the size of its padding");
+    if (!heddle_h2_is_open(session))
+        return;
+    session->receive_window -= frame->length;
+    if (session->receive_window < 0) {
+        heddle_h2_fail(session, HEDDLE_H2_FLOW_CONTROL_ERROR, "more DATA than the connection's window");
+        return;
+    }
+    heddle_h2_stream *stream = verdict < HEDDLE_H2_STATES ? heddle_h2_find_stream(session, frame->stream) : NULL;
+    if (stream && (stream->receive_window -= frame->length) < 0) {
+        heddle_h2_fail_stream(session, frame->stream, HEDDLE_H2_FLOW_CONTROL_ERROR);
+        stream = NULL;
+    } else if (verdict == HEDDLE_H2_CLOSED_STREAM) {
+        heddle_h2_fail_stream(session, frame->stream, HEDDLE_H2_STREAM_CLOSED);
+    } else if (verdict == HEDDLE_H2_IGNORE) {
+        heddle_h2_count_control(session);
+    }
+    if (!stream && heddle_h2_is_open(session))
+        heddle_h2_credit(session, NULL, frame->length);
+    session->skipped = !stream;
+    session->padding_known = !(frame->flags & HEDDLE_H2_PADDED);
+    session->data_left = frame->length;
+}
+
+/* RFC 9113, 6.1: the first byte says how much of the end is padding, which counts as DATA and as consumed. */
+static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_piece *piece)
+{
+    if (session->padding_known || piece->size == 0)
+        return true;
+    uint32_t padding = *piece->bytes++;
+    piece->size--;
+    if (padding >= session->data_left) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than DATA");
+        return false;
+    }
+    session->padding_known = true;
+    session->data_left -= padding + 1;
+    heddle_h2_credit(session, stream, padding + 1);
+    return heddle_h2_is_open(session);
+}
+
+static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool last)
+{
+    uint32_t id = session->reader.frame.stream;
+    bool end = last && session->reader.frame.flags & HEDDLE_H2_END_STREAM;
+    heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
+    if (!stream || !heddle_h2_state_receives(stream->state) || !take_padding(session, stream, &piece))
+        return;
+    uint32_t size = piece.size < session->data_left ? piece.size : session->data_left;
+    session->data_left -= size;
+    stream->body_size += size;
+    if (stream->body_left >= 0 && (stream->body_left -= size) < 0) {
+        heddle_h2_credit(session, NULL, size);
+        heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
+        return;
+    }
+    if (stream->refused || !stream->held) {
+        heddle_h2_credit(session, stream, size);
+    } else if (size > 0) {
+        stream->unconsumed += size;
+        session->operations->on_data(session, stream, (const char *)piece.bytes, size);
+    }
+    stream = heddle_h2_find_stream(session, id);
+    if (end && stream && heddle_h2_is_open(session) && heddle_h2_state_receives(stream->state))
+        heddle_h2_end_request(session, stream);
+}
+
+static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *frame)
+{
+    uint32_t id = frame->stream;
+    if (id % 2 == 0) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a request on a stream of an even number");
+        return;
+    }
+    uint8_t verdict = judge_stream(session, id, HEDDLE_H2_GOT_HEADERS);
+    if (!heddle_h2_is_open(session))
+        return;
+    if (verdict == HEDDLE_H2_IGNORE && !heddle_h2_count_control(session))
+        return;
+    session->block_stream = id;
+    session->block_ends_stream = frame->flags & HEDDLE_H2_END_STREAM;
+    session->block_verdict = verdict;
+    session->block_self_dependent = false;
+    session->block_continuations = 0;
+    session->block_since = session->now;
+}
+
+/* Adds a frame's part to the header block; the last part makes it complete. */
+static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
+{
+    size_t limit = (size_t)session->limits->header_limit * 2;
+    bool whole = session->reader.frame.flags & HEDDLE_H2_END_HEADERS;
+    if (heddle_bytes_left(&session->block) + size > limit) {
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block is too large");
+        return;
+    }
+    if (whole && heddle_bytes_left(&session->block) == 0) {
+        heddle_h2_take_block(session, bytes, size);
+    } else if (!heddle_bytes_add(&session->block, bytes, size)) {
+        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+    } else if (whole) {
+        heddle_h2_take_block(session, (const uint8_t *)session->block.bytes, session->block.size);
+    } else {
+        return;
+    }
+    heddle_bytes_reset(&session->block, 0);
+    session->block_stream = 0;
+}
+
+/* RFC 9113, 6.2: padding and the priority of RFC 7540 stand around the fragment. */
+static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
+{
+    uint8_t flags = session->reader.frame.flags;
+    uint32_t padding = 0, before = 0;
+    if (flags & HEDDLE_H2_PADDED) {
+        padding = size > 0 ? bytes[0] : 0;
+        before = 1;
+    }
+    if (flags & HEDDLE_H2_HAS_PRIORITY)
+        before += 5;
+    if (before > size || padding > size - before) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than HEADERS");
+        return;
+    }
+    if (flags & HEDDLE_H2_HAS_PRIORITY)
+        session->block_self_dependent = heddle_h2_get_31(bytes + before - 5) == session->block_stream;
+    take_fragment(session, bytes + before, size - before - padding);
+}
+
+/* -- what a frame's header must be --------------------------------------------------------------------------------- */
+
+static void begin_continuation(heddle_h2_session *session)
+{
+    if (!session->block_stream)
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "CONTINUATION without HEADERS");
+    else if (++session->block_continuations > session->limits->continuations)
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many CONTINUATION frames");
+}
+
+typedef enum {
+    ON_STREAM,
+    ON_CONNECTION,
+    ANYWHERE,
+} frame_place;
+
+/* Types that are known: where they stand, and the sizes that they can have. */
+static const struct {
+    uint8_t place;
+    bool stream_error; /* a wrong size is the stream's matter (RFC 9113, 6.3) */
+    uint32_t least, most;
+} frame_rules[] = {
+    [HEDDLE_H2_DATA] = {ON_STREAM, false, 0, HEDDLE_H2_FRAME_SIZE},
+    [HEDDLE_H2_HEADERS] = {ON_STREAM, false, 0, HEDDLE_H2_FRAME_SIZE},
+    [HEDDLE_H2_PRIORITY] = {ON_STREAM, true, 5, 5},
+    [HEDDLE_H2_RST_STREAM] = {ON_STREAM, false, 4, 4},
+    [HEDDLE_H2_SETTINGS] = {ON_CONNECTION, false, 0, HEDDLE_H2_FRAME_SIZE},
+    [HEDDLE_H2_PUSH_PROMISE] = {ON_STREAM, false, 4, HEDDLE_H2_FRAME_SIZE},
+    [HEDDLE_H2_PING] = {ON_CONNECTION, false, HEDDLE_H2_PING_SIZE, HEDDLE_H2_PING_SIZE},
+    [HEDDLE_H2_GOAWAY] = {ON_CONNECTION, false, 8, HEDDLE_H2_FRAME_SIZE},
+    [HEDDLE_H2_WINDOW_UPDATE] = {ANYWHERE, false, 4, 4},
+    [HEDDLE_H2_CONTINUATION] = {ON_STREAM, false, 0, HEDDLE_H2_FRAME_SIZE},
+    [HEDDLE_H2_PRIORITY_UPDATE] = {ON_CONNECTION, false, 4, HEDDLE_H2_FRAME_SIZE},
+};
+
+/* False: the frame is an error, or its payload means nothing. */
+static bool check_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
+{
+    if (frame->length > HEDDLE_H2_FRAME_SIZE) {
+        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of more than 16384 bytes");
+        return false;
+    }
+    if (session->stage == HEDDLE_H2_AT_FIRST_SETTINGS &&
+        (frame->type != HEDDLE_H2_SETTINGS || frame->flags & HEDDLE_H2_ACK)) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the first frame is not SETTINGS");
+        return false;
+    }
+    if (session->block_stream &&
+        (frame->type != HEDDLE_H2_CONTINUATION || frame->stream != session->block_stream)) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame within a header block");
+        return false;
+    }
+    bool known = frame->type <= HEDDLE_H2_CONTINUATION || frame->type == HEDDLE_H2_PRIORITY_UPDATE;
+    if (!heddle_h2_count_frame(session, frame) || !known)
+        return false;
+    uint8_t place = frame_rules[frame->type].place;
+    if ((place == ON_STREAM && frame->stream == 0) || (place == ON_CONNECTION && frame->stream != 0)) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream where it can't be");
+        return false;
+    }
+    if (frame->length >= frame_rules[frame->type].least && frame->length <= frame_rules[frame->type].most)
+        return true;
+    if (frame_rules[frame->type].stream_error && heddle_h2_stream_state(session, frame->stream) != HEDDLE_H2_IDLE)
+        heddle_h2_fail_stream(session, frame->stream, HEDDLE_H2_FRAME_SIZE_ERROR);
+    else
+        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of a size that it can't have");
+    return false;
+}
+
+static void begin_frame(heddle_h2_session *session)
+{
+    const heddle_h2_frame *frame = &session->reader.frame;
+    session->skipped = !check_frame(session, frame);
+    if (session->skipped)
+        return;
+    switch (frame->type) {
+    case HEDDLE_H2_DATA:
+        begin_data(session, frame);
+        break;
+    case HEDDLE_H2_HEADERS:
+        begin_headers(session, frame);
+        break;
+    case HEDDLE_H2_CONTINUATION:
+        begin_continuation(session);
+        break;
+    case HEDDLE_H2_PUSH_PROMISE:
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a client pushes nothing");
+        break;
+    case HEDDLE_H2_SETTINGS:
+        if (frame->length % HEDDLE_H2_SETTING_SIZE != 0 || (frame->flags & HEDDLE_H2_ACK && frame->length > 0))
+            heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "SETTINGS of a size that they can't have");
+        break;
+    case HEDDLE_H2_RST_STREAM:
+        session->skipped = judge_stream(session, frame->stream, HEDDLE_H2_GOT_RESET) == HEDDLE_H2_IGNORE;
+        if (session->skipped)
+            heddle_h2_count_control(session);
+        break;
+    case HEDDLE_H2_WINDOW_UPDATE:
+        if (frame->stream)
+            judge_stream(session, frame->stream, HEDDLE_H2_GOT_WINDOW);
+        break;
+    default:
+        break;
+    }
+}
+
+/* -- complete frames ----------------------------------------------------------------------------------------------- */
+
+static void take_frame(heddle_h2_session *session, const uint8_t *payload, uint32_t size)
+{
+    const heddle_h2_frame *frame = &session->reader.frame;
+    switch (frame->type) {
+    case HEDDLE_H2_HEADERS:
+        take_headers(session, payload, size);
+        break;
+    case HEDDLE_H2_CONTINUATION:
+        take_fragment(session, payload, size);
+        break;
+    case HEDDLE_H2_PRIORITY:
+        heddle_h2_take_priority(session, frame->stream, payload);
+        break;
+    case HEDDLE_H2_RST_STREAM: {
+        heddle_h2_stream *stream = heddle_h2_find_stream(session, frame->stream);
+        if (stream)
+            heddle_h2_stream_reset_by_peer(session, stream, heddle_h2_get_32(payload));
+        break;
+    }
+    case HEDDLE_H2_SETTINGS:
+        if (frame->flags & HEDDLE_H2_ACK)
+            heddle_h2_take_settings_ack(session);
+        else
+            heddle_h2_take_settings(session, payload, size);
+        break;
+    case HEDDLE_H2_PING:
+        heddle_h2_take_ping(session, frame, payload);
+        break;
+    case HEDDLE_H2_WINDOW_UPDATE:
+        heddle_h2_take_window_update(session, frame->stream, heddle_h2_get_31(payload));
+        break;
+    case HEDDLE_H2_PRIORITY_UPDATE:
+        heddle_h2_take_priority_update(session, payload, size);
+        break;
+    default: /* GOAWAY: the client opens no more streams, and closes when it has its answers */
+        break;
+    }
+}
+
+static void take_piece(heddle_h2_session *session, heddle_h2_piece piece, bool last)
+{
+    if (session->skipped)
+        return;
+    if (session->reader.frame.type == HEDDLE_H2_DATA) {
+        take_data(session, piece, last);
+    } else if (last && heddle_bytes_left(&session->gathered) == 0) {
+        take_frame(session, piece.bytes, piece.size);
+    } else if (!heddle_bytes_add(&session->gathered, piece.bytes, piece.size)) {
+        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+    } else if (last) {
+        take_frame(session, (const uint8_t *)session->gathered.bytes, (uint32_t)session->gathered.size);
+        heddle_bytes_reset(&session->gathered, 0);
+    }
+}
+
+/* -- feeding ------------------------------------------------------------------------------------------------------- */
+
+static const uint8_t *take_preface(heddle_h2_session *session, const uint8_t *at, const uint8_t *end)
+{
+    for (; at < end && session->preface_size < HEDDLE_H2_PREFACE_SIZE; at++) {
+        if (*at != (uint8_t)HEDDLE_H2_PREFACE[session->preface_size++]) {
+            heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "no HTTP/2 preface");
+            return end;
+        }
+    }
+    if (session->preface_size == HEDDLE_H2_PREFACE_SIZE)
+        session->stage = HEDDLE_H2_AT_FIRST_SETTINGS;
+    return at;
+}
+
+/* A client that fetches no answers gets no more of them; neither does one that takes the turns of others. */
+static bool wants_more(const heddle_h2_session *session)
+{
+    return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&
+           session->fed_streams < session->limits->streams_a_feed;
+}
+
+size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size)
+{
+    const uint8_t *start = bytes, *at = start, *end = start + size;
+    session->now = now;
+    session->fed_streams = 0;
+    heddle_h2_enter(session);
+    if (session->stage == HEDDLE_H2_AT_PREFACE)
+        at = take_preface(session, at, end);
+    heddle_h2_piece piece;
+    while (heddle_h2_is_open(session) && wants_more(session)) {
+        heddle_h2_reading reading = heddle_h2_read(&session->reader, &at, end, &piece);
+        if (reading == HEDDLE_H2_INCOMPLETE)
+            break;
+        if (reading == HEDDLE_H2_BEGIN)
+            begin_frame(session);
+        else
+            take_piece(session, piece, reading == HEDDLE_H2_LAST_PIECE);
+    }
+    heddle_h2_leave(session);
+    return heddle_h2_is_open(session) ? (size_t)(at - start) : size;
+}

@@ -1,0 +1,285 @@
+#ifndef HEDDLE_H2_SESSION_STATE_H
+#define HEDDLE_H2_SESSION_STATE_H
+
+/* What the files of the session share. */
+
+#include "http/h2/hpack.h"
+#include "http/h2/session.h"
+
+/* -- states of a stream (RFC 9113, 5.1) ---------------------------------------------------------------------------- */
+
+/* How a closed stream was closed decides what a late frame on it means, so there are several words for that. */
+typedef enum {
+    HEDDLE_H2_IDLE,
+    HEDDLE_H2_OPEN,
+    HEDDLE_H2_HALF_CLOSED_LOCAL,  /* the answer is sent, the request still comes */
+    HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
+    HEDDLE_H2_ENDED,              /* both are */
+    HEDDLE_H2_RESET_BY_US,
+    HEDDLE_H2_RESET_BY_PEER,
+    HEDDLE_H2_FORGOTTEN,          /* closed so long ago that nobody knows how, or never used */
+    HEDDLE_H2_STATES,
+} heddle_h2_state;
+
+typedef enum {
+    HEDDLE_H2_GOT_HEADERS,
+    HEDDLE_H2_GOT_DATA,
+    HEDDLE_H2_GOT_WINDOW,
+    HEDDLE_H2_GOT_RESET,
+    HEDDLE_H2_GOT_END,  /* with HEADERS or DATA */
+    HEDDLE_H2_SENT_END,
+    HEDDLE_H2_SENT_RESET,
+    HEDDLE_H2_EVENTS,
+} heddle_h2_event;
+
+/* What the table of transitions says: the next state, or one of these. */
+enum {
+    HEDDLE_H2_IGNORE = 0x10,
+    HEDDLE_H2_CLOSED_STREAM,     /* a stream error STREAM_CLOSED */
+    HEDDLE_H2_CLOSED_CONNECTION, /* a connection error STREAM_CLOSED */
+    HEDDLE_H2_WRONG,             /* a connection error PROTOCOL_ERROR */
+    HEDDLE_H2_IMPOSSIBLE,        /* the session never does that */
+};
+
+extern const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS];
+
+static inline bool heddle_h2_state_is_closed(heddle_h2_state state)
+{
+    return state >= HEDDLE_H2_ENDED;
+}
+
+static inline bool heddle_h2_state_receives(heddle_h2_state state)
+{
+    return state == HEDDLE_H2_OPEN || state == HEDDLE_H2_HALF_CLOSED_LOCAL;
+}
+
+static inline bool heddle_h2_state_sends(heddle_h2_state state)
+{
+    return state == HEDDLE_H2_OPEN || state == HEDDLE_H2_HALF_CLOSED_REMOTE;
+}
+
+/* -- records ------------------------------------------------------------------------------------------------------- */
+
+enum {
+    HEDDLE_H2_URGENCIES = 8,
+    HEDDLE_H2_DEFAULT_URGENCY = 3,
+    HEDDLE_H2_REMEMBERED = 64, /* streams that were closed last */
+    HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that came before their streams */
+    HEDDLE_H2_PAUSE_OUTPUT = 65536, /* with more than that in heads and control frames, nothing more is read */
+};
+
+/* Tokens that come back with time. */
+typedef struct {
+    int64_t at;
+    uint32_t used;
+} heddle_h2_bucket;
+
+/* How much of some output has left since when. */
+typedef struct {
+    int64_t since;
+    uint64_t bytes;
+} heddle_h2_progress;
+
+/* Part of a body that waits. */
+typedef struct heddle_h2_segment {
+    struct heddle_h2_segment *next;
+    const char *bytes; /* `own`, or what is lent */
+    size_t size;
+    char own[];
+} heddle_h2_segment;
+
+typedef struct {
+    heddle_h2_stream *first, *last;
+} heddle_h2_list;
+
+/* Why on_window is to be called. */
+typedef enum {
+    HEDDLE_H2_WAITS_FOR_NOTHING,
+    HEDDLE_H2_WAITS_FOR_ROOM,
+    HEDDLE_H2_WAITS_FOR_END_OF_LOAN,
+} heddle_h2_wait;
+
+struct heddle_h2_stream {
+    void *owner;
+    heddle_h2_stream *next, *previous; /* of those with the same urgency that can send; `next`: of the dead */
+    uint32_t id;
+    uint8_t state;       /* heddle_h2_state */
+    uint8_t urgency;
+    uint8_t waits;       /* heddle_h2_wait */
+    bool incremental;
+    bool held;           /* by the owner */
+    bool listed;         /* among those that can send */
+    bool head_written, finished; /* by the owner */
+    bool refused;        /* its body is not delivered */
+    bool has_trailers;
+    int64_t send_window, receive_window;
+    uint32_t credit;     /* consumed, and the client not yet told */
+    uint32_t unconsumed; /* delivered, and not consumed */
+    int64_t body_left;   /* of what content-length says; -1: it says nothing */
+    uint64_t body_size;  /* so far */
+    heddle_h2_segment *first, *last;
+    size_t queued;       /* bytes of the segments */
+    heddle_bytes trailers; /* name, value, name … each behind its size */
+    int64_t listed_at;
+    heddle_h2_progress progress;
+};
+
+typedef enum {
+    HEDDLE_H2_AT_PREFACE,
+    HEDDLE_H2_AT_FIRST_SETTINGS,
+    HEDDLE_H2_AT_FRAMES,
+    HEDDLE_H2_AT_END, /* nothing more is read */
+} heddle_h2_stage;
+
+typedef enum {
+    HEDDLE_H2_NOT_DRAINING,
+    HEDDLE_H2_DRAIN_ANNOUNCED, /* the first GOAWAY is sent: new streams still count */
+    HEDDLE_H2_DRAINING,        /* the second is */
+} heddle_h2_drain_stage;
+
+struct heddle_h2_session {
+    const heddle_h2_operations *operations;
+    const heddle_h2_limits *limits;
+    heddle_h2_workspace *workspace;
+    void *owner;
+    int64_t now; /* of the call under way */
+
+    heddle_h2_reader reader;
+    uint8_t stage, drain_stage;
+    uint8_t preface_size; /* how much of it has come */
+    bool settings_acknowledged;
+    uint8_t depth;        /* of calls into the session: the dead are freed at the end of the outermost */
+
+    /* The frame that is being read. */
+    heddle_bytes gathered; /* its payload, where it came in pieces */
+    bool skipped;          /* nobody wants its payload */
+    bool padding_known;
+    uint32_t data_left;    /* of DATA without its padding */
+
+    /* The header block that is being read. */
+    heddle_bytes block;
+    uint32_t block_stream; /* 0: none */
+    bool block_ends_stream;
+    uint8_t block_verdict; /* what becomes of it: HEDDLE_H2_OPEN …, or IGNORE, or CLOSED_STREAM */
+    bool block_self_dependent;
+    uint32_t block_continuations;
+    int64_t block_since;
+
+    heddle_hpack_decoder decoder;
+    heddle_hpack_encoder encoder;
+
+    heddle_h2_stream **streams; /* by id */
+    uint32_t stream_count, stream_room;
+    heddle_h2_stream *dead;
+    uint32_t last_stream;    /* the highest that the client has opened */
+    uint32_t last_processed; /* the highest that the owner has seen */
+    uint32_t fed_streams;
+    uint32_t remembered[HEDDLE_H2_REMEMBERED]; /* ids, in a ring */
+    uint8_t remembered_states[HEDDLE_H2_REMEMBERED];
+    uint8_t remembered_next;
+    uint8_t early_next;
+    uint8_t early_bits[HEDDLE_H2_EARLY_PRIORITIES]; /* urgency, and 8: incremental */
+    uint32_t early_streams[HEDDLE_H2_EARLY_PRIORITIES];
+
+    int64_t send_window, receive_window;
+    uint32_t credit;
+    uint32_t peer_window; /* SETTINGS_INITIAL_WINDOW_SIZE */
+
+    heddle_bytes output; /* whole frames but DATA, in their order */
+    uint32_t answers;    /* in there, to PING and SETTINGS */
+    heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
+    uint8_t incremental_turn; /* a bit for each urgency: whose turn it is */
+    uint32_t listed_count;
+    size_t queued;       /* of all streams */
+
+    heddle_h2_bucket resets, refusals, controls;
+    uint64_t opened, data_frames, window_updates, priorities;
+    uint64_t received, payload; /* bytes of frames, and those that were worth something */
+
+    heddle_h2_progress progress;
+    int64_t check_at, idle_since, drain_at;
+};
+
+/* -- streams.c ----------------------------------------------------------------------------------------------------- */
+
+heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32_t id);
+/* The state of any stream, known or not. */
+heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id);
+heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id);
+/* Moves the stream to its next state; one that is closed and that nobody holds is gone at the end of the call. */
+void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event);
+void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state);
+/* RST_STREAM, and on_reset if there is such a stream. */
+void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
+void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
+/* Too many streams are in progress. The client may send the request again. */
+void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
+/* The request is complete. */
+void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream);
+void heddle_h2_free_stream(heddle_h2_stream *stream);
+
+/* Around everything that the owner calls. */
+static inline void heddle_h2_enter(heddle_h2_session *session)
+{
+    session->depth++;
+}
+void heddle_h2_leave(heddle_h2_session *session);
+
+/* -- session.c ----------------------------------------------------------------------------------------------------- */
+
+/* A connection error: GOAWAY, and the end of all streams. */
+void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
+
+static inline bool heddle_h2_is_open(const heddle_h2_session *session)
+{
+    return session->stage != HEDDLE_H2_AT_END;
+}
+
+/* -- control.c: frames about the connection ------------------------------------------------------------------------ */
+
+bool heddle_h2_announce_settings(heddle_h2_session *session);
+void heddle_h2_take_settings(heddle_h2_session *session, const uint8_t *payload, uint32_t size);
+void heddle_h2_take_settings_ack(heddle_h2_session *session);
+void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *frame, const uint8_t *payload);
+void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
+void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload);
+void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size);
+/* Gives the client what was consumed, or never kept. */
+void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
+
+/* -- request.c ----------------------------------------------------------------------------------------------------- */
+
+/* A complete header block. */
+void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size);
+
+/* -- priority.c ---------------------------------------------------------------------------------------------------- */
+
+/* What a Priority field or a PRIORITY_UPDATE says (RFC 9218, 4); what is missing stays as it is. */
+void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental);
+
+/* -- output.c ------------------------------------------------------------------------------------------------------ */
+
+/* To be called before something is added to `output`. */
+void heddle_h2_note_output(heddle_h2_session *session);
+/* Lists or unlists the stream, as its window and its queue say. */
+void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);
+void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
+
+/* -- answer.c ------------------------------------------------------------------------------------------------------ */
+
+/* What follows the last byte of the body. */
+void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);
+/* END_STREAM has been sent. */
+void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream);
+
+/* -- guard.c: limits over time ------------------------------------------------------------------------------------- */
+
+/* Takes a token. False: there is none. */
+bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint32_t rate);
+/* These fail the connection where a flood is seen. */
+bool heddle_h2_count_reset(heddle_h2_session *session);
+bool heddle_h2_count_control(heddle_h2_session *session);
+bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame);
+void heddle_h2_finish_drain(heddle_h2_session *session);
+
+#endif

@@ -1,0 +1,286 @@
+#include "http/h2/session_state.h"
+
+enum {
+    OPEN = HEDDLE_H2_OPEN,
+    HALF_LOCAL = HEDDLE_H2_HALF_CLOSED_LOCAL,
+    HALF_REMOTE = HEDDLE_H2_HALF_CLOSED_REMOTE,
+    ENDED = HEDDLE_H2_ENDED,
+    BY_US = HEDDLE_H2_RESET_BY_US,
+    BY_PEER = HEDDLE_H2_RESET_BY_PEER,
+    IGNORE = HEDDLE_H2_IGNORE,
+    STREAM = HEDDLE_H2_CLOSED_STREAM,
+    CONNECTION = HEDDLE_H2_CLOSED_CONNECTION,
+    WRONG = HEDDLE_H2_WRONG,
+    NEVER = HEDDLE_H2_IMPOSSIBLE,
+};
+
+/* RFC 9113, 5.1. HEADERS on an open stream are trailers. */
+const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
+    /*                   HEADERS      DATA         WINDOW       RST_STREAM  END          own END     own RST_STREAM */
+    [HEDDLE_H2_IDLE] =  {OPEN,        WRONG,       WRONG,       WRONG,      NEVER,       NEVER,      BY_US},
+    [OPEN] =            {OPEN,        OPEN,        OPEN,        BY_PEER,    HALF_REMOTE, HALF_LOCAL, BY_US},
+    [HALF_LOCAL] =      {HALF_LOCAL,  HALF_LOCAL,  HALF_LOCAL,  BY_PEER,    ENDED,       NEVER,      BY_US},
+    [HALF_REMOTE] =     {STREAM,      STREAM,      HALF_REMOTE, BY_PEER,    NEVER,       ENDED,      BY_US},
+    [ENDED] =           {CONNECTION,  CONNECTION,  IGNORE,      IGNORE,     NEVER,       NEVER,      NEVER},
+    [BY_US] =           {IGNORE,      IGNORE,      IGNORE,      IGNORE,     NEVER,       NEVER,      BY_US},
+    [BY_PEER] =         {STREAM,      STREAM,      IGNORE,      IGNORE,     NEVER,       NEVER,      BY_US},
+    [HEDDLE_H2_FORGOTTEN] = {WRONG,   STREAM,      IGNORE,      IGNORE,     NEVER,       NEVER,      BY_US},
+};
+
+/* -- finding ------------------------------------------------------------------------------------------------------- */
+
+/* The place of the first stream whose id is not less. */
+static uint32_t find_place(const heddle_h2_session *session, uint32_t id)
+{
+    uint32_t low = 0, high = session->stream_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (session->streams[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32_t id)
+{
+    uint32_t place = find_place(session, id);
+    return place < session->stream_count && session->streams[place]->id == id ? session->streams[place] : NULL;
+}
+
+void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state)
+{
+    for (unsigned i = 0; i < HEDDLE_H2_REMEMBERED; i++) {
+        if (session->remembered[i] == id) {
+            session->remembered_states[i] = (uint8_t)state;
+            return;
+        }
+    }
+    unsigned place = session->remembered_next++ % HEDDLE_H2_REMEMBERED;
+    session->remembered[place] = id;
+    session->remembered_states[place] = (uint8_t)state;
+}
+
+heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id)
+{
+    /* Streams of even numbers are the server's, which pushes nothing. */
+    if (id > session->last_stream || id % 2 == 0)
+        return HEDDLE_H2_IDLE;
+    const heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
+    if (stream)
+        return stream->state;
+    for (unsigned i = 0; i < HEDDLE_H2_REMEMBERED; i++) {
+        if (session->remembered[i] == id)
+            return session->remembered_states[i];
+    }
+    return HEDDLE_H2_FORGOTTEN;
+}
+
+/* -- life ---------------------------------------------------------------------------------------------------------- */
+
+heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
+{
+    if (session->stream_count == session->stream_room) {
+        uint32_t room = session->stream_room ? session->stream_room * 2 : 4;
+        heddle_h2_stream **streams = realloc(session->streams, room * sizeof(*streams));
+        if (!streams)
+            return NULL;
+        session->streams = streams;
+        session->stream_room = room;
+    }
+    heddle_h2_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return NULL;
+    uint32_t window = session->limits->stream_window;
+    /* Until the client has seen our SETTINGS it may take the default for granted. */
+    if (!session->settings_acknowledged && window < HEDDLE_H2_DEFAULT_WINDOW)
+        window = HEDDLE_H2_DEFAULT_WINDOW;
+    stream->id = id;
+    stream->state = HEDDLE_H2_OPEN;
+    stream->urgency = HEDDLE_H2_DEFAULT_URGENCY;
+    stream->send_window = session->peer_window;
+    stream->receive_window = window;
+    stream->body_left = -1;
+    session->streams[session->stream_count++] = stream; /* ids only grow */
+    session->opened++;
+    return stream;
+}
+
+void heddle_h2_free_stream(heddle_h2_stream *stream)
+{
+    while (stream->first) {
+        heddle_h2_segment *next = stream->first->next;
+        free(stream->first);
+        stream->first = next;
+    }
+    heddle_bytes_reset(&stream->trailers, 0);
+    free(stream);
+}
+
+/* A closed stream that nobody holds any more leaves the table. */
+static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    if (!heddle_h2_state_is_closed(stream->state) || stream->held)
+        return;
+    uint32_t place = find_place(session, stream->id);
+    session->stream_count--;
+    memmove(session->streams + place, session->streams + place + 1,
+            (session->stream_count - place) * sizeof(*session->streams));
+    heddle_h2_remember(session, stream->id, stream->state);
+    if (stream->unconsumed > 0)
+        heddle_h2_credit(session, NULL, stream->unconsumed);
+    stream->next = session->dead;
+    session->dead = stream;
+    if (session->stream_count == 0) {
+        session->idle_since = session->now;
+        heddle_h2_finish_drain(session);
+    }
+}
+
+void heddle_h2_leave(heddle_h2_session *session)
+{
+    if (--session->depth > 0)
+        return;
+    while (session->dead) {
+        heddle_h2_stream *next = session->dead->next;
+        heddle_h2_free_stream(session->dead);
+        session->dead = next;
+    }
+}
+
+void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event)
+{
+    uint8_t next = heddle_h2_transitions[stream->state][event];
+    if (next >= HEDDLE_H2_STATES)
+        return;
+    stream->state = next;
+    if (!heddle_h2_state_is_closed(next))
+        return;
+    heddle_h2_drop_output(session, stream);
+    remove_stream(session, stream);
+}
+
+void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    if (!stream->held)
+        return;
+    heddle_h2_enter(session);
+    stream->held = false;
+    remove_stream(session, stream);
+    heddle_h2_leave(session);
+}
+
+/* -- early ends ---------------------------------------------------------------------------------------------------- */
+
+/* The stream may be gone afterwards, but not before the outermost call ends. */
+static void tell_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+{
+    if (stream->held)
+        session->operations->on_reset(session, stream, error);
+}
+
+static void send_reset(heddle_h2_session *session, uint32_t id, heddle_h2_error error)
+{
+    heddle_h2_note_output(session);
+    if (!heddle_h2_write_rst_stream(&session->output, id, error))
+        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+}
+
+void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error)
+{
+    if (!heddle_h2_is_open(session) || !heddle_h2_count_reset(session))
+        return;
+    send_reset(session, id, error);
+    heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
+    if (!stream || heddle_h2_state_is_closed(stream->state)) {
+        if (stream)
+            stream->state = HEDDLE_H2_RESET_BY_US;
+        else
+            heddle_h2_remember(session, id, HEDDLE_H2_RESET_BY_US);
+        return;
+    }
+    heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
+    tell_reset(session, stream, error);
+}
+
+void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id)
+{
+    const heddle_h2_limits *limits = session->limits;
+    if (heddle_h2_spend(&session->refusals, session->now, limits->refused_burst, limits->reset_rate)) {
+        send_reset(session, id, HEDDLE_H2_REFUSED_STREAM);
+        heddle_h2_remember(session, id, HEDDLE_H2_RESET_BY_US);
+    } else {
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many streams beyond SETTINGS_MAX_CONCURRENT_STREAMS");
+    }
+}
+
+void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+{
+    if (!heddle_h2_count_reset(session))
+        return;
+    heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_RESET);
+    tell_reset(session, stream, error);
+}
+
+void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+{
+    heddle_h2_enter(session);
+    if (heddle_h2_is_open(session) && !heddle_h2_state_is_closed(stream->state) &&
+        (error == HEDDLE_H2_NO_ERROR || heddle_h2_count_reset(session))) {
+        send_reset(session, stream->id, error);
+        heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
+    }
+    heddle_h2_leave(session);
+}
+
+/* -- the ends of request and answer -------------------------------------------------------------------------------- */
+
+static void tell_completion(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    if (stream->state == HEDDLE_H2_ENDED && stream->held)
+        session->operations->on_complete(session, stream);
+}
+
+void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    if (stream->body_left > 0) {
+        heddle_h2_fail_stream(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR);
+        return;
+    }
+    heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
+    if (stream->held && !stream->refused)
+        session->operations->on_end(session, stream);
+    tell_completion(session, stream);
+}
+
+void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
+    /* The client may save the rest of its request (RFC 9113, 8.1). */
+    if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL) {
+        send_reset(session, stream->id, HEDDLE_H2_NO_ERROR);
+        heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
+        if (stream->held)
+            session->operations->on_complete(session, stream);
+        return;
+    }
+    tell_completion(session, stream);
+}
+
+/* -- facts --------------------------------------------------------------------------------------------------------- */
+
+void heddle_h2_set_owner(heddle_h2_stream *stream, void *owner)
+{
+    stream->owner = owner;
+}
+
+void *heddle_h2_owner(const heddle_h2_stream *stream)
+{
+    return stream->owner;
+}
+
+uint32_t heddle_h2_stream_id(const heddle_h2_stream *stream)
+{
+    return stream->id;
+}

@@ -1,0 +1,163 @@
+/*
+ * The body of a request over HTTP/2. Unless the application streams it, it is complete before the application is called,
+ * as over HTTP/1.1. What is kept in memory or in the spool's buffer is credited to the client at once. While the buffer
+ * is written, bytes wait in memory and are not: the stream's window bounds them.
+ */
+
+#include "http/body_rules.h"
+#include "http/h2_server.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void body_written(void *owner, int error);
+
+static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
+{
+    return carrier->exchange->engine;
+}
+
+static void refuse(heddle_h2_carrier *carrier, int error)
+{
+    heddle_exchange *exchange = carrier->exchange;
+    heddle_refusal refusal;
+    const char *more_fields = heddle_body_refusal(engine_of(carrier), exchange, error, &refusal);
+    exchange->operations->refuse(exchange, &refusal, more_fields);
+}
+
+static bool is_writing(const heddle_exchange *exchange)
+{
+    return exchange->spool && exchange->spool->state != HEDDLE_SPOOL_FILLING;
+}
+
+/* false: there is no memory. */
+static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
+{
+    char *room = heddle_exchange_body_room(exchange, size);
+    if (!room)
+        return false;
+    memcpy(room, bytes, size);
+    exchange->body_size += size;
+    return true;
+}
+
+/* How much of it the spool's buffer has room for. */
+static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t size)
+{
+    size_t used = 0;
+    while (used < size && !heddle_body_spool_full(spool)) {
+        size_t space;
+        char *room = heddle_body_spool_room(spool, HEDDLE_SPOOL_UNKNOWN, &space);
+        if (!room)
+            break;
+        if (space > size - used)
+            space = size - used;
+        memcpy(room, bytes + used, space);
+        heddle_body_spool_added(spool, space);
+        used += space;
+    }
+    return used;
+}
+
+/* Passes a full or last buffer to the writer. The carrier may be gone afterwards: false. */
+static bool write_buffer(heddle_h2_carrier *carrier)
+{
+    heddle_body_spool *spool = carrier->exchange->spool;
+    if (!spool->used || !(carrier->received || heddle_body_spool_full(spool)))
+        return true;
+    int result = heddle_body_spool_submit(spool, engine_of(carrier)->body_disk_limit);
+    if (result < 0)
+        refuse(carrier, -result);
+    return result == 0;
+}
+
+/* Bytes that have waited in memory go on, as far as there is room. false: the carrier is gone. */
+static bool move_waiting(heddle_h2_carrier *carrier)
+{
+    heddle_exchange *exchange = carrier->exchange;
+    size_t waiting = exchange->body_size;
+    if (!waiting)
+        return true;
+    char *bytes = RSTRING_PTR(exchange->body);
+    size_t used = fill_buffer(exchange->spool, bytes, waiting);
+    if (used == waiting) {
+        heddle_exchange_drop_body(exchange);
+    } else {
+        memmove(bytes, bytes + used, waiting - used);
+        exchange->body_size -= used;
+    }
+    if (carrier->uncredited) {
+        size_t credit = used < carrier->uncredited ? used : carrier->uncredited;
+        carrier->uncredited -= credit;
+        heddle_h2_consume(carrier->server->session, carrier->stream, credit);
+    }
+    return write_buffer(carrier);
+}
+
+/* All of it is where it stays. */
+static bool is_settled(const heddle_exchange *exchange)
+{
+    return !exchange->spool || (!is_writing(exchange) && !exchange->spool->used && !exchange->body_size);
+}
+
+static void body_written(void *owner, int error)
+{
+    heddle_h2_carrier *carrier = owner;
+    heddle_h2_server *server = carrier->server;
+    server->depth++;
+    if (error)
+        refuse(carrier, error);
+    else if (move_waiting(carrier) && carrier->received && is_settled(carrier->exchange)) {
+        heddle_body_spool_trim(carrier->exchange->spool);
+        heddle_h2_queue(carrier);
+    }
+    if (heddle_h2_leave_session(server))
+        heddle_h2_send(server);
+}
+
+/* false: the carrier is gone. */
+static bool move_to_file(heddle_h2_carrier *carrier)
+{
+    heddle_exchange *exchange = carrier->exchange;
+    heddle_loop *loop = carrier->server->connection->sockets->loop;
+    heddle_exchange_reserve(exchange, 0);
+    if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, body_written)) {
+        refuse(carrier, ENOMEM);
+        return false;
+    }
+    return move_waiting(carrier);
+}
+
+void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size)
+{
+    heddle_exchange *exchange = carrier->exchange;
+    if (carrier->streams) {
+        if (!keep_in_memory(exchange, bytes, size))
+            refuse(carrier, ENOMEM);
+        return;
+    }
+    if (!keep_in_memory(exchange, bytes, size)) {
+        refuse(carrier, ENOMEM);
+        return;
+    }
+    if (is_writing(exchange)) {
+        carrier->uncredited += size;
+        return;
+    }
+    heddle_h2_consume(carrier->server->session, carrier->stream, size);
+    if (exchange->spool)
+        move_waiting(carrier);
+    else if (!heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
+        move_to_file(carrier);
+}
+
+void heddle_h2_end_body(heddle_h2_carrier *carrier)
+{
+    carrier->received = true;
+    if (!carrier->exchange->spool || carrier->streams) {
+        heddle_h2_queue(carrier);
+        return;
+    }
+    if (!is_writing(carrier->exchange) && write_buffer(carrier) && is_settled(carrier->exchange))
+        heddle_h2_queue(carrier);
+}

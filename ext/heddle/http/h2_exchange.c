@@ -1,0 +1,358 @@
+/* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
+
+#include "http/answer_ruby.h"
+#include "http/exchange_ruby.h"
+#include "http/h2_server.h"
+
+#include <ruby/io.h>
+#include <string.h>
+
+enum {
+    MOST_AT_ONCE = 131072, /* bytes of a whole answer that the session keeps, if need be */
+};
+
+static VALUE exchange_class;
+
+/* Raises when the exchange is over. */
+static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
+{
+    heddle_exchange_open(handle);
+    return handle->exchange->carrier;
+}
+
+/* The same, as long as something can be sent; raises ClientGone. */
+static heddle_h2_carrier *writable(heddle_exchange_handle *handle)
+{
+    heddle_exchange_writable(handle);
+    heddle_h2_carrier *carrier = handle->exchange->carrier;
+    if (carrier->gone)
+        heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
+    return carrier;
+}
+
+/* -- waiting ------------------------------------------------------------------------------------------------------- */
+
+static VALUE wait_in_park(VALUE data)
+{
+    heddle_h2_wait *wait = (heddle_h2_wait *)data;
+    wait->carrier->waits[wait->direction] = wait;
+    heddle_park_until(&wait->park, wait->deadline);
+    heddle_park_wait(&wait->park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE data)
+{
+    heddle_h2_wait *wait = (heddle_h2_wait *)data;
+    if (wait->carrier && wait->carrier->waits[wait->direction] == wait)
+        wait->carrier->waits[wait->direction] = NULL;
+    heddle_park_leave(&wait->park);
+    return Qnil;
+}
+
+/* false: the deadline has passed. The carrier may be gone. */
+static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
+{
+    heddle_h2_wait wait = {.carrier = carrier, .direction = direction, .deadline = deadline};
+    if (carrier->waits[direction])
+        rb_raise(rb_eIOError, "another fiber is %s already",
+                 direction == HEDDLE_READING ? "reading this request's body" : "writing this answer");
+    heddle_park_enter(carrier->server->connection->sockets->loop, &wait.park);
+    rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
+    return !wait.park.timed_out;
+}
+
+/* -- the body ------------------------------------------------------------------------------------------------------ */
+
+static VALUE exchange_received_p(VALUE self)
+{
+    return carrier_of(heddle_exchange_handle_of(self))->received ? Qtrue : Qfalse;
+}
+
+/* Does the client wait for 100 Continue? It got that at once. */
+static VALUE exchange_expects_p(VALUE self)
+{
+    return Qfalse;
+}
+
+static VALUE exchange_expected(VALUE self)
+{
+    return Qnil;
+}
+
+static VALUE exchange_buffered_p(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    carrier_of(handle);
+    return handle->exchange->body_size > 0 ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: decode -> String or nil
+ *
+ * The body's bytes that have come; nil if there are none now. The client may send as many again.
+ */
+static VALUE exchange_decode(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_h2_carrier *carrier = carrier_of(handle);
+    size_t size = handle->exchange->body_size;
+    VALUE bytes = heddle_exchange_take_body(handle->exchange);
+    if (size > 0 && !carrier->gone) {
+        heddle_h2_consume(carrier->server->session, carrier->stream, size);
+        heddle_h2_send(carrier->server);
+    }
+    return bytes;
+}
+
+/* See HTTP::Exchange; what is taken of a streamed body the client may send again. */
+static VALUE exchange_take_body(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;
+    return streamed ? exchange_decode(self) : heddle_exchange_body_object(exchange);
+}
+
+/*
+ * call-seq: fill(timeout) -> Integer or nil
+ *
+ * Waits for more of the body. How many bytes are there; 0 at its end. Raises IO::TimeoutError, and ClientGone when the
+ * client has reset the stream.
+ */
+static VALUE exchange_fill(VALUE self, VALUE seconds)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    int64_t timeout = heddle_duration(seconds), deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+    for (;;) {
+        heddle_h2_carrier *carrier = carrier_of(handle);
+        if (handle->exchange->body_size > 0)
+            return SIZET2NUM(handle->exchange->body_size);
+        if (carrier->gone)
+            heddle_exchange_raise_gone("the client has reset the stream within the request's body", 0);
+        if (carrier->received)
+            return INT2FIX(0);
+        if (!wait_for(carrier, HEDDLE_READING, deadline))
+            rb_raise(rb_eIOTimeoutError, "the client sent nothing in time");
+    }
+}
+
+/* -- the answer ---------------------------------------------------------------------------------------------------- */
+
+static void check_written(heddle_h2_write_result result)
+{
+    if (result == HEDDLE_H2_GONE)
+        heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
+    if (result != HEDDLE_H2_WRITTEN)
+        rb_raise(rb_path2class("Heddle::HTTP::InvalidResponse"), "these headers can't be sent over HTTP/2");
+}
+
+/*
+ * call-seq: write_head(bytes, ended) -> nil
+ *
+ * Sends a head as HTTP::H1::ResponseWriter makes it; with +ended+ no content follows. Raises ClientGone.
+ */
+static VALUE exchange_write_head(VALUE self, VALUE bytes, VALUE ended)
+{
+    heddle_h2_carrier *carrier = writable(heddle_exchange_handle_of(self));
+    Check_Type(bytes, T_STRING);
+    check_written(heddle_h2_send_head(carrier, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), RTEST(ended)));
+    heddle_h2_send(carrier->server);
+    return Qnil;
+}
+
+/*
+ * call-seq: write(string) -> self
+ *
+ * Sends content. Waits while the client is slower than the application. Raises ClientGone.
+ */
+static VALUE exchange_write(VALUE self, VALUE string)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    StringValue(string);
+    string = rb_str_new_frozen(string);
+    for (size_t at = 0; at < (size_t)RSTRING_LEN(string);) {
+        heddle_h2_carrier *carrier = writable(handle);
+        size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
+                                       (size_t)RSTRING_LEN(string) - at);
+        at += taken;
+        if (taken > 0) /* which may make room at once */
+            heddle_h2_send(carrier->server);
+        else
+            wait_for(carrier, HEDDLE_WRITING, -1); /* the session knows when the client has stalled */
+    }
+    RB_GC_GUARD(string);
+    return self;
+}
+
+static void complete(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
+{
+    heddle_h2_server *server = carrier->server;
+    heddle_engine_count_answer(handle->engine, carrier->exchange, status);
+    heddle_h2_drop_carrier(carrier);
+    heddle_h2_send(server);
+}
+
+/*
+ * call-seq: finish(status) -> nil
+ *
+ * The answer is complete: what is left of it goes out by itself. +status+ is counted.
+ */
+static VALUE exchange_finish(VALUE self, VALUE status)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_h2_carrier *carrier = writable(handle);
+    heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0);
+    complete(handle, carrier, NUM2INT(status));
+    return Qnil;
+}
+
+/*
+ * call-seq: refuse(status, reason) -> true or false
+ *
+ * Answers with a sentence for a person. false when nobody is left to be told.
+ */
+static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_refusal refusal;
+    heddle_refuse(&refusal, NUM2INT(status), "%s", StringValueCStr(reason));
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    if (!exchange->work.connection || heddle_h2_carrier_of(exchange)->gone)
+        return Qfalse;
+    heddle_h2_carrier *carrier = exchange->carrier;
+    handle->status = refusal.status;
+    heddle_h2_send_refusal(carrier->server, carrier->stream, &refusal, exchange->head.method_id != HEDDLE_HEAD, NULL);
+    complete(handle, carrier, refusal.status);
+    return Qtrue;
+}
+
+/* Ends the stream: what was promised and not sent, the client must see as missing. */
+static void cut_off(heddle_exchange *exchange)
+{
+    heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    heddle_h2_server *server = carrier->server;
+    heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
+    heddle_h2_drop_carrier(carrier);
+    heddle_h2_send(server);
+}
+
+/*
+ * call-seq: close -> nil
+ *
+ * Ends the stream without further words. Idempotent.
+ */
+static VALUE exchange_close(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    if (heddle_exchange_connection(handle)) {
+        heddle_connection_check_thread(heddle_exchange_connection(handle));
+        cut_off(handle->exchange);
+    }
+    return Qnil;
+}
+
+/* -- as the operations of an exchange ------------------------------------------------------------------------------ */
+
+static VALUE object_class(void)
+{
+    return exchange_class;
+}
+
+static int64_t size_of(VALUE body)
+{
+    int64_t size = 0;
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        if (!RB_TYPE_P(RARRAY_AREF(body, i), T_STRING))
+            return -1;
+        size += RSTRING_LEN(RARRAY_AREF(body, i));
+    }
+    return size;
+}
+
+static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
+                    bool wait)
+{
+    heddle_engine *engine = handle->engine;
+    const heddle_request_head *request = &heddle_exchange_of(handle)->head;
+    if (wait || size > MOST_AT_ONCE || request->method_id == HEDDLE_CONNECT)
+        return false;
+    int status = heddle_answer_status(status_value); /* may run the application's code */
+    writable(handle);
+    heddle_answer head = {
+        .request = request->method_id, .minor = 1, .status = status, .keep_alive = true,
+        .length = request->method_id == HEDDLE_HEAD ? -1 : size,
+    };
+    heddle_buffer *out = &engine->out;
+    size_t start = out->used;
+    heddle_answer_head(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
+    size_t head_size = out->used - start;
+    out->used = start;
+    /* Application code may have run. */
+    if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.told_chunked ||
+        head.framing > HEDDLE_CONTENT_BY_LENGTH || size_of(body) != size)
+        return false;
+    bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;
+    heddle_h2_carrier *carrier = handle->exchange->carrier;
+    check_written(heddle_h2_send_head(carrier, out->bytes + start, head_size, !content));
+    handle->status = head.status;
+    if (content) {
+        heddle_h2_session *session = carrier->server->session;
+        for (long i = 0; i < RARRAY_LEN(body); i++) {
+            VALUE string = RARRAY_AREF(body, i);
+            size_t length = (size_t)RSTRING_LEN(string);
+            if (length > 0 && heddle_h2_write(session, carrier->stream, RSTRING_PTR(string), length) < length) {
+                heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
+                break;
+            }
+        }
+        handle->sent = (uint64_t)size;
+        heddle_h2_finish(session, carrier->stream, NULL, 0);
+    }
+    complete(handle, carrier, head.status);
+    return true;
+}
+
+static bool write_piece(heddle_exchange_handle *handle, VALUE string)
+{
+    (void)handle;
+    (void)string;
+    return false;
+}
+
+static void refuse(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields)
+{
+    heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    heddle_h2_server *server = carrier->server;
+    heddle_h2_send_refusal(server, carrier->stream, refusal, exchange->head.method_id != HEDDLE_HEAD, more_fields);
+    heddle_h2_drop_carrier(carrier);
+    if (heddle_engine_count_refusal(server->connection, refusal))
+        heddle_h2_send(server);
+}
+
+const heddle_exchange_operations heddle_h2_exchange_operations = {
+    .version = "HTTP/2",
+    .object_class = object_class,
+    .respond = respond,
+    .write_piece = write_piece,
+    .refuse = refuse,
+    .abandon = cut_off,
+};
+
+void Init_heddle_h2_exchange(VALUE h2)
+{
+    exchange_class = rb_define_class_under(h2, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
+    rb_gc_register_mark_object(exchange_class);
+    rb_define_method(exchange_class, "received?", exchange_received_p, 0);
+    rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
+    rb_define_method(exchange_class, "expected", exchange_expected, 0);
+    rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
+    rb_define_method(exchange_class, "decode", exchange_decode, 0);
+    rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
+    rb_define_method(exchange_class, "fill", exchange_fill, 1);
+    rb_define_method(exchange_class, "write_head", exchange_write_head, 2);
+    rb_define_method(exchange_class, "write", exchange_write, 1);
+    rb_define_method(exchange_class, "finish", exchange_finish, 1);
+    rb_define_method(exchange_class, "refuse", exchange_refuse, 2);
+    rb_define_method(exchange_class, "close", exchange_close, 0);
+}

@@ -1,0 +1,87 @@
+#ifndef HEDDLE_HTTP_H2_SERVER_H
+#define HEDDLE_HTTP_H2_SERVER_H
+
+/* The server's side of an HTTP/2 connection: an h2 session between a connection and its exchanges. */
+
+#include "http/engine.h"
+#include "http/h2/session.h"
+#include "net/sockets.h"
+
+typedef struct heddle_h2_server heddle_h2_server;
+typedef struct heddle_h2_carrier heddle_h2_carrier;
+
+/* A fiber that waits for its stream, on that fiber's stack. */
+typedef struct {
+    heddle_park park;
+    heddle_h2_carrier *carrier; /* NULL: the stream is gone */
+    heddle_direction direction;
+    int64_t deadline;
+} heddle_h2_wait;
+
+/* What carries an exchange over a stream; exchange->carrier. It lives as long as both have to do with each other. */
+struct heddle_h2_carrier {
+    heddle_h2_server *server;
+    heddle_h2_stream *stream;
+    heddle_exchange *exchange;
+    heddle_h2_carrier *next, *previous; /* of its server */
+    heddle_due due;          /* how long the exchange may wait for a runner */
+    bool received;           /* the request is complete, as far as the wire is concerned */
+    bool streams;            /* the application reads the body as it comes */
+    size_t uncredited;       /* bytes of the body that the client may not replace yet */
+    bool gone;               /* the client has given up, or the connection has failed */
+    heddle_h2_wait *waits[2]; /* by heddle_direction */
+};
+
+struct heddle_h2_server {
+    heddle_connection *connection; /* NULL: released while the session was at work */
+    heddle_h2_session *session;
+    heddle_h2_carrier *carriers;
+    bool ended;     /* the client has sent FIN */
+    bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
+    unsigned depth; /* of calls into the session */
+};
+
+static inline heddle_h2_server *heddle_h2_server_of(const heddle_connection *connection)
+{
+    return heddle_connection_session(connection);
+}
+
+static inline heddle_h2_carrier *heddle_h2_carrier_of(const heddle_exchange *exchange)
+{
+    return exchange->carrier;
+}
+
+extern const heddle_protocol heddle_h2_protocol;
+extern const heddle_exchange_operations heddle_h2_exchange_operations;
+
+/* The connection, whose input begins with the preface, speaks HTTP/2 from here on. It may be gone afterwards. */
+void heddle_h2_begin(heddle_connection *connection);
+/* Sends what the session has. The connection may be gone afterwards: false. */
+bool heddle_h2_send(heddle_h2_server *server);
+/* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
+bool heddle_h2_leave_session(heddle_h2_server *server);
+/* The exchange waits for a runner from now on, unless it does already. It may be refused, and gone, afterwards. */
+void heddle_h2_queue(heddle_h2_carrier *carrier);
+
+/* -- h2_body.c; the carrier may be gone afterwards ------------------------------------------------------------------ */
+
+void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
+void heddle_h2_end_body(heddle_h2_carrier *carrier);
+
+/* -- h2_server.c ---------------------------------------------------------------------------------------------------- */
+
+/* The exchange is complete, or nobody's any more. */
+void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
+
+/*
+ * Sends a head that was written for HTTP/1.1: its status and its fields, without those about the connection.
+ * HEDDLE_H2_GONE where there is no memory, either.
+ */
+heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const char *bytes, size_t size, bool end);
+/* The same for a refusal, with its sentence. */
+void heddle_h2_send_refusal(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_refusal *refusal,
+                            bool content, const char *more_fields);
+
+void Init_heddle_h2_exchange(VALUE h2);
+
+#endif

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    # HTTP/2 (RFC 9113).
+    module H2
+      # An exchange over a stream of HTTP/2. The connection carries many at a time, so the application can't take it
+      # over.
+      class Exchange < HTTP::Exchange
+        PIECE = 65_536
+        private_constant :PIECE
+
+        # @return [Boolean] whether the client understands interim responses (RFC 9110, section 15.2)
+        def interim? = true
+
+        # @return [Boolean] whether the connection can be taken over
+        def hijack? = false
+
+        # @return [Boolean] whether content goes out in pieces that the server frames: here each does
+        attr_writer :chunking
+
+        # @param data [String]
+        # @return [Boolean] whether it was sent as a piece of an answer that is under way; here {HTTP::Response} does it
+        def chunk(_data) = false
+
+        # -- sending: see HTTP::Response
+
+        # @param status [Integer]
+        # @param headers [Hash{String => String, Array<String>}]
+        # @param length [Integer, nil] of the content in bytes, where it is known
+        # @return [ResponseHead] which nobody has sent yet
+        # @raise [InvalidResponse]
+        def make_head(status, headers, length: nil, **)
+          engine.writer.head(self, status, headers, length:, keep_alive: true)
+        end
+
+        # @param head [ResponseHead]
+        # @return [void]
+        # @raise [ClientGone]
+        def send_head(head) = write_head(head.bytes, false)
+
+        # @param head [ResponseHead]
+        # @param chunks [Array<String>]
+        # @return [void]
+        # @raise [ClientGone]
+        def send_whole(head, chunks)
+          send_head(head)
+          chunks.each { |chunk| write(chunk) }
+        end
+
+        # @param data [String] not empty
+        # @return [void]
+        # @raise [ClientGone]
+        def send_content(data) = write(data)
+
+        # The content is complete, and with it the exchange: what is left of it leaves by itself.
+        # @param head [ResponseHead]
+        # @return [void]
+        # @raise [ClientGone]
+        def send_end(head) = finish(head.status)
+
+        # @param headers [Hash{String => String, Array<String>}]
+        # @return [void]
+        # @raise [InvalidResponse]
+        # @raise [ClientGone]
+        def send_early_hints(headers) = write_head(engine.writer.early_hints(headers), false)
+
+        # @return [void]
+        def send_continue = nil
+
+        # Sends a part of a file.
+        # @param file [File]
+        # @param offset [Integer] bytes
+        # @param length [Integer] bytes
+        # @return [void]
+        # @raise [ClientGone]
+        # @raise [EOFError] when the file is shorter
+        def send_file(file, offset, length)
+          while length > 0
+            piece = file.pread([length, PIECE].min, offset)
+            write(piece)
+            offset += piece.bytesize
+            length -= piece.bytesize
+          end
+        end
+
+        # @return [void]
+        def drain = nil
+
+        # @raise [IOError] always: one stream can't have the connection
+        def call = raise(IOError, "a request over HTTP/2 has no connection of its own: rack.hijack is not available")
+        alias detach call
+      end
+    end
+  end
+end

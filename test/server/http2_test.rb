@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+# test: sanitize
+
+require "test_helper"
+require "server/server_helpers"
+require "server/tls_helpers"
+require "support/h2_client"
+require "open3"
+
+# Applications over HTTP/2, by curl; cases of the protocol are in test/http/h2.
+class Http2Test < Minitest::Test
+  include ServerHelpers
+  include TLSHelpers
+
+  LARGE = "0123456789abcdef" * 200_000
+  APP = lambda do |env|
+    text = { "content-type" => "text/plain" }
+    case env["PATH_INFO"]
+    when "/env" then [200, text, [env.values_at("SERVER_PROTOCOL", "rack.hijack?").inspect]]
+    when "/length" then [200, text, [env["rack.input"].read.to_s.bytesize.to_s]]
+    when "/large" then [200, text.merge("connection" => "keep-alive"), [LARGE]]
+    when "/parts"
+      [200, text, Enumerator.new { |parts| 3.times { |i| parts << "part #{i}\n" } }]
+    when "/cut" then [200, text, Enumerator.new { |parts| (parts << "a") && raise("cut") }]
+    when "/fail" then raise "no"
+    else [200, text, ["hello"]]
+    end
+  end
+
+  def curl(path, *)
+    Open3.capture2e("curl", "-sS", "--http2-prior-knowledge", *, "http://127.0.0.1:#{port}#{path}")
+  end
+
+  def test_a_plain_connection_by_prior_knowledge
+    serving(APP) do
+      assert_equal "hello", curl("/").first
+      assert_equal %(["HTTP/2", false]), curl("/env").first
+      assert_match(%r{\AHTTP/2 200}, curl("/", "-I").first)
+      assert_equal "part 0\npart 1\npart 2\n", curl("/parts").first
+    end
+  end
+
+  def test_large_bodies_in_both_directions
+    serving(APP) do
+      assert_equal LARGE, curl("/large").first
+      output, = Open3.capture2e("curl", "-sS", "--http2-prior-knowledge", "--data-binary", "@-",
+                                "http://127.0.0.1:#{port}/length", stdin_data: LARGE)
+
+      assert_equal LARGE.bytesize.to_s, output
+    end
+  end
+
+  def test_a_response_that_fails_is_seen_as_incomplete
+    serving(APP) do
+      output, status = curl("/cut")
+
+      assert_equal 92, status.exitstatus, output # CURLE_HTTP2_STREAM
+      assert_match(/HTTP2? ?.?500|500 Internal/, curl("/fail", "-i").first)
+    end
+  end
+
+  def test_a_client_that_leaves_within_a_body_fails_the_read
+    started = Thread::Queue.new
+    failure = Thread::Queue.new
+    app = lambda do |env|
+      started << true
+      env["rack.input"].read
+      [200, {}, []]
+    rescue StandardError => e
+      failure << e
+      raise
+    end
+    serving(app, lint: false) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS eh 1 post")
+      3.times { client.send_frame("DATA - 1 00*16384") }
+
+      assert started.pop(timeout: PATIENCE)
+      client.send_frame("RST_STREAM - 1 #8")
+
+      assert_kind_of Heddle::ClientGone, failure.pop(timeout: PATIENCE)
+      client.send_frame("HEADERS es+eh 3 get")
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.end_stream?
+
+      assert_equal 3, frame&.stream
+    ensure
+      client&.close
+    end
+  end
+
+  def test_it_can_be_switched_off
+    serving(APP, http2: :off) do
+      _, status = curl("/")
+
+      refute_predicate status, :success?
+      assert_equal "hello", Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
+    end
+    serving(APP, http2: :tls) { refute_predicate curl("/").last, :success? }
+  end
+
+  def test_over_tls_by_alpn
+    serving_tls(APP) do
+      assert_equal "h2", connect_tls(alpn_protocols: %w[h2 http/1.1]).tap(&:close).alpn_protocol
+      output, = Open3.capture2e("curl", "-sSi", "--http2", "--cacert", @certificate, "https://localhost:#{port}/env",
+                                "--resolve", "localhost:#{port}:127.0.0.1")
+
+      assert_match(%r{\AHTTP/2 200.*"HTTP/2", false}m, output)
+    end
+  end
+end
