@@ -6,6 +6,7 @@ require "test_helper"
 require "server/server_helpers"
 require "server/tls_helpers"
 require "support/h2_client"
+require "digest"
 require "open3"
 
 # Applications over HTTP/2, by curl; cases of the protocol are in test/http/h2.
@@ -71,7 +72,7 @@ class Http2Test < Minitest::Test
       failure << e
       raise
     end
-    serving(app, lint: false) do
+    serving(app, lint: false, stream_bodies: %w[all]) do
       client = H2Client.new(connect)
       client.send_preface
       client.send_frame("HEADERS eh 1 post")
@@ -88,6 +89,60 @@ class Http2Test < Minitest::Test
       assert_equal 3, frame&.stream
     ensure
       client&.close
+    end
+  end
+
+  # rack.input then reads in place, as over HTTP/1.1: a native library may read it in a callback.
+  def test_a_body_is_complete_before_the_application_is_called
+    inputs = Thread::Queue.new
+    app = lambda do |env|
+      inputs << env["rack.input"].class
+      [200, { "content-type" => "text/plain" }, [Digest::SHA256.hexdigest(env["rack.input"].read)]]
+    end
+    serving(app, lint: false) do
+      [1, 65_536, 65_537, 262_145, 1_000_000].each do |size|
+        body = Random.bytes(size)
+        output, = Open3.capture2e("curl", "-sS", "--http2-prior-knowledge", "--data-binary", "@-",
+                                  "http://127.0.0.1:#{port}/", stdin_data: body)
+
+        assert_equal Digest::SHA256.hexdigest(body), output, size
+        assert_equal Heddle::Rack::Input, inputs.pop(timeout: PATIENCE), size
+      end
+    end
+  end
+
+  def test_a_body_that_comes_too_slowly_is_refused
+    serving(APP, body_grace: 0.05, body_rate: 1_000_000) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS eh 1 post")
+      client.send_frame("DATA - 1 00*100")
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.end_stream?
+
+      assert_match(/the body came slower than 1000000 bytes a second/, frame.payload)
+    ensure
+      client&.close
+    end
+  end
+
+  def test_a_server_that_stops_says_goaway_on_an_idle_connection
+    serving(APP) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS es+eh 1 get")
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.end_stream?
+      stopping = Thread.new { stop }
+      frames = []
+      while (frame = client.read_frame)
+        frames << frame
+      end
+
+      assert_equal %w[NO_ERROR], frames.select { |one| one.type == "GOAWAY" }.map(&:error).uniq
+    ensure
+      client&.close
+      stopping&.join
     end
   end
 

@@ -30,6 +30,43 @@ static bool is_writing(const heddle_exchange *exchange)
     return exchange->spool && exchange->spool->state != HEDDLE_SPOOL_FILLING;
 }
 
+/* -- how long it may take ------------------------------------------------------------------------------------------ */
+
+static int64_t body_deadline(const heddle_h2_carrier *carrier)
+{
+    const heddle_engine *engine = engine_of(carrier);
+    if (engine->body_rate == 0)
+        return heddle_later(heddle_coarse_now(), engine->idle_timeout);
+    double owed = (double)carrier->taken / (double)engine->body_rate * 1e9;
+    return heddle_later(heddle_later(carrier->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+}
+
+static void check_rate(heddle_due *due)
+{
+    heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
+    heddle_exchange *exchange = carrier->exchange;
+    int64_t now = heddle_coarse_now(), deadline = body_deadline(carrier);
+    if (is_writing(exchange)) /* the client is not to blame */
+        deadline = heddle_later(now, engine_of(carrier)->body_grace);
+    if (deadline > now) {
+        heddle_due_set(carrier->server->connection->sockets, due, deadline);
+        return;
+    }
+    heddle_refusal refusal;
+    heddle_refuse(&refusal, 408, "the body came slower than %llu bytes a second",
+                  (unsigned long long)engine_of(carrier)->body_rate);
+    exchange->operations->refuse(exchange, &refusal, NULL);
+}
+
+void heddle_h2_begin_body(heddle_h2_carrier *carrier)
+{
+    carrier->since = heddle_coarse_now();
+    carrier->due.passed = check_rate;
+    heddle_due_set(carrier->server->connection->sockets, &carrier->due, body_deadline(carrier));
+}
+
+/* -- where it is kept ---------------------------------------------------------------------------------------------- */
+
 /* false: there is no memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
 {
@@ -63,6 +100,7 @@ static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t si
 static bool write_buffer(heddle_h2_carrier *carrier)
 {
     heddle_body_spool *spool = carrier->exchange->spool;
+    carrier->writing_since = heddle_now();
     if (!spool->used || !(carrier->received || heddle_body_spool_full(spool)))
         return true;
     int result = heddle_body_spool_submit(spool, engine_of(carrier)->body_disk_limit);
@@ -105,6 +143,7 @@ static void body_written(void *owner, int error)
     heddle_h2_carrier *carrier = owner;
     heddle_h2_server *server = carrier->server;
     server->depth++;
+    carrier->since += heddle_now() - carrier->writing_since;
     if (error)
         refuse(carrier, error);
     else if (move_waiting(carrier) && carrier->received && is_settled(carrier->exchange)) {
@@ -131,6 +170,7 @@ static bool move_to_file(heddle_h2_carrier *carrier)
 void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size)
 {
     heddle_exchange *exchange = carrier->exchange;
+    carrier->taken += size;
     if (carrier->streams) {
         if (!keep_in_memory(exchange, bytes, size))
             refuse(carrier, ENOMEM);

@@ -82,8 +82,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
         return;
     int64_t timeout = sockets->admission.queue_timeout;
     carrier->due.passed = refuse_late;
-    if (timeout >= 0)
-        heddle_due_set(sockets, &carrier->due, heddle_later(heddle_coarse_now(), timeout));
+    heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), timeout));
     heddle_sockets_queue(sockets, &exchange->work, false);
 }
 
@@ -124,6 +123,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         heddle_h2_write_head(session, stream, 100, NULL, 0, false);
     if (request->ended || begins_at_head(carrier))
         heddle_h2_queue(carrier);
+    else
+        heddle_h2_begin_body(carrier);
 }
 
 static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
@@ -485,6 +486,16 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+/* GOAWAY; the connection ends when the client has had the time to see it (RFC 9113, section 6.8). */
+static void end_idle(heddle_connection *connection)
+{
+    heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (server->lingers)
+        return;
+    heddle_h2_drain(server->session, heddle_coarse_now());
+    heddle_h2_send(server);
+}
+
 /* What HPACK has learned can't go to another process. */
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
@@ -522,6 +533,7 @@ const heddle_protocol heddle_h2_protocol = {
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
+    .end_idle = end_idle,
     .collect_input = collect_input,
     .release = release,
     .abandon = abandon,

@@ -24,7 +24,10 @@ struct heddle_h2_carrier {
     heddle_h2_stream *stream;
     heddle_exchange *exchange;
     heddle_h2_carrier *next, *previous; /* of its server */
-    heddle_due due;          /* how long the exchange may wait for a runner */
+    heddle_due due;          /* how long the body may take, or the exchange may wait for a runner */
+    int64_t since;           /* when the body began; later by the time that writing it took */
+    int64_t writing_since;
+    uint64_t taken;          /* bytes of the body */
     bool received;           /* the request is complete, as far as the wire is concerned */
     bool streams;            /* the application reads the body as it comes */
     size_t uncredited;       /* bytes of the body that the client may not replace yet */
@@ -65,6 +68,8 @@ void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /* -- h2_body.c; the carrier may be gone afterwards ------------------------------------------------------------------ */
 
+/* A body follows: it is to come fast enough, unless the application reads it as it comes. */
+void heddle_h2_begin_body(heddle_h2_carrier *carrier);
 void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
 void heddle_h2_end_body(heddle_h2_carrier *carrier);
 

@@ -28,6 +28,11 @@ struct heddle_protocol {
     /* Does it wait for its next request, so that nothing is lost when it is closed or goes to another process? */
     bool (*is_idle)(const heddle_connection *connection);
     /*
+     * It is idle, and the sockets stop: tells the client so, and closes when that has been sent. NULL: it is closed
+     * without a word. It may be gone afterwards.
+     */
+    void (*end_idle)(heddle_connection *connection);
+    /*
      * What was read of a request that nobody serves yet, as it came over the wire, so that another process can go on
      * with it: the number of pieces, at most HEDDLE_INPUT_PIECES, or -1 where that is not whole. On any thread that owns
      * the connection, without the GVL.

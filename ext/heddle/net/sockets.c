@@ -397,7 +397,11 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
     sockets->draining = age == 0 && !sockets->listeners;
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
-        if (connection && rests_longer(sockets, connection, age) && is_idle(connection))
+        if (!connection || !rests_longer(sockets, connection, age) || !is_idle(connection))
+            continue;
+        if (connection->protocol && connection->protocol->end_idle)
+            connection->protocol->end_idle(connection);
+        else
             heddle_sockets_close_idle(connection);
     }
 }
