@@ -146,6 +146,35 @@ class Http2Test < Minitest::Test
     end
   end
 
+  def test_connections_take_turns_however_many_streams_one_has
+    started = Thread::Queue.new
+    gate = Thread::Queue.new
+    app = lambda do |env|
+      started << (order = env["PATH_INFO"])
+      gate.pop if order == "/1"
+      [200, { "content-type" => "text/plain" }, ["x"]]
+    end
+    serving(app, lint: false, max_requests: 1) do
+      client = H2Client.new(connect)
+      client.send_preface
+      (1..9).step(2) do |stream|
+        client.send_frame("HEADERS es+eh #{stream} :method=GET :scheme=http :authority=a :path=/#{stream}")
+      end
+
+      assert_equal "/1", started.pop(timeout: PATIENCE)
+      other = connect
+      other.write("GET /other HTTP/1.1\r\nHost: a\r\n\r\n")
+      Timeout.timeout(PATIENCE) { Thread.pass until @server.statistics[:waiting] == 2 }
+      gate << true
+      order = Array.new(5) { started.pop(timeout: PATIENCE) }
+
+      assert_equal 1, order.index("/other"), order.inspect
+    ensure
+      client&.close
+      other&.close
+    end
+  end
+
   def test_it_can_be_switched_off
     serving(APP, http2: :off) do
       _, status = curl("/")

@@ -38,6 +38,8 @@ typedef struct {
      * object.
      */
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
+    /* A runner has taken it. The connection may be gone afterwards. NULL: nothing is to be done. */
+    void (*taken)(heddle_exchange *exchange);
     /* Nobody has taken it, and nobody will: the client gets this answer. The exchange and its connection may be gone. */
     void (*refuse)(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields);
     /* The application has left it unfinished: the client must see that. The connection may be gone. Never raises. */

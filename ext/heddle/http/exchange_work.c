@@ -11,7 +11,10 @@ static VALUE object(heddle_work *work)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
     exchange->running = true;
-    return heddle_exchange_object(exchange);
+    VALUE object = heddle_exchange_object(exchange);
+    if (exchange->operations->taken)
+        exchange->operations->taken(exchange);
+    return object;
 }
 
 static void served(heddle_work *work, VALUE object)

@@ -335,6 +335,7 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .object_class = object_class,
     .respond = respond,
     .write_piece = write_piece,
+    .taken = heddle_h2_exchange_taken,
     .refuse = refuse,
     .abandon = cut_off,
 };

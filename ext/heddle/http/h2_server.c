@@ -49,9 +49,14 @@ static void free_carrier(heddle_h2_carrier *carrier)
     if (carrier->next)
         carrier->next->previous = carrier->previous;
     heddle_due_remove(server->connection->sockets, &carrier->due);
+    heddle_link_remove(&carrier->turn);
+    if (server->queued == carrier)
+        server->queued = NULL;
     carrier->exchange->carrier = NULL;
     free(carrier);
 }
+
+static void queue_next(heddle_h2_server *server);
 
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
 {
@@ -63,6 +68,7 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
     heddle_exchange_detach(exchange);
     if (running)
         heddle_connection_end_work(server->connection);
+    queue_next(server);
 }
 
 /* -- requests ------------------------------------------------------------------------------------------------------ */
@@ -70,20 +76,47 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
 static void refuse_late(heddle_due *due)
 {
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
-    if (carrier->exchange->work.list)
+    if (!carrier->exchange->running)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
+}
+
+/* Puts the next exchange of this connection into the ready list. Carriers may be refused, and gone, afterwards. */
+static void queue_next(heddle_h2_server *server)
+{
+    heddle_link *link;
+    server->depth++; /* nothing is sent, and so nothing closed, before the caller sends */
+    while (server->connection && !server->queued && (link = heddle_link_first(&server->waiting))) {
+        heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
+        heddle_link_remove(link);
+        server->queued = carrier; /* refused, it leaves this place to the next one */
+        heddle_sockets_queue(server->connection->sockets, &carrier->exchange->work, false);
+    }
+    server->depth--;
 }
 
 void heddle_h2_queue(heddle_h2_carrier *carrier)
 {
-    heddle_sockets *sockets = carrier->server->connection->sockets;
-    heddle_exchange *exchange = carrier->exchange;
-    if (exchange->running || exchange->work.list)
+    heddle_h2_server *server = carrier->server;
+    heddle_sockets *sockets = server->connection->sockets;
+    if (carrier->exchange->running || carrier == server->queued || heddle_link_is_listed(&carrier->turn))
         return;
     int64_t timeout = sockets->admission.queue_timeout;
     carrier->due.passed = refuse_late;
     heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), timeout));
-    heddle_sockets_queue(sockets, &exchange->work, false);
+    heddle_link_push_last(&server->waiting, &carrier->turn);
+    queue_next(server);
+}
+
+void heddle_h2_exchange_taken(heddle_exchange *exchange)
+{
+    heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    heddle_h2_server *server = carrier->server;
+    if (server->queued == carrier)
+        server->queued = NULL;
+    uint64_t refused = exchange->engine->refused;
+    queue_next(server);
+    if (exchange->engine->refused != refused)
+        heddle_h2_send(server);
 }
 
 /* Of a streamed body that is short, the end is awaited. */
@@ -332,7 +365,9 @@ static bool settle(heddle_h2_server *server)
 bool heddle_h2_send(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
-    if (server->depth > 0) /* whoever has called the session does it */
+    if (!connection)
+        return false;
+    if (server->depth > 0) /* the caller of the session does it */
         return true;
     for (;;) {
         bool pulled = pull(server);
@@ -562,6 +597,7 @@ void heddle_h2_begin(heddle_connection *connection)
         apply_limits(engine);
     if (server) {
         server->connection = connection;
+        heddle_link_init_head(&server->waiting);
         server->session = heddle_h2_session_new(&operations, &engine->h2_limits, &engine->h2_workspace, server,
                                                 heddle_coarse_now());
     }

@@ -28,6 +28,7 @@ struct heddle_h2_carrier {
     int64_t since;           /* when the body began; later by the time that writing it took */
     int64_t writing_since;
     uint64_t taken;          /* bytes of the body */
+    heddle_link turn;        /* in the server's list of those that wait for the ready list */
     bool received;           /* the request is complete, as far as the wire is concerned */
     bool streams;            /* the application reads the body as it comes */
     size_t uncredited;       /* bytes of the body that the client may not replace yet */
@@ -39,6 +40,9 @@ struct heddle_h2_server {
     heddle_connection *connection; /* NULL: released while the session was at work */
     heddle_h2_session *session;
     heddle_h2_carrier *carriers;
+    /* One exchange at a time is in the ready list: runners take them in turn with those of other connections. */
+    heddle_h2_carrier *queued;
+    heddle_link waiting; /* carriers */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
     unsigned depth; /* of calls into the session */
@@ -63,8 +67,11 @@ void heddle_h2_begin(heddle_connection *connection);
 bool heddle_h2_send(heddle_h2_server *server);
 /* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
 bool heddle_h2_leave_session(heddle_h2_server *server);
-/* The exchange waits for a runner from now on, unless it does already. It may be refused, and gone, afterwards. */
+/* The exchange waits for a runner from now on, unless it does already. Carriers may be refused, and gone, afterwards. */
 void heddle_h2_queue(heddle_h2_carrier *carrier);
+
+/* A runner has taken it: `taken` of the operations. */
+void heddle_h2_exchange_taken(heddle_exchange *exchange);
 
 /* -- h2_body.c; the carrier may be gone afterwards ------------------------------------------------------------------ */
 
