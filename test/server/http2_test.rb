@@ -175,6 +175,15 @@ class Http2Test < Minitest::Test
     end
   end
 
+  def test_the_access_log_names_the_protocol
+    serving(APP, log_format: :json) { curl("/") }
+
+    assert_includes @output.string, %("protocol":"HTTP/2")
+    serving(APP, log_format: :clf) { curl("/") }
+
+    assert_match(%r{"GET / HTTP/2" 200}, @output.string)
+  end
+
   def test_it_can_be_switched_off
     serving(APP, http2: :off) do
       _, status = curl("/")

@@ -219,6 +219,14 @@ static void put_now(line *line)
     put(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
+/* As SERVER_PROTOCOL names it. */
+static const char *protocol_of(const heddle_exchange *exchange)
+{
+    if (exchange->operations->version)
+        return exchange->operations->version;
+    return exchange->head.minor ? "HTTP/1.1" : "HTTP/1.0";
+}
+
 static size_t field_size(const heddle_exchange *exchange, heddle_field_id id)
 {
     const heddle_field *field = field_of(exchange, id);
@@ -243,9 +251,9 @@ static VALUE json_line(const answer *answer)
         put(&line, ",\"status\":%d", answer->status);
     else
         put(&line, ",\"status\":null");
-    put(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"HTTP/1.%d\"",
+    put(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"%s\"",
         (unsigned long long)answer->sent, answer->seconds, answer->remote ? answer->remote : "",
-        exchange->head.minor ? 1 : 0);
+        protocol_of(exchange));
     if (answer->proxy)
         put(&line, ",\"proxy\":\"%s\"", answer->proxy);
     put_json_field(&line, answer, "host", HEDDLE_FIELD_HOST);
@@ -304,7 +312,7 @@ static VALUE clf_line(const answer *answer, bool combined)
     put_clf(&line, exchange->bytes + method.start, cut(method.size, METHOD));
     put(&line, " ");
     put_clf(&line, exchange->bytes + target.start, cut(target.size, TARGET));
-    put(&line, " HTTP/1.%d\" ", exchange->head.minor ? 1 : 0);
+    put(&line, " %s\" ", protocol_of(exchange));
     if (answer->status)
         put(&line, "%d ", answer->status);
     else

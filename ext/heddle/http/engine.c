@@ -116,7 +116,7 @@ static void free_engine(heddle_service *service)
 }
 
 const heddle_service_operations heddle_engine_operations = {
-    .choose_protocol = heddle_h1_begin,
+    .choose_protocol = heddle_h1_begin, /* h1_reading.c changes to HTTP/2 when it reads the preface */
     .reject_handshake = reject_handshake,
     .is_plaintext = is_plaintext,
     .free = free_engine,

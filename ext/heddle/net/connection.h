@@ -34,7 +34,7 @@ struct heddle_connection {
     uint8_t watch_events; /* what the watch thread has heard of it: HEDDLE_HAS_INPUT and so on */
     bool secure;          /* its client speaks TLS, with us or with the proxy that says so */
     uint8_t stage;        /* heddle_handshake_stage: what comes before its protocol */
-    _Atomic uint32_t label; /* of the request that whoever takes it finds; 0: nobody has looked. See net/handoff.h */
+    _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not asked yet, or unknown */
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
     void *session;
@@ -46,7 +46,7 @@ struct heddle_connection {
     heddle_wait *waits[2];      /* by heddle_direction: the fiber that waits */
     char *input;                /* from malloc: what was read and not used, from input_start on */
     uint32_t input_start, input_end, input_room;
-    int error;               /* what broke it, as the kernel says so only once */
+    int error;               /* errno of what broke it, as the kernel reports it only once */
     heddle_output output;    /* what is to be sent */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* a set without epoll: reading, writing */
@@ -65,7 +65,7 @@ struct heddle_handle {
     heddle_connection *connection; /* NULL: idle again, closed or detached */
 };
 
-/* Of Heddle::Net::Connection. */
+/* The data type of Heddle::Net::Connection. */
 extern const rb_data_type_t heddle_handle_type;
 
 /* The one that the client has connected to. */

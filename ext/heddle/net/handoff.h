@@ -8,8 +8,8 @@
  *
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
  * From then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
- * under the lock, and in the same critical section either puts the connection back or has handed it over: GONE. So a
- * loop that loses waits for the lock, and then knows. Records are made and freed under the lock. Events of connections
+ * under the lock, and before it releases the lock sets the owner to AT_REST again or, when the connection was sent, to
+ * GONE. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the lock. Events of connections
  * that stay are noted for the loop, which finds them in its next tick.
  */
 
@@ -33,14 +33,17 @@ typedef struct {
 } heddle_handoff;
 
 void heddle_handoff_start(heddle_sockets *sockets);
-/* From now on; 0, -ENOTSUP: nothing but the loop can hear of these connections, or there are no others; or -errno. */
+/*
+ * Enables handoff over `socket`. Returns 0, -errno, or -ENOTSUP when the watch thread has no epoll set to look at, or
+ * these sockets have no slot on the scoreboard.
+ */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
 /* The watch touches nothing of it any more. Idempotent. */
 void heddle_handoff_end(heddle_sockets *sockets);
 /* The same in a child process, where there is no watch. */
 void heddle_handoff_abandon(heddle_sockets *sockets);
 
-/* Places change only between these two. */
+/* The table of connections changes only while this lock is held. */
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
 /* The loop looks at what it was told. */

@@ -25,7 +25,7 @@ struct heddle_protocol {
     void (*handle_event)(heddle_connection *connection, uint8_t ready);
     /* The time set with heddle_connection_set_deadline has passed. */
     void (*handle_deadline)(heddle_connection *connection);
-    /* Does it wait for its next request, so that nothing is lost when it is closed or goes to another process? */
+    /* True when the connection is between requests: it may be closed or handed off without a loss of data. */
     bool (*is_idle)(const heddle_connection *connection);
     /*
      * It is idle, and the sockets stop: tells the client so, and closes when that has been sent. NULL: it is closed
@@ -33,9 +33,9 @@ struct heddle_protocol {
      */
     void (*end_idle)(heddle_connection *connection);
     /*
-     * What was read of a request that nobody serves yet, as it came over the wire, so that another process can go on
-     * with it: the number of pieces, at most HEDDLE_INPUT_PIECES, or -1 where that is not whole. On any thread that owns
-     * the connection, without the GVL.
+     * Fills `pieces`, at most HEDDLE_INPUT_PIECES, with the raw bytes of the request that no runner has taken, so that
+     * another process can continue it. Returns their number, or -1 when a part of it is not buffered as it came. On any
+     * thread that owns the connection, without the GVL.
      */
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*
@@ -45,7 +45,7 @@ struct heddle_protocol {
     uint32_t (*label)(const heddle_connection *connection);
     /* The connection is closed, detached or changes its protocol: frees the session. */
     void (*release)(heddle_connection *connection);
-    /* In a child process after fork: code that serves the connection finds it closed. No locks: their holders are gone. */
+    /* In a child process after fork: marks the connection closed for code that still serves it. Must take no lock. */
     void (*abandon)(heddle_connection *connection);
 };
 
@@ -58,11 +58,17 @@ typedef enum {
 /* What the connections of a Sockets are for. The C part of a Ruby object, which it may outlive. */
 typedef struct heddle_service heddle_service;
 typedef struct {
-    /* The handshake stage is over: chooses the protocol, with heddle_connection_start. The connection may be gone. */
+    /*
+     * Called once, when the handshake stage is complete: starts the first protocol with heddle_connection_start. That
+     * one may replace itself later, as HTTP/1.1 does when it reads the preface of HTTP/2. The connection may be gone.
+     */
     void (*choose_protocol)(heddle_connection *connection);
     /* The client does not send what its listener expects first: answers and closes. The connection may be gone. */
     void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
-    /* Is this the first byte of the service's own protocols, where a TLS handshake is expected? NULL: none is. */
+    /*
+     * True when this first byte, where a TLS handshake is expected, begins one of the service's own protocols. NULL: the
+     * service recognizes none.
+     */
     bool (*is_plaintext)(char first);
     void (*free)(heddle_service *service); /* NULL: static */
 } heddle_service_operations;
@@ -86,7 +92,7 @@ static inline void heddle_service_release(heddle_service *service)
 /* The parent of the data type of a service's Ruby object. */
 extern const rb_data_type_t heddle_service_type;
 
-/* Bytes as they come: a connection that is readable is worth a runner. */
+/* Bytes as they come: the work item is queued when the connection becomes readable. */
 extern heddle_service heddle_raw_service;
 
 /*

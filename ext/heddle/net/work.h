@@ -20,8 +20,8 @@ typedef struct {
     /* In the runner that has taken it: what the block of the Sockets is called with. May raise. */
     VALUE (*object)(heddle_work *work);
     /*
-     * The block has returned or raised; `object` is 0 where there is none. What the block has left open is closed or
-     * aborted. The item is gone afterwards.
+     * Completes the item after the block has returned or raised: closes or aborts what it left open, and frees the item.
+     * `object` is 0 where there is none.
      */
     void (*served)(heddle_work *work, VALUE object);
     /* Nobody is going to serve it. The item, and its connection, may be gone afterwards. */

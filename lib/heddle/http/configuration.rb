@@ -10,7 +10,7 @@ module Heddle
         Limit.new(:header_limit, :bytes, 32_768, 1_024,
                   "size of all header lines of a request, trailers included; more is answered with 431"),
         Limit.new(:header_count, :count, 100, 1,
-                  "number of header lines of a request, trailers included; more are answered with 431"),
+                  "number of header lines of a request, trailers included; more are answered with 431", 65_535),
         Limit.new(:body_limit, :bytes, 1_073_741_824, 0,
                   "size of a request's body; a larger one is answered with 413"),
         Limit.new(:body_buffer, :bytes, 65_536, 0,

@@ -2,14 +2,17 @@
 
 module Heddle
   module HTTP
-    # The definition of one limit or switch: what reads it, checks it or documents it starts here.
+    # The definition of one limit or switch. The list of all is {Configuration::LIMITS}.
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
     # @!attribute default [Integer, Float, Boolean]
     # @!attribute minimum [Integer, Float, nil] the least allowed value
+    # @!attribute maximum [Integer, Float, nil] the largest allowed value; nil: there is none
     # @!attribute text [String] what it limits and what happens beyond it
-    Limit = Data.define(:name, :unit, :default, :minimum, :text) do
+    Limit = Data.define(:name, :unit, :default, :minimum, :text, :maximum) do
+      def initialize(name:, unit:, default:, minimum:, text:, maximum: nil) = super
+
       # @raise [ArgumentError] naming the limit, when the value does not fit
       # @return [Integer, Float, Boolean] the value
       def check(value)
@@ -18,6 +21,7 @@ module Heddle
         fits = unit == :seconds ? value.is_a?(Numeric) : value.is_a?(Integer)
         raise ArgumentError, "#{name} must be a number of #{unit}, but is #{value.inspect}" unless fits
         raise ArgumentError, "#{name} must be at least #{minimum} #{unit}, but is #{value}" if value < minimum
+        raise ArgumentError, "#{name} must be at most #{maximum} #{unit}, but is #{value}" if maximum && value > maximum
 
         value
       end

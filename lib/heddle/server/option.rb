@@ -26,7 +26,7 @@ module Heddle
       # @param limit [HTTP::Limit]
       # @return [Option] the same limit as an option
       def self.of_limit(limit)
-        range = limit.minimum && (limit.minimum..)
+        range = limit.minimum && Range.new(limit.minimum, limit.maximum)
         new(name: limit.name, unit: limit.unit, default: limit.default, range:, text: limit.text, advanced: true)
       end
 
