@@ -72,7 +72,7 @@ module SocketsTests
       assert_equal 1, server.sockets.idle, "close is nobody's business any more"
     end
     assert errors.shift
-    errors.each { |error| assert_match(/closed, or has been given back/, error.message) }
+    errors.each { |error| assert_match(/closed, or was released/, error.message) }
   end
 
   def test_what_was_pushed_back_is_served_at_once

@@ -131,7 +131,7 @@ NORETURN(static void refuse_name(VALUE name));
 
 static void refuse_name(VALUE name)
 {
-    rb_raise(invalid_response, "a header name is %+" PRIsVALUE ", and not a string", name);
+    rb_raise(invalid_response, "the header name %+" PRIsVALUE " is no String: names and values of headers are Strings", name);
 }
 
 /* -- field lines ------------------------------------------------------------------------------------------------- */
@@ -359,7 +359,7 @@ int heddle_answer_status(VALUE status)
         if ((code >= 200 && code <= 999) || code == 101)
             return (int)code;
     }
-    rb_raise(invalid_response, "the status is %+" PRIsVALUE ": a final answer has one from 200 to 999", status);
+    rb_raise(invalid_response, "the status is %+" PRIsVALUE ": it must be from 200 to 999, or 101 for an upgrade", status);
 }
 
 /* RFC 9110, 7.8 and 15.2 */
@@ -369,7 +369,7 @@ static void check_switch(const heddle_answer *answer, heddle_buffer *out, size_t
         return;
     out->used = restart;
     if (answer->minor == 0)
-        rb_raise(invalid_response, "the status is 101, which HTTP/1.0 doesn't have");
+        rb_raise(invalid_response, "the status 101 is not allowed in a response over HTTP/1.0: look at SERVER_PROTOCOL before an upgrade");
     rb_raise(invalid_response, "the status is 101, and no header upgrade says to which protocol");
 }
 

@@ -86,7 +86,7 @@ bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_ref
 static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
     static const char *const reasons[] = {
-        [HEDDLE_NO_PROXY_HEADER] = "what comes here has to begin with the header of the PROXY protocol",
+        [HEDDLE_NO_PROXY_HEADER] = "this address expects the header of the PROXY protocol first (proxy_protocol=on)",
         [HEDDLE_NO_TLS] = "this port speaks TLS, and the request came without: say https:// in place of http://",
     };
     heddle_h1_begin_refusing(connection, 400, reasons[error]);

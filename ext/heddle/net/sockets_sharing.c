@@ -71,9 +71,9 @@ static VALUE sockets_stand_by(VALUE self, VALUE rank)
     heddle_sockets *sockets = heddle_sockets_opened(self);
     uint32_t number = NUM2UINT(rank);
     if (number == 0)
-        rb_raise(rb_eArgError, "the rank of a reserve is 1 or more");
+        rb_raise(rb_eArgError, "the rank of a reserve must be at least 1, but is 0");
     if (sockets->listeners || sockets->balance.slot)
-        rb_raise(rb_eArgError, "these sockets listen already");
+        rb_raise(rb_eArgError, "stand_by must be called before listen and join");
     heddle_reserve_begin(sockets, number);
     return self;
 }
