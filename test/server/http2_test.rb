@@ -126,6 +126,49 @@ class Http2Test < Minitest::Test
     end
   end
 
+  def test_a_body_without_a_length_has_the_limit_of_all
+    serving(APP, body_limit: 100_000) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS eh 1 post")
+      7.times { client.send_frame("DATA - 1 00*16384") }
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.type == "DATA"
+
+      assert_match(/the body is larger than 100000 bytes/, frame.payload)
+    ensure
+      client&.close
+    end
+  end
+
+  def test_responses_that_wait_for_a_slow_client_are_whole
+    count = 30
+    started = Thread::Queue.new
+    app = lambda do |_env|
+      started << true
+      [200, { "content-type" => "text/plain" }, ["x" * 60_000]]
+    end
+    serving(app, lint: false) do
+      client = H2Client.new(connect)
+      client.send_preface
+      count.times { |i| client.send_frame("HEADERS es+eh #{(2 * i) + 1} get") }
+      count.times { assert started.pop(timeout: PATIENCE) }
+      client.send_frame("WINDOW_UPDATE - 0 #10000000")
+      sizes = Hash.new(0)
+      ended = 0
+      while ended < count && (frame = client.read_frame)
+        sizes[frame.stream] += frame.payload.bytesize if frame.type == "DATA"
+        ended += 1 if frame.end_stream?
+
+        refute_equal "RST_STREAM", frame.type
+      end
+
+      assert_equal [60_000] * count, sizes.values
+    ensure
+      client&.close
+    end
+  end
+
   def test_a_server_that_stops_says_goaway_on_an_idle_connection
     serving(APP) do
       client = H2Client.new(connect)

@@ -25,6 +25,19 @@ static void refuse(heddle_h2_carrier *carrier, int error)
     exchange->operations->refuse(exchange, &refusal, more_fields);
 }
 
+/* Of one without a content-length; the others are refused at the head. */
+static void refuse_too_large(heddle_h2_carrier *carrier)
+{
+    heddle_exchange *exchange = carrier->exchange;
+    heddle_refusal refusal;
+    heddle_refuse(&refusal, 413, "the body is larger than %llu bytes",
+                  (unsigned long long)engine_of(carrier)->limits.body);
+    if (exchange->running)
+        heddle_h2_cut_off(carrier);
+    else
+        exchange->operations->refuse(exchange, &refusal, NULL);
+}
+
 static bool is_writing(const heddle_exchange *exchange)
 {
     return exchange->spool && exchange->spool->state != HEDDLE_SPOOL_FILLING;
@@ -36,7 +49,7 @@ static int64_t body_deadline(const heddle_h2_carrier *carrier)
 {
     const heddle_engine *engine = engine_of(carrier);
     if (engine->body_rate == 0)
-        return heddle_later(heddle_coarse_now(), engine->idle_timeout);
+        return heddle_later(carrier->last_data, engine->idle_timeout);
     double owed = (double)carrier->taken / (double)engine->body_rate * 1e9;
     return heddle_later(heddle_later(carrier->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
 }
@@ -60,7 +73,7 @@ static void check_rate(heddle_due *due)
 
 void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 {
-    carrier->since = heddle_coarse_now();
+    carrier->since = carrier->last_data = heddle_coarse_now();
     carrier->due.passed = check_rate;
     heddle_due_set(carrier->server->connection->sockets, &carrier->due, body_deadline(carrier));
 }
@@ -129,7 +142,7 @@ static bool move_waiting(heddle_h2_carrier *carrier)
         carrier->uncredited -= credit;
         heddle_h2_consume(carrier->server->session, carrier->stream, credit);
     }
-    return write_buffer(carrier);
+    return !carrier->gone && write_buffer(carrier);
 }
 
 /* All of it is where it stays. */
@@ -144,11 +157,12 @@ static void body_written(void *owner, int error)
     heddle_h2_server *server = carrier->server;
     server->depth++;
     carrier->since += heddle_now() - carrier->writing_since;
-    if (error)
+    if (error && !carrier->gone)
         refuse(carrier, error);
-    else if (move_waiting(carrier) && carrier->received && is_settled(carrier->exchange)) {
+    else if (!carrier->gone && move_waiting(carrier) && is_settled(carrier->exchange)) {
         heddle_body_spool_trim(carrier->exchange->spool);
-        heddle_h2_queue(carrier);
+        if (carrier->received)
+            heddle_h2_queue(carrier);
     }
     if (heddle_h2_leave_session(server))
         heddle_h2_send(server);
@@ -171,9 +185,16 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
 {
     heddle_exchange *exchange = carrier->exchange;
     carrier->taken += size;
+    carrier->last_data = heddle_coarse_now();
+    if (carrier->taken > engine_of(carrier)->limits.body) {
+        refuse_too_large(carrier);
+        return;
+    }
     if (carrier->streams) {
         if (!keep_in_memory(exchange, bytes, size))
             refuse(carrier, ENOMEM);
+        else if (!exchange->running && !exchange->work.list && !carrier->at_head)
+            heddle_h2_consume(carrier->server->session, carrier->stream, size); /* its end is awaited */
         return;
     }
     if (!keep_in_memory(exchange, bytes, size)) {
@@ -185,6 +206,8 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         return;
     }
     heddle_h2_consume(carrier->server->session, carrier->stream, size);
+    if (carrier->gone)
+        return; /* there was no memory for the frame */
     if (exchange->spool)
         move_waiting(carrier);
     else if (!heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))

@@ -17,7 +17,9 @@ static VALUE exchange_class;
 static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open(handle);
-    return handle->exchange->carrier;
+    heddle_h2_carrier *carrier = handle->exchange->carrier;
+    heddle_h2_set_now(carrier->server->session, heddle_coarse_now());
+    return carrier;
 }
 
 /* The same, as long as something can be sent; raises ClientGone. */
@@ -27,6 +29,7 @@ static heddle_h2_carrier *writable(heddle_exchange_handle *handle)
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
+    heddle_h2_set_now(carrier->server->session, heddle_coarse_now());
     return carrier;
 }
 
@@ -202,7 +205,8 @@ static VALUE exchange_finish(VALUE self, VALUE status)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_h2_carrier *carrier = writable(handle);
-    heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0);
+    if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
+        heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     complete(handle, carrier, NUM2INT(status));
     return Qnil;
 }
@@ -220,7 +224,7 @@ static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
     heddle_exchange *exchange = heddle_exchange_of(handle);
     if (!exchange->work.connection || heddle_h2_carrier_of(exchange)->gone)
         return Qfalse;
-    heddle_h2_carrier *carrier = exchange->carrier;
+    heddle_h2_carrier *carrier = carrier_of(handle);
     handle->status = refusal.status;
     heddle_h2_send_refusal(carrier->server, carrier->stream, &refusal, exchange->head.method_id != HEDDLE_HEAD, NULL);
     complete(handle, carrier, refusal.status);
@@ -232,6 +236,7 @@ static void cut_off(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
+    heddle_h2_set_now(server->session, heddle_coarse_now());
     heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     heddle_h2_drop_carrier(carrier);
     heddle_h2_send(server);
@@ -292,6 +297,9 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
     if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.told_chunked ||
         head.framing > HEDDLE_CONTENT_BY_LENGTH || size_of(body) != size)
         return false;
+    const heddle_h2_carrier *place = heddle_h2_carrier_of(handle->exchange);
+    if (heddle_h2_room(place->server->session, place->stream) < (size_t)size)
+        return false; /* the methods of the Ruby object wait for room */
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     check_written(heddle_h2_send_head(carrier, out->bytes + start, head_size, !content));

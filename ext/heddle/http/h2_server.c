@@ -98,7 +98,8 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
     heddle_sockets *sockets = server->connection->sockets;
-    if (carrier->exchange->running || carrier == server->queued || heddle_link_is_listed(&carrier->turn))
+    if (carrier->gone || carrier->exchange->running || carrier == server->queued ||
+        heddle_link_is_listed(&carrier->turn))
         return;
     int64_t timeout = sockets->admission.queue_timeout;
     carrier->due.passed = refuse_late;
@@ -154,7 +155,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     link_carrier(server, carrier);
     if (request->head.expects_continue)
         heddle_h2_write_head(session, stream, 100, NULL, 0, false);
-    if (request->ended || begins_at_head(carrier))
+    carrier->at_head = begins_at_head(carrier);
+    if (request->ended || carrier->at_head)
         heddle_h2_queue(carrier);
     else
         heddle_h2_begin_body(carrier);
@@ -188,12 +190,20 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 static void give_up(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    if (!carrier->exchange->running) {
+    if (!carrier->exchange->running && carrier->server->depth == 0) {
         heddle_h2_drop_carrier(carrier);
         return;
     }
+    if (!carrier->exchange->running)
+        carrier->server->swept = false;
     wake(carrier, HEDDLE_READING);
     wake(carrier, HEDDLE_WRITING);
+}
+
+void heddle_h2_cut_off(heddle_h2_carrier *carrier)
+{
+    heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_CANCEL);
+    give_up(carrier);
 }
 
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
@@ -282,8 +292,23 @@ static void free_server(heddle_h2_server *server)
     free(server);
 }
 
+/* Callers up the stack may still hold those that were given up meanwhile. */
+static void sweep(heddle_h2_server *server)
+{
+    while (server->connection && !server->swept) {
+        heddle_h2_carrier *carrier = server->carriers;
+        while (carrier && (!carrier->gone || carrier->exchange->running))
+            carrier = carrier->next;
+        if (carrier)
+            heddle_h2_drop_carrier(carrier);
+        server->swept = !carrier;
+    }
+}
+
 bool heddle_h2_leave_session(heddle_h2_server *server)
 {
+    if (server->depth == 1)
+        sweep(server);
     if (--server->depth > 0 || server->connection)
         return server->connection != NULL;
     free_server(server);
@@ -304,6 +329,25 @@ static bool pull(heddle_h2_server *server)
             return false;
     }
     return true;
+}
+
+static int64_t later_by(int64_t duration)
+{
+    return duration < 0 ? INT64_MAX : heddle_later(heddle_coarse_now(), duration);
+}
+
+/* Sends what the kernel takes; each time that it takes something, the client has its time anew. */
+static int flush(heddle_h2_server *server)
+{
+    heddle_connection *connection = server->connection;
+    int64_t timeout = heddle_engine_of_connection(connection)->write_timeout;
+    size_t before = connection->output.size;
+    int result = heddle_connection_flush(connection);
+    if (result == 0)
+        server->write_deadline = INT64_MAX;
+    else if (connection->output.size < before || server->write_deadline == INT64_MAX)
+        server->write_deadline = later_by(timeout);
+    return result;
 }
 
 static void want_input(heddle_connection *connection)
@@ -337,7 +381,8 @@ static void linger(heddle_h2_server *server)
     ssize_t bytes;
     do {
         bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
-    } while (bytes > 0);
+        server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
+    } while (bytes > 0 && server->lingered < heddle_engine_of_connection(connection)->linger_limit);
     if (bytes == -EAGAIN)
         want_input(connection);
     else
@@ -348,16 +393,15 @@ static void linger(heddle_h2_server *server)
 static bool settle(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
-    heddle_engine *engine = heddle_engine_of_connection(connection);
     if (server->lingers)
         return true;
     if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !server->carriers)))
         return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
-    if (connection->sockets->draining || engine->draining)
-        heddle_h2_drain(server->session, heddle_coarse_now());
     int64_t deadline = heddle_h2_deadline(server->session);
-    if (connection->output.size && engine->write_timeout >= 0)
-        deadline = heddle_later(heddle_coarse_now(), engine->write_timeout);
+    if (connection->output.size && server->write_deadline == INT64_MAX)
+        server->write_deadline = later_by(heddle_engine_of_connection(connection)->write_timeout);
+    if (connection->output.size && server->write_deadline < deadline)
+        deadline = server->write_deadline;
     heddle_connection_set_deadline(connection, deadline == INT64_MAX ? -1 : deadline);
     return true;
 }
@@ -369,6 +413,10 @@ bool heddle_h2_send(heddle_h2_server *server)
         return false;
     if (server->depth > 0) /* the caller of the session does it */
         return true;
+    if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining))
+        heddle_h2_drain(server->session, heddle_coarse_now());
+    if (!connection->output.size) /* it left at the beginning of the tick */
+        server->write_deadline = INT64_MAX;
     for (;;) {
         bool pulled = pull(server);
         if (pulled && connection->output.size < AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
@@ -376,7 +424,7 @@ bool heddle_h2_send(heddle_h2_server *server)
                 heddle_connection_flush_later(connection);
             return settle(server);
         }
-        int result = pulled ? heddle_connection_flush(connection) : -ENOMEM;
+        int result = pulled ? flush(server) : -ENOMEM;
         if (result == -EAGAIN)
             return settle(server);
         if (result != 0) {
@@ -441,7 +489,7 @@ static void read_on(heddle_h2_server *server)
         if (buffered) {
             if (!feed(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
                 return;
-            if (heddle_connection_buffered(connection) == buffered)
+            if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
                 return; /* it goes on when there is room for output */
             continue;
         }
@@ -487,7 +535,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         return;
     }
     if ((ready & HEDDLE_HAS_ROOM) && connection->output.size) {
-        int result = heddle_connection_flush(connection);
+        int result = flush(server);
         if (result != 0 && result != -EAGAIN) {
             heddle_sockets_close_connection(connection);
             return;
@@ -503,7 +551,7 @@ static void handle_deadline(heddle_connection *connection)
         heddle_sockets_close_connection(connection);
         return;
     }
-    if (connection->output.size) { /* the kernel has taken nothing for write_timeout */
+    if (connection->output.size && server->write_deadline <= heddle_coarse_now()) {
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
         return;
@@ -531,7 +579,6 @@ static void end_idle(heddle_connection *connection)
     heddle_h2_send(server);
 }
 
-/* What HPACK has learned can't go to another process. */
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     (void)connection;
@@ -564,6 +611,7 @@ static void abandon(heddle_connection *connection)
 
 const heddle_protocol heddle_h2_protocol = {
     .name = "HTTP/2",
+    .stays = true, /* what HPACK has learned can't go to another process */
     .begin = begin,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
@@ -597,6 +645,7 @@ void heddle_h2_begin(heddle_connection *connection)
         apply_limits(engine);
     if (server) {
         server->connection = connection;
+        server->write_deadline = INT64_MAX;
         heddle_link_init_head(&server->waiting);
         server->session = heddle_h2_session_new(&operations, &engine->h2_limits, &engine->h2_workspace, server,
                                                 heddle_coarse_now());

@@ -26,11 +26,12 @@ struct heddle_h2_carrier {
     heddle_h2_carrier *next, *previous; /* of its server */
     heddle_due due;          /* how long the body may take, or the exchange may wait for a runner */
     int64_t since;           /* when the body began; later by the time that writing it took */
-    int64_t writing_since;
+    int64_t writing_since, last_data;
     uint64_t taken;          /* bytes of the body */
     heddle_link turn;        /* in the server's list of those that wait for the ready list */
     bool received;           /* the request is complete, as far as the wire is concerned */
     bool streams;            /* the application reads the body as it comes */
+    bool at_head;            /* … and is called before the body is complete */
     size_t uncredited;       /* bytes of the body that the client may not replace yet */
     bool gone;               /* the client has given up, or the connection has failed */
     heddle_h2_wait *waits[2]; /* by heddle_direction */
@@ -45,6 +46,9 @@ struct heddle_h2_server {
     heddle_link waiting; /* carriers */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
+    bool swept;     /* no carrier that was given up is still listed */
+    uint64_t lingered;      /* bytes that were thrown away */
+    int64_t write_deadline; /* until when the kernel has to take some of the output; INT64_MAX: there is none */
     unsigned depth; /* of calls into the session */
 };
 
@@ -72,6 +76,9 @@ void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /* A runner has taken it: `taken` of the operations. */
 void heddle_h2_exchange_taken(heddle_exchange *exchange);
+
+/* Resets the stream of one whose application runs: its next read or write raises ClientGone. */
+void heddle_h2_cut_off(heddle_h2_carrier *carrier);
 
 /* -- h2_body.c; the carrier may be gone afterwards ------------------------------------------------------------------ */
 

@@ -78,8 +78,8 @@ int heddle_connection_send(heddle_connection *connection, int socket)
 /* A drain gives only what waits for its next request; the rest it can still answer itself. */
 static bool claim_idle(heddle_connection *connection)
 {
-    return connection && connection->protocol && connection->transport.operations == &heddle_plain_transport &&
-           connection->protocol->is_idle(connection) && heddle_connection_hold(connection) &&
+    return connection && connection->protocol && !connection->protocol->stays &&
+           connection->transport.operations == &heddle_plain_transport && connection->protocol->is_idle(connection) && heddle_connection_hold(connection) &&
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
 }
 

@@ -28,7 +28,7 @@ void heddle_handoff_unlock(heddle_sockets *sockets)
 void heddle_handoff_leave(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
-    if (!connection->protocol || connection->running || connection->output.size || connection->error ||
+    if (!connection->protocol || connection->protocol->stays || connection->running || connection->output.size || connection->error ||
         transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);

@@ -19,6 +19,7 @@ enum {
  */
 struct heddle_protocol {
     const char *name;
+    bool stays; /* its connections never move to another process: they are never at rest */
     /* The connection speaks this protocol from here on; input may be buffered. */
     void (*begin)(heddle_connection *connection);
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Delivered whatever the connection does. */

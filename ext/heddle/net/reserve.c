@@ -29,7 +29,7 @@ bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
 static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
-    if (connection->running ||
+    if (connection->running || connection->protocol->stays ||
         !heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF)) {
         heddle_sockets_queue(sockets, work, false);
         return true;

@@ -102,18 +102,27 @@ static bool may_write(const heddle_h2_stream *stream)
     return stream->head_written && !stream->finished && heddle_h2_state_sends(stream->state);
 }
 
-size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream)
 {
     const heddle_h2_limits *limits = session->limits;
-    if (!may_write(stream))
-        return 0;
     size_t room = stream->queued < limits->stream_output ? limits->stream_output - stream->queued : 0;
     size_t shared = session->queued < limits->connection_output ? limits->connection_output - session->queued : 0;
     /* A stream without any may always have a frame's worth: else those that wait could wait for each other. */
     if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
         shared = HEDDLE_H2_FRAME_SIZE;
-    size_t taken = size < room ? size : room;
-    taken = taken < shared ? taken : shared;
+    return room < shared ? room : shared;
+}
+
+void heddle_h2_set_now(heddle_h2_session *session, int64_t now)
+{
+    session->now = now;
+}
+
+size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+{
+    if (!may_write(stream))
+        return 0;
+    size_t room = heddle_h2_room(session, stream), taken = size < room ? size : room;
     if (taken < size)
         stream->waits = HEDDLE_H2_WAITS_FOR_ROOM;
     if (taken == 0)

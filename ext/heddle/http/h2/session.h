@@ -152,6 +152,10 @@ bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const 
 /* Ends the answer once all of the body is pulled. The trailers are checked as a head's fields. */
 heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream,
                                         const heddle_h2_field *trailers, size_t count);
+/* How many bytes heddle_h2_write would take now. */
+size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream);
+/* The time of the calls that follow, where their functions don't take it. */
+void heddle_h2_set_now(heddle_h2_session *session, int64_t now);
 /* Ends the stream at once, without on_reset. */
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /* So much of what on_data gave is used up: the client may send more. */
