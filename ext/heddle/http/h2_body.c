@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Bytes of bodies that a connection may have in memory: the client's windows do not bound what was credited. */
+enum { BODY_MEMORY = 1048576 };
+
 static void body_written(void *owner, int error);
 
 static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
@@ -174,6 +177,8 @@ static bool move_to_file(heddle_h2_carrier *carrier)
     heddle_exchange *exchange = carrier->exchange;
     heddle_loop *loop = carrier->server->connection->sockets->loop;
     heddle_exchange_reserve(exchange, 0);
+    carrier->server->body_memory -= carrier->body_memory;
+    carrier->body_memory = 0;
     if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, body_written)) {
         refuse(carrier, ENOMEM);
         return false;
@@ -208,9 +213,14 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     heddle_h2_consume(carrier->server->session, carrier->stream, size);
     if (carrier->gone)
         return; /* there was no memory for the frame */
-    if (exchange->spool)
+    if (exchange->spool) {
         move_waiting(carrier);
-    else if (!heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
+        return;
+    }
+    carrier->body_memory += size;
+    carrier->server->body_memory += size;
+    if (carrier->server->body_memory > BODY_MEMORY ||
+        !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
         move_to_file(carrier);
 }
 

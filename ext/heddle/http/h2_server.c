@@ -39,9 +39,12 @@ static void free_carrier(heddle_h2_carrier *carrier)
     for (int direction = 0; direction < 2; direction++) {
         if (!carrier->waits[direction])
             continue;
+        if (server->connection->sockets->abandoned)
+            continue;
         carrier->waits[direction]->carrier = NULL;
         heddle_park_wake(&carrier->waits[direction]->park);
     }
+    server->body_memory -= carrier->body_memory;
     if (carrier->previous)
         carrier->previous->next = carrier->next;
     else

@@ -28,6 +28,7 @@ struct heddle_h2_carrier {
     int64_t since;           /* when the body began; later by the time that writing it took */
     int64_t writing_since, last_data;
     uint64_t taken;          /* bytes of the body */
+    size_t body_memory;      /* of these, in memory and credited */
     heddle_link turn;        /* in the server's list of those that wait for the ready list */
     bool received;           /* the request is complete, as far as the wire is concerned */
     bool streams;            /* the application reads the body as it comes */
@@ -47,6 +48,7 @@ struct heddle_h2_server {
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
     bool swept;     /* no carrier that was given up is still listed */
+    size_t body_memory;     /* bytes of all bodies that are in memory and credited */
     uint64_t lingered;      /* bytes that were thrown away */
     int64_t write_deadline; /* until when the kernel has to take some of the output; INT64_MAX: there is none */
     unsigned depth; /* of calls into the session */

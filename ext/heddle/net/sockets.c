@@ -445,6 +445,7 @@ size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 
 void heddle_sockets_free(heddle_sockets *sockets)
 {
+    sockets->abandoned = true; /* no fiber that waits is woken: those, and the loop, may be gone */
     heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
     for (uint32_t i = 0; i < sockets->place_count; i++) {
