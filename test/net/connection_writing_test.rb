@@ -192,7 +192,7 @@ module ConnectionWritingTests
         assert_equal "hort", client.read
       end
       assert_equal 3, errors.compact.size
-      assert_match(/6 bytes before/, errors[0].message)
+      assert_match(/6 bytes are missing/, errors[0].message)
     end
   end
 

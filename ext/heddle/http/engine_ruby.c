@@ -124,8 +124,6 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
     engine->body_pause = heddle_duration(limit(configuration, "body_pause"));
     engine->write_timeout = heddle_duration(limit(configuration, "write_timeout"));
     engine->linger_timeout = heddle_duration(limit(configuration, "linger_timeout"));
-    if (engine->limits.header_count > UINT16_MAX)
-        rb_raise(rb_eArgError, "header_count must be at most %u, but is %u", UINT16_MAX, engine->limits.header_count);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)
         rb_memerror();

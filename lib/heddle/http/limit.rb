@@ -20,13 +20,15 @@ module Heddle
 
         fits = unit == :seconds ? value.is_a?(Numeric) : value.is_a?(Integer)
         raise ArgumentError, "#{name} must be a number of #{unit}, but is #{value.inspect}" unless fits
-        raise ArgumentError, "#{name} must be at least #{minimum} #{unit}, but is #{value}" if value < minimum
-        raise ArgumentError, "#{name} must be at most #{maximum} #{unit}, but is #{value}" if maximum && value > maximum
+        raise ArgumentError, "#{name} must be at least #{amount(minimum)}, but is #{value}" if value < minimum
+        raise ArgumentError, "#{name} must be at most #{amount(maximum)}, but is #{value}" if maximum && value > maximum
 
         value
       end
 
       private
+
+      def amount(value) = unit == :count ? value.to_s : "#{value} #{unit}"
 
       def check_switch(value)
         return value if [true, false].include?(value)
