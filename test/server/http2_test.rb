@@ -232,6 +232,7 @@ class Http2Test < Minitest::Test
       _, status = curl("/")
 
       refute_predicate status, :success?
+      assert_match(%r{\AHTTP/1.1 505 }, exchange(H2Client::PREFACE))
       assert_equal "hello", Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
     end
     serving(APP, http2: :tls) { refute_predicate curl("/").last, :success? }

@@ -99,7 +99,6 @@ class RequestLineConformanceTest < Minitest::Test
   %w[HTTP/0.9 HTTP/2.0 HTTP/3.0 HTTP/9.9 HTTP/0.0].each do |version|
     refuses "the version #{version}", 505, request(line: "GET / #{version}")
   end
-  refuses "the preface of HTTP 2", 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
   refuses "a request of HTTP 0.9", 400, "GET /\r\n"
   refuses "a handshake of TLS", 400, "\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03"
   refuses "nothing but NUL", 400, "\0\0\0\0"
