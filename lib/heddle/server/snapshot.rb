@@ -1,5 +1,10 @@
 # frozen_string_literal: true
 
+# At once: while the application computes, each look of require at a file waits for the GVL.
+require "heddle/callback_report"
+require "heddle/databases"
+require "heddle/databases/pools"
+
 module Heddle
   class Server
     # Everything that a serving process knows of itself, at one moment, as plain values that JSON can carry. May be made
