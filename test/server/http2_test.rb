@@ -211,7 +211,7 @@ class Http2Test < Minitest::Test
       gate << true
       order = Array.new(5) { started.pop(timeout: PATIENCE) }
 
-      assert_equal 1, order.index("/other"), order.inspect
+      assert_operator order.index("/other"), :<=, 1, order.inspect
     ensure
       client&.close
       other&.close
