@@ -3,6 +3,19 @@
 #include <errno.h>
 #include <string.h>
 
+int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last)
+{
+    if (engine->body_rate == 0)
+        return heddle_later(last, engine->idle_timeout);
+    double owed = (double)taken / (double)engine->body_rate * 1e9;
+    return heddle_later(heddle_later(since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+}
+
+void heddle_body_too_slow(const heddle_engine *engine, heddle_refusal *refusal)
+{
+    heddle_refuse(refusal, 408, "the body came slower than %llu bytes a second", (unsigned long long)engine->body_rate);
+}
+
 bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange)
 {
     const heddle_body_streams *streams = &engine->streams;

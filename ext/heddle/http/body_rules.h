@@ -5,6 +5,13 @@
 
 #include "http/engine.h"
 
+/*
+ * When a body that began at `since`, and of which so many bytes were taken, is too slow; with body_rate 0, when nothing
+ * has come of it since `last`.
+ */
+int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last);
+/* The response to one that was. */
+void heddle_body_too_slow(const heddle_engine *engine, heddle_refusal *refusal);
 /* Is the path of this request among those whose application reads bodies as they come (option stream_bodies)? */
 bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange);
 /* May a body of this length, in bytes, stay in memory? Reserves it. */

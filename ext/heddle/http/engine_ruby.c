@@ -2,6 +2,7 @@
 
 #include "http/answer_ruby.h"
 #include "http/exchange_ruby.h"
+#include "http/h2_server.h"
 
 #include "net/networks.h"
 #include "net/sockets.h"
@@ -124,6 +125,7 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
     engine->body_pause = heddle_duration(limit(configuration, "body_pause"));
     engine->write_timeout = heddle_duration(limit(configuration, "write_timeout"));
     engine->linger_timeout = heddle_duration(limit(configuration, "linger_timeout"));
+    heddle_h2_apply_limits(engine);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)
         rb_memerror();

@@ -248,6 +248,18 @@ static VALUE exchange_remote_address(VALUE self)
     return heddle_address_string(&heddle_exchange_handle_of(self)->remote);
 }
 
+int64_t heddle_content_size(VALUE body)
+{
+    int64_t size = 0;
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        VALUE string = RARRAY_AREF(body, i);
+        if (!RB_TYPE_P(string, T_STRING))
+            return -1;
+        size += RSTRING_LEN(string);
+    }
+    return size;
+}
+
 VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 {
     if (exchange->spool && !exchange->spool->kept)

@@ -39,6 +39,9 @@ heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
 /* What was received of the body before a runner took the exchange: String, SpooledBody or nil; once. */
 VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 
+/* Bytes of an Array of Strings; -1: it is none. Application code may have changed it since it was last asked for. */
+int64_t heddle_content_size(VALUE body);
+
 /* Raise ClientGone and BadRequest. `error`: an errno, or 0. */
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_refusal *refusal));

@@ -13,10 +13,7 @@
 
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1)
 {
-    if (engine->body_rate == 0)
-        return heddle_later(heddle_coarse_now(), engine->idle_timeout);
-    double owed = (double)h1->taken / (double)engine->body_rate * 1e9;
-    return heddle_later(heddle_later(h1->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+    return heddle_body_deadline(engine, h1->since, h1->taken, heddle_coarse_now());
 }
 
 void heddle_h1_body_waits(heddle_connection *connection)

@@ -126,14 +126,7 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
             heddle_exchange_raise_gone("the connection broke", (int)-bytes);
         if (deadline < 0 && timeout >= 0)
             deadline = heddle_deadline(timeout);
-        switch (heddle_connection_wait_for(connection, HEDDLE_READING, deadline)) {
-        case HEDDLE_WAIT_READY:
-            break;
-        case HEDDLE_WAIT_TIMED_OUT:
-            rb_raise(rb_eIOTimeoutError, "the client sent nothing in time");
-        case HEDDLE_WAIT_GONE:
-            rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
-        }
+        heddle_connection_await(connection, HEDDLE_READING, deadline, "the client sent nothing in time");
     }
 }
 

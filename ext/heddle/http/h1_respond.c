@@ -72,19 +72,6 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
     put_aside(connection, head, head_size, body, sent < 0 ? 0 : (size_t)sent);
 }
 
-/* Application code may have changed it. */
-static bool has_size(VALUE body, int64_t size)
-{
-    int64_t found = 0;
-    for (long i = 0; i < RARRAY_LEN(body); i++) {
-        VALUE string = RARRAY_AREF(body, i);
-        if (!RB_TYPE_P(string, T_STRING))
-            return false;
-        found += RSTRING_LEN(string);
-    }
-    return found == size;
-}
-
 bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
                        bool wait)
 {
@@ -108,7 +95,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH;
     /* Application code may have run. */
     if (!heddle_exchange_connection(handle) || head.told_chunked || head.framing > HEDDLE_CONTENT_BY_LENGTH ||
-        !has_size(body, size)) {
+        heddle_content_size(body) != size) {
         out->used = start;
         return false;
     }

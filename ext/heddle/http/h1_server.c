@@ -1,5 +1,6 @@
 #include "http/h1_states.h"
 
+#include "http/body_rules.h"
 #include "http/request_label.h"
 
 #include <errno.h>
@@ -149,8 +150,7 @@ static void refuse_late_head(heddle_connection *connection)
 static void refuse_slow_body(heddle_connection *connection)
 {
     heddle_refusal refusal;
-    heddle_refuse(&refusal, 408, "the body came slower than %llu bytes a second",
-                  (unsigned long long)heddle_h1_engine(connection)->body_rate);
+    heddle_body_too_slow(heddle_h1_engine(connection), &refusal);
     heddle_h1_refuse(connection, &refusal, NULL);
 }
 

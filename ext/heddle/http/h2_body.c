@@ -50,11 +50,7 @@ static bool is_writing(const heddle_exchange *exchange)
 
 static int64_t body_deadline(const heddle_h2_carrier *carrier)
 {
-    const heddle_engine *engine = engine_of(carrier);
-    if (engine->body_rate == 0)
-        return heddle_later(carrier->last_data, engine->idle_timeout);
-    double owed = (double)carrier->taken / (double)engine->body_rate * 1e9;
-    return heddle_later(heddle_later(carrier->since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+    return heddle_body_deadline(engine_of(carrier), carrier->since, carrier->taken, carrier->last_data);
 }
 
 static void check_rate(heddle_due *due)
@@ -69,8 +65,7 @@ static void check_rate(heddle_due *due)
         return;
     }
     heddle_refusal refusal;
-    heddle_refuse(&refusal, 408, "the body came slower than %llu bytes a second",
-                  (unsigned long long)engine_of(carrier)->body_rate);
+    heddle_body_too_slow(engine_of(carrier), &refusal);
     exchange->operations->refuse(exchange, &refusal, NULL);
 }
 

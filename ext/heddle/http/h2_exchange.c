@@ -264,17 +264,6 @@ static VALUE object_class(void)
     return exchange_class;
 }
 
-static int64_t size_of(VALUE body)
-{
-    int64_t size = 0;
-    for (long i = 0; i < RARRAY_LEN(body); i++) {
-        if (!RB_TYPE_P(RARRAY_AREF(body, i), T_STRING))
-            return -1;
-        size += RSTRING_LEN(RARRAY_AREF(body, i));
-    }
-    return size;
-}
-
 static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
                     bool wait)
 {
@@ -295,13 +284,12 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
     out->used = start;
     /* Application code may have run. */
     if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.told_chunked ||
-        head.framing > HEDDLE_CONTENT_BY_LENGTH || size_of(body) != size)
+        head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size)
         return false;
-    const heddle_h2_carrier *place = heddle_h2_carrier_of(handle->exchange);
-    if (heddle_h2_room(place->server->session, place->stream) < (size_t)size)
+    heddle_h2_carrier *carrier = handle->exchange->carrier;
+    if (heddle_h2_room(carrier->server->session, carrier->stream) < (size_t)size)
         return false; /* the methods of the Ruby object wait for room */
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;
-    heddle_h2_carrier *carrier = handle->exchange->carrier;
     check_written(heddle_h2_send_head(carrier, out->bytes + start, head_size, !content));
     handle->status = head.status;
     if (content) {

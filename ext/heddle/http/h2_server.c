@@ -1,291 +1,14 @@
-#include "http/h2_server.h"
+/* An HTTP/2 connection as a protocol: bytes between the connection and its session. */
 
-#include "http/body_rules.h"
+#include "http/h2_server.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    AT_ONCE = 65536,      /* bytes that wait for the kernel: more would not obey a priority that changes */
-    MOST_FIELDS = 1024,
+    AT_ONCE = 65536, /* bytes that wait for the kernel: more would not obey a priority that changes */
 };
-
-static heddle_h2_server *server_of(heddle_h2_session *session)
-{
-    return heddle_h2_session_owner(session);
-}
-
-/* -- carriers ------------------------------------------------------------------------------------------------------ */
-
-static void wake(heddle_h2_carrier *carrier, heddle_direction direction)
-{
-    if (carrier->waits[direction])
-        heddle_park_wake(&carrier->waits[direction]->park);
-}
-
-static void link_carrier(heddle_h2_server *server, heddle_h2_carrier *carrier)
-{
-    carrier->next = server->carriers;
-    if (carrier->next)
-        carrier->next->previous = carrier;
-    server->carriers = carrier;
-}
-
-/* Its stream, if there is one, is the session's alone. */
-static void free_carrier(heddle_h2_carrier *carrier)
-{
-    heddle_h2_server *server = carrier->server;
-    for (int direction = 0; direction < 2; direction++) {
-        if (!carrier->waits[direction])
-            continue;
-        if (server->connection->sockets->abandoned)
-            continue;
-        carrier->waits[direction]->carrier = NULL;
-        heddle_park_wake(&carrier->waits[direction]->park);
-    }
-    server->body_memory -= carrier->body_memory;
-    if (carrier->previous)
-        carrier->previous->next = carrier->next;
-    else
-        server->carriers = carrier->next;
-    if (carrier->next)
-        carrier->next->previous = carrier->previous;
-    heddle_due_remove(server->connection->sockets, &carrier->due);
-    heddle_link_remove(&carrier->turn);
-    if (server->queued == carrier)
-        server->queued = NULL;
-    carrier->exchange->carrier = NULL;
-    free(carrier);
-}
-
-static void queue_next(heddle_h2_server *server);
-
-void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
-{
-    heddle_h2_server *server = carrier->server;
-    heddle_exchange *exchange = carrier->exchange;
-    bool running = exchange->running;
-    heddle_h2_release(server->session, carrier->stream);
-    free_carrier(carrier);
-    heddle_exchange_detach(exchange);
-    if (running)
-        heddle_connection_end_work(server->connection);
-    queue_next(server);
-}
-
-/* -- requests ------------------------------------------------------------------------------------------------------ */
-
-static void refuse_late(heddle_due *due)
-{
-    heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
-    if (!carrier->exchange->running)
-        heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
-}
-
-/* Puts the next exchange of this connection into the ready list. Carriers may be refused, and gone, afterwards. */
-static void queue_next(heddle_h2_server *server)
-{
-    heddle_link *link;
-    server->depth++; /* nothing is sent, and so nothing closed, before the caller sends */
-    while (server->connection && !server->queued && (link = heddle_link_first(&server->waiting))) {
-        heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
-        heddle_link_remove(link);
-        server->queued = carrier; /* refused, it leaves this place to the next one */
-        heddle_sockets_queue(server->connection->sockets, &carrier->exchange->work, false);
-    }
-    server->depth--;
-}
-
-void heddle_h2_queue(heddle_h2_carrier *carrier)
-{
-    heddle_h2_server *server = carrier->server;
-    heddle_sockets *sockets = server->connection->sockets;
-    if (carrier->gone || carrier->exchange->running || carrier == server->queued ||
-        heddle_link_is_listed(&carrier->turn))
-        return;
-    int64_t timeout = sockets->admission.queue_timeout;
-    carrier->due.passed = refuse_late;
-    heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), timeout));
-    heddle_link_push_last(&server->waiting, &carrier->turn);
-    queue_next(server);
-}
-
-void heddle_h2_exchange_taken(heddle_exchange *exchange)
-{
-    heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
-    heddle_h2_server *server = carrier->server;
-    if (server->queued == carrier)
-        server->queued = NULL;
-    uint64_t refused = exchange->engine->refused;
-    queue_next(server);
-    if (exchange->engine->refused != refused)
-        heddle_h2_send(server);
-}
-
-/* Of a streamed body that is short, the end is awaited. */
-static bool begins_at_head(const heddle_h2_carrier *carrier)
-{
-    int64_t length = carrier->exchange->head.content_length;
-    return carrier->streams && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
-}
-
-static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request)
-{
-    heddle_h2_server *server = server_of(session);
-    heddle_connection *connection = server->connection;
-    heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_h2_carrier *carrier = calloc(1, sizeof(*carrier));
-    heddle_exchange *exchange =
-        carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,
-                                      request->bytes)
-                : NULL;
-    if (!exchange) {
-        free(carrier);
-        heddle_h2_reset(session, stream, HEDDLE_H2_REFUSED_STREAM);
-        heddle_h2_release(session, stream);
-        return;
-    }
-    engine->requests++;
-    carrier->server = server;
-    carrier->stream = stream;
-    carrier->exchange = exchange;
-    carrier->received = request->ended;
-    carrier->due.at = -1;
-    carrier->streams = !request->ended && heddle_body_is_streamed(engine, exchange);
-    exchange->carrier = carrier;
-    heddle_h2_set_owner(stream, carrier);
-    link_carrier(server, carrier);
-    if (request->head.expects_continue)
-        heddle_h2_write_head(session, stream, 100, NULL, 0, false);
-    carrier->at_head = begins_at_head(carrier);
-    if (request->ended || carrier->at_head)
-        heddle_h2_queue(carrier);
-    else
-        heddle_h2_begin_body(carrier);
-}
-
-static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
-{
-    heddle_h2_server *server = server_of(session);
-    heddle_h2_send_refusal(server, stream, refusal, true, NULL);
-    heddle_h2_release(session, stream);
-    heddle_engine_count_refusal(server->connection, refusal);
-}
-
-static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
-{
-    (void)session;
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    wake(carrier, HEDDLE_READING);
-    heddle_h2_take_data(carrier, bytes, size);
-}
-
-static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
-{
-    (void)session;
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    wake(carrier, HEDDLE_READING);
-    heddle_h2_end_body(carrier);
-}
-
-/* What runs goes on, and counts among the client's streams, until its application returns. */
-static void give_up(heddle_h2_carrier *carrier)
-{
-    carrier->gone = true;
-    if (!carrier->exchange->running && carrier->server->depth == 0) {
-        heddle_h2_drop_carrier(carrier);
-        return;
-    }
-    if (!carrier->exchange->running)
-        carrier->server->swept = false;
-    wake(carrier, HEDDLE_READING);
-    wake(carrier, HEDDLE_WRITING);
-}
-
-void heddle_h2_cut_off(heddle_h2_carrier *carrier)
-{
-    heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_CANCEL);
-    give_up(carrier);
-}
-
-static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
-{
-    (void)error;
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    if (carrier)
-        give_up(carrier);
-    else
-        heddle_h2_release(session, stream);
-}
-
-static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
-{
-    (void)session;
-    wake(heddle_h2_owner(stream), HEDDLE_WRITING);
-}
-
-/* The exchange has let the stream go by then, or is about to. */
-static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
-{
-    (void)session;
-    (void)stream;
-}
-
-static const heddle_h2_operations operations = {
-    on_request, on_refusal, on_data, on_end, on_reset, on_window, on_complete,
-};
-
-/* -- answers ------------------------------------------------------------------------------------------------------- */
-
-/* The head's lines as fields; the number of them, or -1: too many. */
-static int split_lines(const char *at, const char *end, heddle_h2_field *fields)
-{
-    int count = 0;
-    for (const char *line_end; at < end && *at != '\r'; at = line_end + 2) {
-        line_end = memchr(at, '\r', (size_t)(end - at));
-        const char *colon = memchr(at, ':', (size_t)(line_end - at));
-        if (count == MOST_FIELDS)
-            return -1;
-        fields[count++] = (heddle_h2_field){at, colon + 1, (uint32_t)(colon - at), (uint32_t)(line_end - colon - 1)};
-    }
-    return count;
-}
-
-static heddle_h2_write_result send_head(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes,
-                                        size_t size, bool end)
-{
-    heddle_h2_field fields[MOST_FIELDS];
-    const char *line_end = memchr(bytes, '\r', size);
-    int status = atoi(bytes + sizeof("HTTP/1.1"));
-    int count = split_lines(line_end + 2, bytes + size, fields);
-    if (count < 0)
-        return HEDDLE_H2_MISPLACED;
-    return heddle_h2_write_head(session, stream, status, fields, (size_t)count, end);
-}
-
-heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const char *bytes, size_t size, bool end)
-{
-    return send_head(carrier->server->session, carrier->stream, bytes, size, end);
-}
-
-void heddle_h2_send_refusal(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                            bool content, const char *more_fields)
-{
-    char bytes[1024];
-    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_refusal_answer(refusal, &answer, heddle_engine_date(heddle_engine_of_connection(server->connection)),
-                          HEDDLE_DATE_LINE, content, more_fields);
-    const char *body = memmem(bytes, answer.used, "\r\n\r\n", 4);
-    if (answer.used > answer.room || !body)
-        return;
-    body += 4;
-    size_t size = (size_t)(bytes + answer.used - body);
-    send_head(server->session, stream, bytes, (size_t)(body - bytes), size == 0);
-    heddle_h2_write(server->session, stream, body, size);
-    if (size > 0)
-        heddle_h2_finish(server->session, stream, NULL, 0);
-}
 
 /* -- input and output ---------------------------------------------------------------------------------------------- */
 
@@ -299,9 +22,9 @@ static void free_server(heddle_h2_server *server)
 static void sweep(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {
-        heddle_h2_carrier *carrier = server->carriers;
+        heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
         while (carrier && (!carrier->gone || carrier->exchange->running))
-            carrier = carrier->next;
+            carrier = heddle_h2_next_carrier(carrier);
         if (carrier)
             heddle_h2_drop_carrier(carrier);
         server->swept = !carrier;
@@ -398,7 +121,7 @@ static bool settle(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     if (server->lingers)
         return true;
-    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !server->carriers)))
+    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server))))
         return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
@@ -464,9 +187,9 @@ static bool feed(heddle_h2_server *server, const char *bytes, size_t size)
 
 static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
 {
-    heddle_h2_carrier *carrier = server->carriers;
+    heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
     while (carrier && (carrier->received || carrier->gone))
-        carrier = carrier->next;
+        carrier = heddle_h2_next_carrier(carrier);
     return carrier;
 }
 
@@ -479,7 +202,7 @@ static void end_input(heddle_h2_server *server)
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
         if (heddle_h2_is_closing(server->session)) /* that was one too many, and all have been given up */
             return;
-        give_up(carrier);
+        heddle_h2_give_up(carrier);
     }
 }
 
@@ -592,10 +315,11 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
 static void release(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    while (server->carriers) {
-        heddle_exchange *exchange = server->carriers->exchange;
-        heddle_h2_set_owner(server->carriers->stream, NULL);
-        free_carrier(server->carriers);
+    heddle_h2_carrier *carrier;
+    while ((carrier = heddle_h2_first_carrier(server))) {
+        heddle_exchange *exchange = carrier->exchange;
+        heddle_h2_set_owner(carrier->stream, NULL);
+        heddle_h2_free_carrier(carrier);
         heddle_exchange_detach(exchange);
     }
     server->connection = NULL;
@@ -608,7 +332,7 @@ static void release(heddle_connection *connection)
 static void abandon(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    for (heddle_h2_carrier *carrier = server->carriers; carrier; carrier = carrier->next)
+    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
         carrier->exchange->work.connection = NULL;
 }
 
@@ -625,8 +349,7 @@ const heddle_protocol heddle_h2_protocol = {
     .abandon = abandon,
 };
 
-/* The limits of the configuration, where HTTP/1.1 has them, too. */
-static void apply_limits(heddle_engine *engine)
+void heddle_h2_apply_limits(heddle_engine *engine)
 {
     heddle_h2_limits *limits = &engine->h2_limits;
     *limits = heddle_h2_default_limits();
@@ -644,13 +367,12 @@ void heddle_h2_begin(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h2_server *server = calloc(1, sizeof(*server));
-    if (engine->h2_limits.max_streams == 0)
-        apply_limits(engine);
     if (server) {
         server->connection = connection;
         server->write_deadline = INT64_MAX;
+        heddle_link_init_head(&server->carriers);
         heddle_link_init_head(&server->waiting);
-        server->session = heddle_h2_session_new(&operations, &engine->h2_limits, &engine->h2_workspace, server,
+        server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2_limits, &engine->h2_workspace, server,
                                                 heddle_coarse_now());
     }
     if (!server || !server->session) {

@@ -23,7 +23,7 @@ struct heddle_h2_carrier {
     heddle_h2_server *server;
     heddle_h2_stream *stream;
     heddle_exchange *exchange;
-    heddle_h2_carrier *next, *previous; /* of its server */
+    heddle_link link;        /* in the list of all carriers of its server */
     heddle_due due;          /* how long the body may take, or the exchange may wait for a runner */
     int64_t since;           /* when the body began; later by the time that writing it took */
     int64_t writing_since, last_data;
@@ -41,7 +41,7 @@ struct heddle_h2_carrier {
 struct heddle_h2_server {
     heddle_connection *connection; /* NULL: released while the session was at work */
     heddle_h2_session *session;
-    heddle_h2_carrier *carriers;
+    heddle_link carriers;
     /* One exchange at a time is in the ready list: runners take them in turn with those of other connections. */
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers */
@@ -64,6 +64,23 @@ static inline heddle_h2_carrier *heddle_h2_carrier_of(const heddle_exchange *exc
     return exchange->carrier;
 }
 
+static inline heddle_h2_carrier *heddle_h2_carrier_at(heddle_link *link)
+{
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, link) : NULL;
+}
+
+/* NULL: there is none. */
+static inline heddle_h2_carrier *heddle_h2_first_carrier(const heddle_h2_server *server)
+{
+    return heddle_h2_carrier_at(heddle_link_first(&server->carriers));
+}
+
+/* NULL at the end. */
+static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier *carrier)
+{
+    return heddle_h2_carrier_at(heddle_link_after(&carrier->server->carriers, &carrier->link));
+}
+
 extern const heddle_protocol heddle_h2_protocol;
 extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
@@ -73,12 +90,25 @@ void heddle_h2_begin(heddle_connection *connection);
 bool heddle_h2_send(heddle_h2_server *server);
 /* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
 bool heddle_h2_leave_session(heddle_h2_server *server);
+/* The limits of the engine's configuration, where HTTP/1.1 has them, too; once, when the engine is made. */
+void heddle_h2_apply_limits(heddle_engine *engine);
+
+/* -- h2_carrier.c --------------------------------------------------------------------------------------------------- */
+
+/* What the session calls for its streams. */
+extern const heddle_h2_operations heddle_h2_carrier_operations;
 /* The exchange waits for a runner from now on, unless it does already. Carriers may be refused, and gone, afterwards. */
 void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /* A runner has taken it: `taken` of the operations. */
 void heddle_h2_exchange_taken(heddle_exchange *exchange);
 
+/* Its stream has ended early. A running application goes on, and counts among the client's streams, until it returns. */
+void heddle_h2_give_up(heddle_h2_carrier *carrier);
+/* Its stream, if there is one, is the session's alone. */
+void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
+/* The exchange is complete, or nobody's any more. */
+void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of one whose application runs: its next read or write raises ClientGone. */
 void heddle_h2_cut_off(heddle_h2_carrier *carrier);
 
@@ -89,10 +119,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier);
 void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
 void heddle_h2_end_body(heddle_h2_carrier *carrier);
 
-/* -- h2_server.c ---------------------------------------------------------------------------------------------------- */
-
-/* The exchange is complete, or nobody's any more. */
-void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
+/* -- h2_response.c --------------------------------------------------------------------------------------------------- */
 
 /*
  * Sends a head that was written for HTTP/1.1: its status and its fields, without those about the connection.

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <ruby/io.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -152,6 +153,19 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
     if (!wait.connection)
         return HEDDLE_WAIT_GONE;
     return wait.park.timed_out ? HEDDLE_WAIT_TIMED_OUT : HEDDLE_WAIT_READY;
+}
+
+void heddle_connection_await(heddle_connection *connection, heddle_direction direction, int64_t deadline,
+                             const char *timed_out)
+{
+    switch (heddle_connection_wait_for(connection, direction, deadline)) {
+    case HEDDLE_WAIT_READY:
+        break;
+    case HEDDLE_WAIT_TIMED_OUT:
+        rb_raise(rb_eIOTimeoutError, "%s", timed_out);
+    case HEDDLE_WAIT_GONE:
+        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+    }
 }
 
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready)

@@ -110,6 +110,9 @@ typedef enum {
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));
+/* The same, but raises IO::TimeoutError with these words when the time is up, and IOError when the connection is gone. */
+void heddle_connection_await(heddle_connection *connection, heddle_direction direction, int64_t deadline,
+                             const char *timed_out);
 /* Wakes the fibers that have to look again. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
 /* Nobody uses the connection through an object any more: fibers that wait get IOError. */

@@ -113,14 +113,7 @@ VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, 
             return result ? rb_str_new(scratch, result) : Qnil;
         if (deadline < 0 && timeout >= 0)
             deadline = heddle_deadline(timeout);
-        switch (heddle_connection_wait_for(connection, HEDDLE_READING, deadline)) {
-        case HEDDLE_WAIT_READY:
-            break;
-        case HEDDLE_WAIT_TIMED_OUT:
-            rb_raise(rb_eIOTimeoutError, "the connection's peer sent nothing in time");
-        case HEDDLE_WAIT_GONE:
-            rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
-        }
+        heddle_connection_await(connection, HEDDLE_READING, deadline, "the connection's peer sent nothing in time");
     }
 }
 

@@ -56,14 +56,7 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
     if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         return;
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
-    switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, deadline)) {
-    case HEDDLE_WAIT_READY:
-        break;
-    case HEDDLE_WAIT_TIMED_OUT:
-        rb_raise(rb_eIOTimeoutError, "the connection's peer took nothing in time");
-    case HEDDLE_WAIT_GONE:
-        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
-    }
+    heddle_connection_await(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
 }
 
 /* -- strings ----------------------------------------------------------------------------------------------------- */

@@ -415,17 +415,8 @@ static VALUE scheduler_without_preemption(VALUE self)
     return rb_ensure(rb_yield, Qundef, end_exemption, (VALUE)&one);
 }
 
-static bool is_watching(void)
-{
-    return heddle_watch_wants() != 0;
-}
-
 static void set_hooks(void)
 {
-    heddle_hooks.is_watching = is_watching;
-    heddle_hooks.take_beat = heddle_beat_take;
-    heddle_hooks.release_beat = heddle_beat_give_back;
-    heddle_hooks.rouse_watch = heddle_watch_rouse;
     heddle_hooks.prepare_preemption = heddle_preempt_see_to_end;
     heddle_hooks.follow_switches = heddle_preempt_follow;
     heddle_hooks.raise_delivered = heddle_preempt_raise_delivered;

@@ -10,19 +10,6 @@ static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key;
 static ID id_lock, id_exchange, id_write_all;
 
-/* Bytes, or -1: it is no array of strings. */
-static int64_t content_size(VALUE body)
-{
-    int64_t size = 0;
-    for (long i = 0; i < RARRAY_LEN(body); i++) {
-        VALUE string = RARRAY_AREF(body, i);
-        if (!RB_TYPE_P(string, T_STRING))
-            return -1;
-        size += RSTRING_LEN(string);
-    }
-    return size;
-}
-
 /* Is it nothing but a status, fields and content? */
 static bool is_plain(VALUE answer)
 {
@@ -48,7 +35,7 @@ static VALUE respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
     if (!heddle_exchange_connection(handle) || !is_plain(answer))
         return Qfalse; /* taken over, maybe */
     VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
-    int64_t size = content_size(body);
+    int64_t size = heddle_content_size(body);
     bool sent = size >= 0 && handle->exchange->operations->respond(handle, RARRAY_AREF(answer, 0), headers, body, size,
                                                                    RTEST(wait));
     RB_GC_GUARD(answer);

@@ -256,8 +256,17 @@ static VALUE loop_number(VALUE self, VALUE scheduler)
     return ULL2NUM((uintptr_t)heddle_loop_of(scheduler));
 }
 
+static bool is_watching(void)
+{
+    return heddle_watch_wants() != 0;
+}
+
 void Init_heddle_stalls(VALUE native)
 {
+    heddle_hooks.is_watching = is_watching;
+    heddle_hooks.take_beat = heddle_beat_take;
+    heddle_hooks.release_beat = heddle_beat_give_back;
+    heddle_hooks.rouse_watch = heddle_watch_rouse;
     heddle_hooks.announce_stalls = heddle_stalls_announce;
     heddle_hooks.begin_wait_in_place = heddle_stalls_note_callback;
     heddle_hooks.prolong_wait_in_place = heddle_stalls_prolong_callback;

@@ -1,0 +1,214 @@
+/* The exchanges of an HTTP/2 connection: what the session tells of its streams, and their turn to be served. */
+
+#include "http/body_rules.h"
+#include "http/h2_server.h"
+
+#include <stdlib.h>
+
+static heddle_h2_server *server_of(heddle_h2_session *session)
+{
+    return heddle_h2_session_owner(session);
+}
+
+/* -- carriers ------------------------------------------------------------------------------------------------------ */
+
+static void wake(heddle_h2_carrier *carrier, heddle_direction direction)
+{
+    if (carrier->waits[direction])
+        heddle_park_wake(&carrier->waits[direction]->park);
+}
+
+void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
+{
+    heddle_h2_server *server = carrier->server;
+    for (int direction = 0; direction < 2; direction++) {
+        if (!carrier->waits[direction] || server->connection->sockets->abandoned)
+            continue;
+        carrier->waits[direction]->carrier = NULL;
+        heddle_park_wake(&carrier->waits[direction]->park);
+    }
+    server->body_memory -= carrier->body_memory;
+    heddle_link_remove(&carrier->link);
+    heddle_due_remove(server->connection->sockets, &carrier->due);
+    heddle_link_remove(&carrier->turn);
+    if (server->queued == carrier)
+        server->queued = NULL;
+    carrier->exchange->carrier = NULL;
+    free(carrier);
+}
+
+static void queue_next(heddle_h2_server *server);
+
+void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
+{
+    heddle_h2_server *server = carrier->server;
+    heddle_exchange *exchange = carrier->exchange;
+    bool running = exchange->running;
+    heddle_h2_release(server->session, carrier->stream);
+    heddle_h2_free_carrier(carrier);
+    heddle_exchange_detach(exchange);
+    if (running)
+        heddle_connection_end_work(server->connection);
+    queue_next(server);
+}
+
+/* -- requests ------------------------------------------------------------------------------------------------------ */
+
+static void refuse_late(heddle_due *due)
+{
+    heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
+    if (!carrier->exchange->running)
+        heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
+}
+
+/* Puts the next exchange of this connection into the ready list. Carriers may be refused, and gone, afterwards. */
+static void queue_next(heddle_h2_server *server)
+{
+    heddle_link *link;
+    server->depth++; /* nothing is sent, and so nothing closed, before the caller sends */
+    while (server->connection && !server->queued && (link = heddle_link_first(&server->waiting))) {
+        heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
+        heddle_link_remove(link);
+        server->queued = carrier; /* refused, it leaves this place to the next one */
+        heddle_sockets_queue(server->connection->sockets, &carrier->exchange->work, false);
+    }
+    server->depth--;
+}
+
+void heddle_h2_queue(heddle_h2_carrier *carrier)
+{
+    heddle_h2_server *server = carrier->server;
+    heddle_sockets *sockets = server->connection->sockets;
+    if (carrier->gone || carrier->exchange->running || carrier == server->queued ||
+        heddle_link_is_listed(&carrier->turn))
+        return;
+    int64_t timeout = sockets->admission.queue_timeout;
+    carrier->due.passed = refuse_late;
+    heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), timeout));
+    heddle_link_push_last(&server->waiting, &carrier->turn);
+    queue_next(server);
+}
+
+void heddle_h2_exchange_taken(heddle_exchange *exchange)
+{
+    heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    heddle_h2_server *server = carrier->server;
+    if (server->queued == carrier)
+        server->queued = NULL;
+    uint64_t refused = exchange->engine->refused;
+    queue_next(server);
+    if (exchange->engine->refused != refused)
+        heddle_h2_send(server);
+}
+
+/* Of a streamed body that is short, the end is awaited. */
+static bool begins_at_head(const heddle_h2_carrier *carrier)
+{
+    int64_t length = carrier->exchange->head.content_length;
+    return carrier->streams && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
+}
+
+static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request)
+{
+    heddle_h2_server *server = server_of(session);
+    heddle_connection *connection = server->connection;
+    heddle_engine *engine = heddle_engine_of_connection(connection);
+    heddle_h2_carrier *carrier = calloc(1, sizeof(*carrier));
+    heddle_exchange *exchange =
+        carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,
+                                      request->bytes)
+                : NULL;
+    if (!exchange) {
+        free(carrier);
+        heddle_h2_reset(session, stream, HEDDLE_H2_REFUSED_STREAM);
+        heddle_h2_release(session, stream);
+        return;
+    }
+    engine->requests++;
+    carrier->server = server;
+    carrier->stream = stream;
+    carrier->exchange = exchange;
+    carrier->received = request->ended;
+    carrier->due.at = -1;
+    carrier->streams = !request->ended && heddle_body_is_streamed(engine, exchange);
+    exchange->carrier = carrier;
+    heddle_h2_set_owner(stream, carrier);
+    heddle_link_push_first(&server->carriers, &carrier->link);
+    if (request->head.expects_continue)
+        heddle_h2_write_head(session, stream, 100, NULL, 0, false);
+    carrier->at_head = begins_at_head(carrier);
+    if (request->ended || carrier->at_head)
+        heddle_h2_queue(carrier);
+    else
+        heddle_h2_begin_body(carrier);
+}
+
+static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
+{
+    heddle_h2_server *server = server_of(session);
+    heddle_h2_send_refusal(server, stream, refusal, true, NULL);
+    heddle_h2_release(session, stream);
+    heddle_engine_count_refusal(server->connection, refusal);
+}
+
+static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+{
+    (void)session;
+    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    wake(carrier, HEDDLE_READING);
+    heddle_h2_take_data(carrier, bytes, size);
+}
+
+static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    (void)session;
+    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    wake(carrier, HEDDLE_READING);
+    heddle_h2_end_body(carrier);
+}
+
+void heddle_h2_give_up(heddle_h2_carrier *carrier)
+{
+    carrier->gone = true;
+    if (!carrier->exchange->running && carrier->server->depth == 0) {
+        heddle_h2_drop_carrier(carrier);
+        return;
+    }
+    if (!carrier->exchange->running)
+        carrier->server->swept = false;
+    wake(carrier, HEDDLE_READING);
+    wake(carrier, HEDDLE_WRITING);
+}
+
+void heddle_h2_cut_off(heddle_h2_carrier *carrier)
+{
+    heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_CANCEL);
+    heddle_h2_give_up(carrier);
+}
+
+static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+{
+    (void)error;
+    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    if (carrier)
+        heddle_h2_give_up(carrier);
+    else
+        heddle_h2_release(session, stream);
+}
+
+static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    (void)session;
+    wake(heddle_h2_owner(stream), HEDDLE_WRITING);
+}
+
+/* The exchange has let the stream go by then, or is about to. */
+static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
+{
+    (void)session;
+    (void)stream;
+}
+
+const heddle_h2_operations heddle_h2_carrier_operations = {
+    on_request, on_refusal, on_data, on_end, on_reset, on_window, on_complete,
+};

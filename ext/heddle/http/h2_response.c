@@ -1,0 +1,59 @@
+/* Heads of responses over HTTP/2, from heads as they are written for HTTP/1.1. */
+
+#include "http/h2_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_FIELDS = 1024,
+};
+
+/* The head's lines as fields; the number of them, or -1: too many. */
+static int split_lines(const char *at, const char *end, heddle_h2_field *fields)
+{
+    int count = 0;
+    for (const char *line_end; at < end && *at != '\r'; at = line_end + 2) {
+        line_end = memchr(at, '\r', (size_t)(end - at));
+        const char *colon = memchr(at, ':', (size_t)(line_end - at));
+        if (count == MOST_FIELDS)
+            return -1;
+        fields[count++] = (heddle_h2_field){at, colon + 1, (uint32_t)(colon - at), (uint32_t)(line_end - colon - 1)};
+    }
+    return count;
+}
+
+static heddle_h2_write_result send_head(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes,
+                                        size_t size, bool end)
+{
+    heddle_h2_field fields[MOST_FIELDS];
+    const char *line_end = memchr(bytes, '\r', size);
+    int status = atoi(bytes + sizeof("HTTP/1.1"));
+    int count = split_lines(line_end + 2, bytes + size, fields);
+    if (count < 0)
+        return HEDDLE_H2_MISPLACED;
+    return heddle_h2_write_head(session, stream, status, fields, (size_t)count, end);
+}
+
+heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const char *bytes, size_t size, bool end)
+{
+    return send_head(carrier->server->session, carrier->stream, bytes, size, end);
+}
+
+void heddle_h2_send_refusal(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_refusal *refusal,
+                            bool content, const char *more_fields)
+{
+    char bytes[1024];
+    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
+    heddle_refusal_answer(refusal, &answer, heddle_engine_date(heddle_engine_of_connection(server->connection)),
+                          HEDDLE_DATE_LINE, content, more_fields);
+    const char *body = memmem(bytes, answer.used, "\r\n\r\n", 4);
+    if (answer.used > answer.room || !body)
+        return;
+    body += 4;
+    size_t size = (size_t)(bytes + answer.used - body);
+    send_head(server->session, stream, bytes, (size_t)(body - bytes), size == 0);
+    heddle_h2_write(server->session, stream, body, size);
+    if (size > 0)
+        heddle_h2_finish(server->session, stream, NULL, 0);
+}
