@@ -87,9 +87,11 @@ static void owner_request(heddle_h2_session *session, heddle_h2_stream *stream, 
         owner_answer(owner, stream);
 }
 
-static void owner_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
+static void owner_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
+                          heddle_method method)
 {
     test_owner *owner = owner_of(session);
+    owner->method = method;
     owner->refusals++;
     owner->refusal = refusal->status;
     heddle_h2_write_head(session, stream, refusal->status, NULL, 0, true);

@@ -3,6 +3,7 @@
 /* What the session does over time: windows, priorities, floods, stalls, drains, and what the owner may do when. */
 
 #include "h2_owner.h"
+#include "http/h2/session_state.h"
 
 static test_owner *owner;
 static heddle_h2_frame frame;
@@ -160,6 +161,18 @@ static void too_many_fields_are_answered_with_431(void)
     CHECK_EQUAL(431, owner->refusal);
     CHECK_EQUAL(6, owner->requests);
     ping_is_answered();
+    owner_free(owner);
+}
+
+static void the_owner_knows_the_method_of_what_it_refuses(void)
+{
+    test_owner *made = owner_new();
+    made->limits.header_count = 1;
+    connect_with(made);
+    static const char head[] = "\x02\x04HEAD\x84\x86\x41\x01h\x10\x01" "a\x01" "b\x10\x01" "a\x01" "b";
+    send_block(1, true, head, sizeof(head) - 1);
+    CHECK_EQUAL(431, owner->refusal);
+    CHECK_EQUAL(HEDDLE_HEAD, owner->method);
     owner_free(owner);
 }
 
@@ -777,7 +790,20 @@ static void a_rest_costs_little(void)
     send_get(1, NULL, NULL);
     forget_output();
     CHECK_EQUAL(0, heddle_h2_stream_count(owner->session));
-    CHECK_EQUAL(owner->now + 75 * SECOND, heddle_h2_deadline(owner->session));
+    int64_t end = owner->now + 75 * SECOND;
+    CHECK_EQUAL(owner->now + 2 * SECOND, heddle_h2_deadline(owner->session));
+    CHECK(!owner->session->turns);
+    CHECK(owner->session->remembered);
+    owner->now += 2 * SECOND;
+    heddle_h2_expire(owner->session, owner->now);
+    CHECK(!owner->session->remembered);
+    CHECK(!owner->session->streams);
+    CHECK_EQUAL(0, owner->session->encoder.table.room);
+    CHECK_EQUAL(end, heddle_h2_deadline(owner->session));
+    send_get(3, NULL, NULL); /* whose answer says that the encoder's table is empty */
+    owner_pull(owner);
+    CHECK(next_frame(HEDDLE_H2_HEADERS));
+    ping_is_answered();
     owner_free(owner);
 }
 
@@ -788,6 +814,7 @@ int main(int argc, char **argv)
     check_filter = argc > 1 ? argv[1] : NULL;
     RUN("h2 requests", the_owner_gets_a_request_as_http_1_has_it);
     RUN("h2 requests", too_many_fields_are_answered_with_431);
+    RUN("h2 requests", the_owner_knows_the_method_of_what_it_refuses);
     RUN("h2 requests", extended_connect_is_taken_where_it_is_offered);
     RUN("h2 requests", settings_say_what_is_offered);
     RUN("h2 answers", an_answer_loses_what_is_about_the_connection);

@@ -113,10 +113,12 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         answer(session, stream);
 }
 
-static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
+static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
+                       heddle_method method)
 {
     result->held++;
     tell(2, &refusal->status, sizeof(refusal->status));
+    tell(2, &method, sizeof(method));
     heddle_h2_write_head(session, stream, refusal->status, NULL, 0, true);
 }
 

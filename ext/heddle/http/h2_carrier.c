@@ -143,10 +143,11 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         heddle_h2_begin_body(carrier);
 }
 
-static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal)
+static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
+                       heddle_method method)
 {
     heddle_h2_server *server = server_of(session);
-    heddle_h2_send_refusal(server, stream, refusal, true, NULL);
+    heddle_h2_send_refusal(server, stream, refusal, method != HEDDLE_HEAD, NULL);
     heddle_h2_release(session, stream);
     heddle_engine_count_refusal(server->connection, refusal);
 }

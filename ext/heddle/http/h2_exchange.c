@@ -181,8 +181,10 @@ static VALUE exchange_write(VALUE self, VALUE string)
         at += taken;
         if (taken > 0) /* which may make room at once */
             heddle_h2_send(carrier->server);
-        else
+        else if (heddle_h2_may_write(carrier->stream))
             wait_for(carrier, HEDDLE_WRITING, -1); /* the session knows when the client has stalled */
+        else if (writable(handle)) /* nothing ever wakes who waits; the stream may have ended within this write */
+            rb_raise(rb_eIOError, "a response takes content between its head and its end alone");
     }
     RB_GC_GUARD(string);
     return self;

@@ -169,13 +169,15 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
                                              heddle_refusal *refusal)
 {
     *request = (heddle_h2_request){.ended = ended};
+    heddle_request_head *head = &request->head;
+    if (block->has_pseudo[HEDDLE_H2_METHOD]) {
+        head->method = block->pseudo[HEDDLE_H2_METHOD];
+        head->method_id = find_method(block, head->method);
+    }
     if (block->too_large)
         return refuse(refusal, HEADER_TOO_LARGE, "the header fields are too many or too large");
     if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
         return HEDDLE_H2_MALFORMED;
-    heddle_request_head *head = &request->head;
-    head->method = block->pseudo[HEDDLE_H2_METHOD];
-    head->method_id = find_method(block, head->method);
     const char *method = text_of(block, head->method), *method_end = method + head->method.size;
     heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
     if (method == method_end || heddle_find_token_end(method, method_end) != method_end ||

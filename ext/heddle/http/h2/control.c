@@ -213,13 +213,18 @@ void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint
 /* For a stream that has not begun. */
 static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgency, bool incremental)
 {
-    unsigned place = session->early_next++ % HEDDLE_H2_EARLY_PRIORITIES;
+    if (!heddle_h2_start_turns(session)) {
+        fail_without_memory(session);
+        return;
+    }
+    heddle_h2_turns *turns = session->turns;
+    unsigned place = turns->early_next++ % HEDDLE_H2_EARLY_PRIORITIES;
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
-        if (session->early_streams[i] == id)
+        if (turns->early_streams[i] == id)
             place = i;
     }
-    session->early_streams[place] = id;
-    session->early_bits[place] = (uint8_t)(urgency | (incremental ? HEDDLE_H2_URGENCIES : 0));
+    turns->early_streams[place] = id;
+    turns->early_bits[place] = (uint8_t)(urgency | (incremental ? HEDDLE_H2_URGENCIES : 0));
 }
 
 void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size)

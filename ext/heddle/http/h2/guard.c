@@ -10,6 +10,7 @@ enum {
     OVERHEAD_RATIO = 8,      /* bytes received for each that was worth something */
     OVERHEAD_ALLOWANCE = 1 << 20,
     CHECKS = 4,              /* of progress in each write_timeout */
+    REST_AFTER = 2,          /* seconds without streams */
 };
 
 heddle_h2_limits heddle_h2_default_limits(void)
@@ -107,6 +108,11 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t rest_at(const heddle_h2_session *session)
+{
+    return session->idle_since + (int64_t)REST_AFTER * SECOND;
+}
+
 int64_t heddle_h2_deadline(const heddle_h2_session *session)
 {
     const heddle_h2_limits *limits = session->limits;
@@ -117,6 +123,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
         deadline = earlier(deadline, session->idle_since + limits->head_timeout);
     else if (session->stream_count == 0)
         deadline = earlier(deadline, session->idle_since + limits->idle_timeout);
+    if (heddle_h2_can_rest(session))
+        deadline = earlier(deadline, rest_at(session));
     if (session->block_stream)
         deadline = earlier(deadline, session->block_since + limits->head_timeout);
     if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED)
@@ -181,6 +189,8 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
         send_goaway(session, session->last_processed, "idle");
         session->stage = HEDDLE_H2_AT_END;
     }
+    if (heddle_h2_can_rest(session) && now >= rest_at(session))
+        heddle_h2_rest(session);
     if (heddle_h2_is_open(session) && session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && now >= session->drain_at)
         heddle_h2_finish_drain(session);
     if (heddle_h2_is_open(session) && now >= session->check_at &&

@@ -24,7 +24,8 @@ void heddle_h2_note_output(heddle_h2_session *session)
 
 static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_stream *stream)
 {
-    return (stream->incremental ? session->incremental : session->sequential) + stream->urgency;
+    heddle_h2_turns *turns = session->turns;
+    return (stream->incremental ? turns->incremental : turns->sequential) + stream->urgency;
 }
 
 /* Streams that are sent one after the other stand in the order of their ids, those that share in the order of turns. */
@@ -69,12 +70,13 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 /* The stream whose turn it is: the most urgent; of these one that shares and one that does not in turn. */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
-    for (unsigned urgency = 0; urgency < HEDDLE_H2_URGENCIES; urgency++) {
-        heddle_h2_stream *sequential = session->sequential[urgency].first;
-        heddle_h2_stream *incremental = session->incremental[urgency].first;
+    heddle_h2_turns *turns = session->turns;
+    for (unsigned urgency = 0; turns && urgency < HEDDLE_H2_URGENCIES; urgency++) {
+        heddle_h2_stream *sequential = turns->sequential[urgency].first;
+        heddle_h2_stream *incremental = turns->incremental[urgency].first;
         if (sequential && incremental) {
-            session->incremental_turn ^= (uint8_t)(1 << urgency);
-            return session->incremental_turn >> urgency & 1 ? sequential : incremental;
+            turns->incremental_turn ^= (uint8_t)(1 << urgency);
+            return turns->incremental_turn >> urgency & 1 ? sequential : incremental;
         }
         if (sequential || incremental)
             return sequential ? sequential : incremental;
@@ -97,7 +99,7 @@ static void queue_segment(heddle_h2_session *session, heddle_h2_stream *stream, 
     heddle_h2_list_stream(session, stream);
 }
 
-static bool may_write(const heddle_h2_stream *stream)
+bool heddle_h2_may_write(const heddle_h2_stream *stream)
 {
     return stream->head_written && !stream->finished && heddle_h2_state_sends(stream->state);
 }
@@ -120,7 +122,7 @@ void heddle_h2_set_now(heddle_h2_session *session, int64_t now)
 
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
-    if (!may_write(stream))
+    if (!heddle_h2_may_write(stream))
         return 0;
     size_t room = heddle_h2_room(session, stream), taken = size < room ? size : room;
     if (taken < size)
@@ -142,7 +144,7 @@ size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, con
 
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
-    if (!may_write(stream) || size == 0)
+    if (!heddle_h2_may_write(stream) || size == 0)
         return false;
     heddle_h2_segment *segment = malloc(sizeof(*segment));
     if (!segment)

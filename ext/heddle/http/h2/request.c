@@ -57,10 +57,11 @@ static void set_priority(heddle_h2_session *session, heddle_h2_stream *stream, c
 {
     stream->urgency = block->urgency;
     stream->incremental = block->incremental;
+    const heddle_h2_turns *turns = session->turns;
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
-        if (session->early_streams[i] == stream->id) {
-            stream->urgency = session->early_bits[i] % HEDDLE_H2_URGENCIES;
-            stream->incremental = session->early_bits[i] >= HEDDLE_H2_URGENCIES;
+        if (turns->early_streams[i] == stream->id) {
+            stream->urgency = turns->early_bits[i] % HEDDLE_H2_URGENCIES;
+            stream->incremental = turns->early_bits[i] >= HEDDLE_H2_URGENCIES;
         }
     }
 }
@@ -98,7 +99,7 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
     if (ended)
         heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
     if (stream->refused)
-        session->operations->on_refusal(session, stream, &refusal);
+        session->operations->on_refusal(session, stream, &refusal, request.head.method_id);
     else
         session->operations->on_request(session, stream, &request);
 }

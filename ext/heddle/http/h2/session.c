@@ -32,6 +32,8 @@ void heddle_h2_session_free(heddle_h2_session *session)
     for (uint32_t i = 0; i < session->stream_count; i++)
         heddle_h2_free_stream(session->streams[i]);
     free(session->streams);
+    free(session->turns);
+    free(session->remembered);
     heddle_hpack_decoder_free(&session->decoder);
     heddle_hpack_encoder_free(&session->encoder);
     heddle_bytes_reset(&session->gathered, 0);

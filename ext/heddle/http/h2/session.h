@@ -61,8 +61,12 @@ typedef struct {
  */
 typedef struct {
     void (*on_request)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request);
-    /* The request breaks a limit: the owner answers with this status. Its body, if any, is not delivered. */
-    void (*on_refusal)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal);
+    /*
+     * The request breaks a limit: the owner answers with this status, and without content where the method is HEAD. Its
+     * body, if any, is not delivered.
+     */
+    void (*on_refusal)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
+                       heddle_method method);
     /* Part of the request's body. The owner calls heddle_h2_consume when it has used it. */
     void (*on_data)(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
     void (*on_end)(heddle_h2_session *session, heddle_h2_stream *stream);
@@ -152,6 +156,8 @@ bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const 
 /* Ends the answer once all of the body is pulled. The trailers are checked as a head's fields. */
 heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream,
                                         const heddle_h2_field *trailers, size_t count);
+/* Has the answer begun and not ended? Else heddle_h2_write takes nothing, and on_window never comes. */
+bool heddle_h2_may_write(const heddle_h2_stream *stream);
 /* How many bytes heddle_h2_write would take now. */
 size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /* The time of the calls that follow, where their functions don't take it. */

@@ -63,7 +63,8 @@ static inline bool heddle_h2_state_sends(heddle_h2_state state)
 enum {
     HEDDLE_H2_URGENCIES = 8,
     HEDDLE_H2_DEFAULT_URGENCY = 3,
-    HEDDLE_H2_REMEMBERED = 64, /* streams that were closed last */
+    HEDDLE_H2_REMEMBERED = 64, /* streams that were closed last, at most */
+    HEDDLE_H2_FIRST_REMEMBERED = 8,
     HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that came before their streams */
     HEDDLE_H2_PAUSE_OUTPUT = 65536, /* with more than that in heads and control frames, nothing more is read */
 };
@@ -137,6 +138,21 @@ typedef enum {
     HEDDLE_H2_DRAINING,        /* the second is */
 } heddle_h2_drain_stage;
 
+/* Whose turn it is to be sent; a connection needs that while it has streams. */
+typedef struct {
+    heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
+    uint8_t incremental_turn; /* a bit for each urgency: whose turn it is */
+    uint8_t early_next;
+    uint8_t early_bits[HEDDLE_H2_EARLY_PRIORITIES]; /* urgency, and 8: incremental */
+    uint32_t early_streams[HEDDLE_H2_EARLY_PRIORITIES];
+} heddle_h2_turns;
+
+/* A stream that was closed lately. */
+typedef struct {
+    uint32_t id;
+    uint8_t state;
+} heddle_h2_closed_stream;
+
 struct heddle_h2_session {
     const heddle_h2_operations *operations;
     const heddle_h2_limits *limits;
@@ -174,12 +190,9 @@ struct heddle_h2_session {
     uint32_t last_stream;    /* the highest that the client has opened */
     uint32_t last_processed; /* the highest that the owner has seen */
     uint32_t fed_streams;
-    uint32_t remembered[HEDDLE_H2_REMEMBERED]; /* ids, in a ring */
-    uint8_t remembered_states[HEDDLE_H2_REMEMBERED];
-    uint8_t remembered_next;
-    uint8_t early_next;
-    uint8_t early_bits[HEDDLE_H2_EARLY_PRIORITIES]; /* urgency, and 8: incremental */
-    uint32_t early_streams[HEDDLE_H2_EARLY_PRIORITIES];
+    heddle_h2_turns *turns;  /* NULL: there are no streams */
+    heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
+    uint8_t remembered_room, remembered_next;
 
     int64_t send_window, receive_window;
     uint32_t credit;
@@ -187,8 +200,6 @@ struct heddle_h2_session {
 
     heddle_bytes output; /* whole frames but DATA, in their order */
     uint32_t answers;    /* in there, to PING and SETTINGS */
-    heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
-    uint8_t incremental_turn; /* a bit for each urgency: whose turn it is */
     uint32_t listed_count;
     size_t queued;       /* of all streams */
 
@@ -217,6 +228,12 @@ void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
 /* The request is complete. */
 void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_stream(heddle_h2_stream *stream);
+/* There will be streams soon. False: there is no memory. */
+bool heddle_h2_start_turns(heddle_h2_session *session);
+/* Has it memory that it can do without while it rests? */
+bool heddle_h2_can_rest(const heddle_h2_session *session);
+/* Gives it back. How streams were closed is forgotten. */
+void heddle_h2_rest(heddle_h2_session *session);
 
 /* Around everything that the owner calls. */
 static inline void heddle_h2_enter(heddle_h2_session *session)

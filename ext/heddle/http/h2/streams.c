@@ -49,17 +49,33 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
     return place < session->stream_count && session->streams[place]->id == id ? session->streams[place] : NULL;
 }
 
+/* Without memory the oldest stream is forgotten a little earlier. */
+static void grow_memory(heddle_h2_session *session)
+{
+    unsigned room = session->remembered_room ? session->remembered_room * 2 : HEDDLE_H2_FIRST_REMEMBERED;
+    heddle_h2_closed_stream *remembered = realloc(session->remembered, room * sizeof(*remembered));
+    if (!remembered)
+        return;
+    memset(remembered + session->remembered_room, 0, (room - session->remembered_room) * sizeof(*remembered));
+    session->remembered = remembered;
+    session->remembered_room = (uint8_t)room;
+}
+
 void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state)
 {
-    for (unsigned i = 0; i < HEDDLE_H2_REMEMBERED; i++) {
-        if (session->remembered[i] == id) {
-            session->remembered_states[i] = (uint8_t)state;
+    unsigned room = session->remembered_room;
+    for (unsigned i = 0; i < room; i++) {
+        if (session->remembered[i].id == id) {
+            session->remembered[i].state = (uint8_t)state;
             return;
         }
     }
-    unsigned place = session->remembered_next++ % HEDDLE_H2_REMEMBERED;
-    session->remembered[place] = id;
-    session->remembered_states[place] = (uint8_t)state;
+    if (session->remembered_next == room && room < HEDDLE_H2_REMEMBERED)
+        grow_memory(session);
+    if (session->remembered_next == session->remembered_room)
+        session->remembered_next = 0;
+    if (session->remembered_room > 0)
+        session->remembered[session->remembered_next++] = (heddle_h2_closed_stream){id, (uint8_t)state};
 }
 
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id)
@@ -70,17 +86,54 @@ heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_
     const heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
     if (stream)
         return stream->state;
-    for (unsigned i = 0; i < HEDDLE_H2_REMEMBERED; i++) {
-        if (session->remembered[i] == id)
-            return session->remembered_states[i];
+    for (unsigned i = 0; i < session->remembered_room; i++) {
+        if (session->remembered[i].id == id)
+            return session->remembered[i].state;
     }
     return HEDDLE_H2_FORGOTTEN;
 }
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
+bool heddle_h2_start_turns(heddle_h2_session *session)
+{
+    if (!session->turns)
+        session->turns = calloc(1, sizeof(*session->turns));
+    return session->turns != NULL;
+}
+
+/* Unless a stream to come has a priority already. */
+static void end_turns(heddle_h2_session *session)
+{
+    for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
+        if (session->turns->early_streams[i] > session->last_stream)
+            return;
+    }
+    free(session->turns);
+    session->turns = NULL;
+}
+
+bool heddle_h2_can_rest(const heddle_h2_session *session)
+{
+    return session->stream_room > 0 && session->stream_count == 0 && heddle_h2_is_open(session);
+}
+
+/* The decoder's table stays: only the client can empty it. */
+void heddle_h2_rest(heddle_h2_session *session)
+{
+    free(session->remembered);
+    session->remembered = NULL;
+    session->remembered_room = session->remembered_next = 0;
+    free(session->streams);
+    session->streams = NULL;
+    session->stream_room = 0;
+    heddle_hpack_encoder_rest(&session->encoder);
+}
+
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
 {
+    if (!heddle_h2_start_turns(session))
+        return NULL;
     if (session->stream_count == session->stream_room) {
         uint32_t room = session->stream_room ? session->stream_room * 2 : 4;
         heddle_h2_stream **streams = realloc(session->streams, room * sizeof(*streams));
@@ -133,6 +186,7 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     stream->next = session->dead;
     session->dead = stream;
     if (session->stream_count == 0) {
+        end_turns(session);
         session->idle_since = session->now;
         heddle_h2_finish_drain(session);
     }
