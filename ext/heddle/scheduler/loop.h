@@ -208,6 +208,10 @@ bool heddle_loop_forked(const heddle_loop *loop);
 /* Forgets the parent's fibers in a child, the first time it is called there: before `current` changes. */
 void heddle_loop_notice_fork(heddle_loop *loop);
 void heddle_turns_setup(void); /* once */
+/* One tick: runs the fibers that are ready, asks the selector, and waits for it where no fiber is ready. */
+void heddle_loop_turn(heddle_loop *loop);
+/* Is there any fiber but those that rest until they are called, and the one that runs the loop itself? */
+bool heddle_loop_anybody_lives(const heddle_loop *loop);
 
 /* Runs turns until no fiber is left. Raises what is raised into it; the loop stays consistent. */
 void heddle_loop_run(heddle_loop *loop);

@@ -1,0 +1,92 @@
+/* A run of a loop: tick after tick, until no fiber is left, or until one of them has been woken. */
+
+#include "scheduler/fiber_stacks.h"
+#include "scheduler/foreign_return.h"
+#include "scheduler/loop.h"
+
+typedef struct {
+    heddle_loop *loop;
+    heddle_park *until;
+    heddle_fiber *outer; /* a scheduled fiber that runs the loop itself: a forked child's, on its way out */
+    VALUE outer_fiber;
+    bool outer_running;
+    bool watched; /* the beat is this run's */
+} loop_run;
+
+static VALUE turns_of(VALUE data)
+{
+    loop_run *run = (loop_run *)data;
+    heddle_loop *loop = run->loop;
+    if (run->until) {
+        do {
+            heddle_loop_turn(loop);
+            /* A child's program with nothing left to do: one that has forked without a block, and should have ended. */
+            if (loop->forked_by && run->until->resting && !heddle_loop_anybody_lives(loop))
+                rb_exit(EXIT_SUCCESS);
+        } while (!run->until->woken && heddle_park_entered(run->until));
+    } else {
+        while (heddle_loop_anybody_lives(loop))
+            heddle_loop_turn(loop);
+    }
+    return Qnil;
+}
+
+static VALUE run_turns(VALUE data)
+{
+    heddle_loop *loop = ((loop_run *)data)->loop;
+    int state;
+    do {
+        rb_protect(turns_of, data, &state);
+        if (!state)
+            return Qnil;
+        heddle_foreign_raise(loop, &state);
+    } while (!state);
+    rb_jump_tag(state);
+}
+
+static VALUE end_run(VALUE data)
+{
+    loop_run *run = (loop_run *)data;
+    run->loop->fiber = run->outer_fiber;
+    run->loop->running = run->outer_running;
+    run->loop->current = run->outer;
+    run->loop->hosting = 0;
+    heddle_fiber_stacks_release(run->loop);
+    run->loop->until = NULL;
+    run->loop->ending = Qfalse;
+    run->loop->arriving = NULL;
+    atomic_store(&run->loop->sleeping, 0);
+    if (run->watched)
+        heddle_loop_end_watch(run->loop);
+    return Qnil;
+}
+
+static void run_until(heddle_loop *loop, heddle_park *park)
+{
+    bool watched = heddle_loop_begin_watch(loop); /* asks Ruby, which may be interrupted: so nothing has begun yet */
+    loop_run run = {.loop = loop,
+                    .until = park,
+                    .outer = loop->current,
+                    .outer_fiber = loop->fiber,
+                    .outer_running = loop->running,
+                    .watched = watched};
+    loop->fiber = rb_fiber_current();
+    loop->running = true;
+    loop->until = park;
+    loop->handed_over = NULL;
+    loop->hosting = run.outer ? 1 : 0;
+    rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
+}
+
+void heddle_loop_run(heddle_loop *loop)
+{
+    heddle_loop_open(loop);
+    if (loop->running)
+        rb_raise(rb_eThreadError, "this loop runs already");
+    run_until(loop, NULL);
+}
+
+void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
+{
+    run_until(loop, park);
+}
