@@ -30,6 +30,10 @@ module Heddle
       # @raise [ArgumentError]
       def include?(address) = have?(address == "unix" ? nil : IPAddr.new(address).hton)
 
+      # @param bytes [String] an IP address in 4 or 16 bytes
+      # @return [Boolean]
+      def cover?(bytes) = have?(bytes)
+
       private
 
       def parse(name)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "message_reader"
+require_relative "../dns/address_text"
+require_relative "../dns/message_reader"
 
 module Heddle
   module Net
@@ -24,6 +25,7 @@ module Heddle
         MAX_ALIASES = 16
         # Records read of one section: of more addresses the first are enough, and a name made to be slow takes 50 µs.
         MAX_RECORDS = 512
+        ADDRESS_SIZES = { Query::A => 4, Query::AAAA => 16 }.freeze
 
         RCODES = %w[NOERROR FORMERR SERVFAIL NXDOMAIN NOTIMP REFUSED].freeze
 
@@ -38,7 +40,7 @@ module Heddle
 
           reply = new(bytes, query, flags, counts)
           reply if reply.answers_question?
-        rescue MessageReader::Malformed
+        rescue DNS::Malformed
           nil
         end
 
@@ -46,7 +48,7 @@ module Heddle
         attr_reader :answer
 
         def initialize(bytes, query, flags, counts)
-          @reader = MessageReader.new(bytes, HEADER_SIZE)
+          @reader = DNS::MessageReader.new(bytes, HEADER_SIZE)
           @query = query
           @flags = flags
           @questions, @answers, @authorities, = counts
@@ -105,7 +107,7 @@ module Heddle
         end
 
         def nothing(name, ttl)
-          raise MessageReader::Malformed, "#{@answers} answers, none of them to the question" if @answers > MAX_RECORDS
+          raise DNS::Malformed, "#{@answers} answers, none of them to the question" if @answers > MAX_RECORDS
 
           absent = rcode == NAME_ERROR
           negative = negative_ttl
@@ -130,22 +132,11 @@ module Heddle
         end
 
         def address(record)
-          bytes = @reader.bytes_at(record.offset, record.length)
-          case [record.type, bytes.bytesize]
-          when [Query::A, 4] then bytes.unpack("C4").join(".").freeze
-          when [Query::AAAA, 16] then ipv6(bytes.unpack("n8"))
-          else raise MessageReader::Malformed, "address of #{bytes.bytesize} bytes"
-          end
-        end
+          length = record.length
+          bytes = @reader.bytes_at(record.offset, length)
+          raise DNS::Malformed, "address of #{length} bytes" unless length == ADDRESS_SIZES[record.type]
 
-        # RFC 5952: the longest run of two or more zero groups becomes "::".
-        def ipv6(groups)
-          text = groups.map { |group| group.to_s(16) }.join(":")
-          zeros = text.scan(/(?<![^:])0(?::0)+(?![^:])/).max_by.with_index { |run, index| [run.size, -index] }
-          return text.freeze unless zeros
-
-          head, tail = text.split(/(?<![^:])#{zeros}(?![^:])/, 2)
-          "#{head.to_s.chomp(":")}::#{tail.to_s.delete_prefix(":")}".freeze
+          DNS::AddressText.from_bytes(bytes)
         end
       end
     end

@@ -1,37 +1,51 @@
 # frozen_string_literal: true
 
+require_relative "codes"
+require_relative "malformed"
+require_relative "name"
+
 module Heddle
   module Net
-    class Resolver
-      # Reads the parts of a DNS message in order. Whatever is outside of the message or loops is Malformed.
+    module DNS
+      # Reads the parts of a DNS message in order. Whatever is outside of the message or loops is Malformed, and the
+      # work is bounded by the size of the message.
       class MessageReader
-        class Malformed < StandardError; end
-
-        MAX_NAME = 254
         # A sane server needs one or two in a name. Each must point further back, but a chain of them through a whole
         # message, for each of its records, would keep the loop busy for seconds.
         MAX_POINTERS = 32
+        # Labels and pointers followed in one message: a sane message of 64 KiB needs half as many.
+        MAX_STEPS = 32_768
         POINTER = 0xc0
         POINTER_OFFSET = 0x3fff
 
-        # owner [String] wire name in lower case; type [Integer]; ttl [Integer]; offset and length of the data
+        # owner [String] wire name in lower case; type [Integer], 0 for one of another class than IN; ttl [Integer];
+        # offset and length of the data
         Record = Struct.new(:owner, :type, :ttl, :offset, :length) do
           def is?(name, type) = self.type == type && owner == name
         end
 
+        # @return [Integer] where the next part begins
+        attr_accessor :offset
+
+        # @param bytes [String] the whole message
+        # @param offset [Integer] where to begin
         def initialize(bytes, offset)
           @bytes = bytes
           @offset = offset
+          @steps = 0
         end
 
         # @return [String] wire name in lower case
-        def name
+        def name = cased_name.downcase
+
+        # @return [String] wire name as it is in the message
+        def cased_name
           text, @offset = walk(@offset)
           text
         end
 
         def name_at(offset)
-          walk(offset).first
+          walk(offset).first.downcase
         end
 
         def unpack(template, size)
@@ -39,6 +53,23 @@ module Heddle
           @offset += size
           values
         end
+
+        # @return [String] the next bytes
+        def bytes(size)
+          bytes = bytes_at(@offset, size)
+          @offset += size
+          bytes
+        end
+
+        # @return [Integer] the next byte
+        def octet
+          value = byte(@offset)
+          @offset += 1
+          value
+        end
+
+        # @return [String] bytes that have their number in front, such as one piece of a TXT record
+        def character_string = bytes(octet)
 
         def bytes_at(offset, size)
           raise Malformed, "#{size} bytes at #{offset} of #{@bytes.bytesize}" if offset + size > @bytes.bytesize
@@ -50,7 +81,7 @@ module Heddle
         def record
           owner = name
           type, klass, ttl, length = unpack("nnNn", 10)
-          record = Record.new(owner, klass == Query::IN ? type : 0, ttl, @offset, length)
+          record = Record.new(owner, klass == Codes::IN ? type : 0, ttl, @offset, length)
           bytes_at(@offset, length)
           @offset += length
           record
@@ -64,6 +95,8 @@ module Heddle
           after = nil
           pointers = 0
           until (size = byte(offset)).zero?
+            raise Malformed, "more than #{MAX_STEPS} labels" if (@steps += 1) > MAX_STEPS
+
             if size >= POINTER
               target = ((size << 8) | byte(offset + 1)) & POINTER_OFFSET
               pointers += 1
@@ -73,12 +106,12 @@ module Heddle
               offset = target
             else
               text << label(offset, size)
-              raise Malformed, "name longer than #{MAX_NAME} bytes" if text.bytesize > MAX_NAME
+              raise Malformed, "name longer than #{Name::MAX_WIRE} bytes" if text.bytesize > Name::MAX_WIRE
 
               offset += 1 + size
             end
           end
-          [text.downcase, after || (offset + 1)]
+          [text, after || (offset + 1)]
         end
 
         def byte(offset)

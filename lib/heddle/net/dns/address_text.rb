@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+require_relative "malformed"
+
+module Heddle
+  module Net
+    module DNS
+      # IP addresses as text and as bytes, without a call of libc.
+      module AddressText
+        IPV4 = /\A(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}\z/
+
+        module_function
+
+        # @param bytes [String] 4 or 16
+        # @return [String] frozen
+        def from_bytes(bytes)
+          case bytes.bytesize
+          when 4 then bytes.unpack("C4").join(".").freeze
+          when 16 then ipv6(bytes.unpack("n8"))
+          else raise Malformed, "address of #{bytes.bytesize} bytes"
+          end
+        end
+
+        # RFC 5952: the longest run of two or more zero groups becomes "::".
+        def ipv6(groups)
+          text = groups.map { |group| group.to_s(16) }.join(":")
+          zeros = text.scan(/(?<![^:])0(?::0)+(?![^:])/).max_by.with_index { |run, index| [run.size, -index] }
+          return text.freeze unless zeros
+
+          head, tail = text.split(/(?<![^:])#{zeros}(?![^:])/, 2)
+          "#{head.to_s.chomp(":")}::#{tail.to_s.delete_prefix(":")}".freeze
+        end
+
+        # @return [String] 4 bytes
+        # @raise [Malformed]
+        def ipv4_bytes(text)
+          raise Malformed, "#{text.inspect} is no IPv4 address such as 192.0.2.1" unless IPV4.match?(text)
+
+          text.split(".").map!(&:to_i).pack("C4")
+        end
+
+        # @return [String] 16 bytes
+        # @raise [Malformed]
+        def ipv6_bytes(text)
+          address = IPAddr.new(text)
+          raise IPAddr::InvalidAddressError unless address.ipv6? && !text.match?(%r{[%/]})
+
+          address.hton
+        rescue IPAddr::Error
+          raise Malformed, "#{text.inspect} is no IPv6 address such as 2001:db8::1"
+        end
+      end
+    end
+  end
+end

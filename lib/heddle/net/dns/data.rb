@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+require_relative "address_text"
+require_relative "codes"
+require_relative "name"
+require_relative "svc_params"
+
+module Heddle
+  module Net
+    module DNS
+      # The data of records, one class a type. Each is frozen, reads itself from a message, writes itself into one, and
+      # prints itself as in a zone file.
+      #
+      # {Data.from} makes them of what programs have at hand: a String or Array for each record.
+      module Data
+        # IPv4 address (RFC 1035, section 3.4.1).
+        A = ::Data.define(:address) do
+          def self.read(reader, length) = new(AddressText.from_bytes(Data.sized(reader, length, 4)))
+          def write(writer) = writer.raw(AddressText.ipv4_bytes(address))
+          def to_s = address
+        end
+
+        # IPv6 address (RFC 3596).
+        AAAA = ::Data.define(:address) do
+          def self.read(reader, length) = new(AddressText.from_bytes(Data.sized(reader, length, 16)))
+          def write(writer) = writer.raw(AddressText.ipv6_bytes(address))
+          def to_s = address
+        end
+
+        # The types whose data is one name (RFC 1035, section 3.3), which may be compressed.
+        NS = ::Data.define(:name) do
+          def self.read(reader, _length) = new(Data.name(reader))
+          def write(writer) = writer.name(name)
+          def to_s = "#{name}."
+        end
+        class CNAME < NS
+        end
+
+        class PTR < NS
+        end
+
+        # Mail exchange (RFC 1035, section 3.3.9).
+        MX = ::Data.define(:preference, :exchange) do
+          def self.read(reader, _length) = new(reader.unpack("n", 2).first, Data.name(reader))
+
+          def write(writer)
+            writer.pack([Data.uint(preference, 16)], "n")
+            writer.name(exchange)
+          end
+
+          def to_s = "#{preference} #{exchange}."
+        end
+
+        # Start of authority (RFC 1035, section 3.3.13). `minimum` is how long resolvers keep that a name is absent.
+        SOA = ::Data.define(:primary, :contact, :serial, :refresh, :retry, :expire, :minimum) do
+          def self.read(reader, _length) = new(Data.name(reader), Data.name(reader), *reader.unpack("N5", 20))
+
+          def write(writer)
+            writer.name(primary)
+            writer.name(contact)
+            writer.pack([serial, refresh, self.retry, expire, minimum].map { |value| Data.uint(value, 32) }, "N5")
+          end
+
+          def to_s = "#{primary}. #{contact}. #{serial} #{refresh} #{self.retry} #{expire} #{minimum}"
+        end
+
+        # Text: Strings of at most 255 bytes, of which a longer text is made (RFC 1035, section 3.3.14).
+        TXT = ::Data.define(:strings) do
+          def self.read(reader, length)
+            strings = []
+            at_end = reader.offset + length
+            strings << reader.character_string.freeze while reader.offset < at_end
+            new(strings.freeze)
+          end
+
+          # @param text [String, Array<String>] a longer String is cut into pieces of 255 bytes
+          def self.of(text)
+            new(Array(text).flat_map { |part| part.empty? ? [""] : part.b.scan(/.{1,255}/mn) }.freeze)
+          end
+
+          # @return [String] all of it; UTF-8 where it is
+          def text
+            whole = strings.join.force_encoding(Encoding::UTF_8)
+            whole.valid_encoding? ? whole : whole.b
+          end
+
+          def write(writer)
+            strings.empty? ? writer.character_string("") : strings.each { |one| writer.character_string(one) }
+          end
+
+          def to_s = strings.map { |string| Data.quote(string) }.join(" ")
+        end
+
+        # Service location (RFC 2782). Its target is not compressed.
+        SRV = ::Data.define(:priority, :weight, :port, :target) do
+          def self.read(reader, _length) = new(*reader.unpack("n3", 6), Data.name(reader))
+
+          def write(writer)
+            writer.pack([priority, weight, port].map { |value| Data.uint(value, 16) }, "n3")
+            writer.whole_name(target)
+          end
+
+          def to_s = "#{priority} #{weight} #{port} #{target}."
+        end
+
+        # Which authorities may sign certificates (RFC 8659).
+        CAA = ::Data.define(:flags, :tag, :value) do
+          def self.read(reader, length)
+            at_end = reader.offset + length
+            flags = reader.octet
+            tag = reader.character_string.freeze
+            raise Malformed, "CAA record without a value" if reader.offset > at_end
+
+            new(flags, tag, reader.bytes(at_end - reader.offset).freeze)
+          end
+
+          def write(writer)
+            writer.pack([Data.uint(flags, 8)], "C")
+            writer.character_string(tag)
+            writer.raw(value.b)
+          end
+
+          def to_s = "#{flags} #{tag} #{Data.quote(value)}"
+        end
+
+        # Processor and system; the answer to ANY (RFC 8482).
+        HINFO = ::Data.define(:cpu, :os) do
+          def self.read(reader, _length) = new(reader.character_string.freeze, reader.character_string.freeze)
+
+          def write(writer)
+            writer.character_string(cpu)
+            writer.character_string(os)
+          end
+
+          def to_s = "#{Data.quote(cpu)} #{Data.quote(os)}"
+        end
+
+        # How to reach a service (RFC 9460). `params` is a Hash of names, or `:key65333`, and what they mean: see
+        # {SvcParams}. The target "" stands for the owner's own name.
+        SVCB = ::Data.define(:priority, :target, :params) do
+          def self.read(reader, length)
+            at_end = reader.offset + length
+            new(reader.unpack("n", 2).first, Data.name(reader), SvcParams.read(reader, at_end))
+          end
+
+          def write(writer)
+            writer.pack([Data.uint(priority, 16)], "n")
+            writer.whole_name(target)
+            SvcParams.write(params, writer)
+          end
+
+          def to_s = [priority, "#{target}.", SvcParams.text(params)].reject { |part| part == "" }.join(" ")
+        end
+        class HTTPS < SVCB
+        end
+
+        # Data of a type that this library does not know, as it is (RFC 3597).
+        Opaque = ::Data.define(:bytes) do
+          def self.read(reader, length) = new(reader.bytes(length).freeze)
+          def write(writer) = writer.raw(bytes)
+          def to_s = "\\# #{bytes.bytesize} #{bytes.unpack1("H*")}".strip
+        end
+
+        CLASSES = {
+          A: A, AAAA: AAAA, NS: NS, CNAME: CNAME, PTR: PTR, MX: MX, SOA: SOA, TXT: TXT, SPF: TXT, SRV: SRV, CAA: CAA,
+          HINFO: HINFO, SVCB: SVCB, HTTPS: HTTPS
+        }.freeze
+
+        module_function
+
+        # @param type [Symbol]
+        # @param value [Object] an object of the type's class; a String for types with one part, an Array with the parts
+        #   for others; bytes for a type without a class
+        # @return [Object]
+        # @raise [ArgumentError] when the parts are not those of the type
+        def from(type, value)
+          kind = CLASSES.fetch(type, Opaque)
+          return value if value.is_a?(kind) || value.is_a?(Opaque)
+          return TXT.of(value) if kind == TXT
+
+          kind.new(*value)
+        rescue ArgumentError
+          raise ArgumentError, "#{value.inspect} is no data for a record of type #{type}: it has " \
+                               "#{kind.members.join(", ")}"
+        end
+
+        # @param type [Symbol]
+        # @param length [Integer] of the data that begins where the reader is
+        # @return [Object]
+        # @raise [Malformed] when the data does not fill its length
+        def read(type, reader, length)
+          at_end = reader.offset + length
+          reader.bytes_at(reader.offset, length)
+          data = CLASSES.fetch(type, Opaque).read(reader, length)
+          raise Malformed, "#{type} record of #{length} bytes" unless reader.offset == at_end
+
+          data
+        end
+
+        def name(reader) = Name.from_wire(reader.cased_name).freeze
+
+        def sized(reader, length, wanted)
+          raise Malformed, "address of #{length} bytes" unless length == wanted
+
+          reader.bytes(length)
+        end
+
+        def uint(value, bits)
+          return value if value.is_a?(Integer) && value >= 0 && value < (1 << bits)
+
+          raise Malformed, "#{value.inspect} is no number of #{bits} bits"
+        end
+
+        def quote(string)
+          %("#{string.b.gsub(/[^ -~]|["\\]/n) { |c| /[ -~]/.match?(c) ? "\\#{c}" : format("\\%03d", c.ord) }}")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    module DNS
+      # The OPT record: what the sender of a message can do (RFC 6891). Frozen.
+      #
+      # - size [Integer] bytes of UDP that the sender takes
+      # - rcode_high [Integer] the upper eight bits of the RCODE
+      # - version [Integer]
+      # - dnssec [Boolean] the DO bit: records of DNSSEC are wanted (RFC 3225)
+      # - options [Array<Array(Integer, String)>]
+      EDNS = ::Data.define(:size, :rcode_high, :version, :dnssec, :options) do
+        # @param klass [Integer] the record's class, which is the size
+        # @param ttl [Integer] the record's TTL, which is the rest
+        # @raise [Malformed] when the options do not fill the data
+        def self.read(reader, klass, ttl, length)
+          at_end = reader.offset + length
+          options = []
+          while reader.offset < at_end
+            code, size = reader.unpack("nn", 4)
+            options << [code, reader.bytes(size)]
+          end
+          raise Malformed, "OPT record of #{length} bytes" unless reader.offset == at_end
+
+          new(klass, ttl >> 24, (ttl >> 16) & 0xff, ttl.anybits?(0x8000), options)
+        end
+
+        def self.of(size: EDNS::SIZE, rcode_high: 0, version: 0, dnssec: false, options: [])
+          new(size, rcode_high, version, dnssec, options)
+        end
+
+        def write(writer)
+          ttl = (rcode_high << 24) | (version << 16) | (dnssec ? 0x8000 : 0)
+          writer.pack([0, Codes::TYPES[:OPT], size, ttl], "CnnN")
+          writer.sized do
+            options.each do |code, bytes|
+              writer.pack([code, bytes.bytesize], "nn")
+              writer.raw(bytes)
+            end
+          end
+        end
+
+        # Bytes in a message.
+        def bytesize = 11 + options.sum { |_, bytes| 4 + bytes.bytesize }
+      end
+      # What fits into a packet nearly everywhere, so that no answer is cut into fragments (RFC 9715).
+      EDNS::SIZE = 1_232
+      # What every receiver takes (RFC 1035, section 4.2.1), and what a smaller size counts as (RFC 6891, 6.2.3).
+      EDNS::LEAST = 512
+    end
+  end
+end

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    module DNS
+      # A message, name or record that breaks the rules of DNS. {Server} answers one with FORMERR; {Message.parse} and
+      # what makes records raise it.
+      class Malformed < StandardError; end
+    end
+  end
+end

@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require_relative "codes"
+require_relative "edns"
+require_relative "message_reader"
+require_relative "message_writer"
+require_relative "question"
+require_relative "record"
+
+module Heddle
+  module Net
+    module DNS
+      # A DNS message (RFC 1035, section 4), to be read and to be written.
+      #
+      #     query = Heddle::Net::DNS::Message.query("example.org", :MX)
+      #     reply = Heddle::Net::DNS::Message.parse(bytes)
+      #     reply.answers.each { |record| puts record }
+      class Message
+        HEADER_SIZE = 12
+        # flag => its bit in the second word of the header
+        FLAGS = {
+          response: 0x8000, authoritative: 0x0400, truncated: 0x0200, recursion_desired: 0x0100,
+          recursion_available: 0x0080, authentic: 0x0020, checking_disabled: 0x0010
+        }.freeze
+        MAX_SIZE = 65_535
+
+        attr_accessor :id, :flags, :edns
+
+        # @return [Array<Question>]
+        attr_reader :questions
+
+        # @return [Array<Record>]
+        attr_reader :answers, :authorities, :additionals
+
+        # @param name [String]
+        # @param type [Symbol]
+        # @param edns [EDNS, nil]
+        # @param recursion [Boolean] whether the server is to ask others
+        # @return [Message] with a random id
+        def self.query(name, type, edns: EDNS.of, recursion: true)
+          new(Random.urandom(2).unpack1("n"), recursion ? FLAGS[:recursion_desired] : 0, edns).tap do |message|
+            message.questions << Question.of(name, type)
+          end
+        end
+
+        # @param bytes [String]
+        # @return [Message]
+        # @raise [Malformed]
+        def self.parse(bytes)
+          raise Malformed, "#{bytes.bytesize} bytes are no message" if bytes.bytesize < HEADER_SIZE
+
+          id, flags, *counts = bytes.unpack("n6")
+          new(id, flags).tap { |message| message.read(MessageReader.new(bytes, HEADER_SIZE), counts) }
+        end
+
+        def initialize(id, flags = 0, edns = nil)
+          @id = id
+          @flags = flags
+          @edns = edns
+          @udp_limit = EDNS::LEAST
+          @questions = []
+          @answers = []
+          @authorities = []
+          @additionals = []
+        end
+
+        FLAGS.each do |name, bit|
+          define_method(:"#{name}?") { @flags.anybits?(bit) }
+          define_method(:"#{name}=") { |on| @flags = on ? @flags | bit : @flags & ~bit }
+        end
+
+        # @return [Integer] the greatest size of this message over UDP; set by what makes responses
+        attr_accessor :udp_limit
+
+        # @return [Question, nil]
+        def question = @questions.first
+
+        # @return [Integer] 0 is a query (RFC 6895, section 2.2)
+        def opcode = (@flags >> 11) & 15
+
+        # @return [Symbol]
+        def rcode = Codes.rcode_name((@flags & 15) | ((@edns&.rcode_high || 0) << 4))
+
+        # @param name [Symbol] those above 15 need {#edns}
+        def rcode=(name)
+          number = Codes.rcode_number(name)
+          @flags = (@flags & ~15) | (number & 15)
+          high = number >> 4
+          @edns = @edns.with(rcode_high: high) if @edns && @edns.rcode_high != high
+        end
+
+        # @api private
+        def read(reader, counts)
+          counts[0].times { @questions << Question.read(reader) }
+          read_records(reader, counts[1], @answers)
+          read_records(reader, counts[2], @authorities)
+          read_records(reader, counts[3], @additionals, opt: true)
+        end
+
+        # @return [String] the message in bytes
+        # @param limit [Integer] bytes at most. What does not fit is left out, in whole records: of the additional ones
+        #   without a word; of the others all, with the flag TC (RFC 2181, section 9). Question and OPT always stay.
+        def encode(limit = MAX_SIZE)
+          writer = MessageWriter.new([@id, @flags, @questions.size, 0, 0, 0].pack("n6"))
+          @questions.each { |question| question.write(writer) }
+          room = limit - (@edns ? @edns.bytesize : 0)
+          bare = writer.bytes.bytesize
+          fits = write_records(writer, @answers, room) && write_records(writer, @authorities, room)
+          writer.cut(bare) unless fits
+          further = fits ? write_additionals(writer, room) : 0
+          @edns&.write(writer)
+          finish(writer.bytes, fits, further + (@edns ? 1 : 0))
+        end
+
+        # @return [String] for people, as dig prints it
+        def to_s
+          lines = [";; #{rcode} id #{@id} #{FLAGS.keys.select { |name| public_send(:"#{name}?") }.join(" ")}".rstrip]
+          lines.concat(@questions.map { |question| ";#{question}" })
+          lines.concat([@answers, @authorities, @additionals].flatten.map(&:to_s)).join("\n")
+        end
+
+        private
+
+        def read_records(reader, count, into, opt: false)
+          count.times do
+            owner = reader.cased_name
+            type, klass, ttl, length = reader.unpack("nnNn", 10)
+            type = Codes.type_name(type)
+            next read_opt(reader, owner, klass, ttl, length) if type == :OPT && opt
+
+            ttl = 0 if ttl > Record::MAX_TTL
+            data = klass == Codes::IN ? Data.read(type, reader, length) : reader.bytes(length)
+            into << Record.new(Name.from_wire(owner).freeze, type, ttl, data) if klass == Codes::IN
+          end
+        end
+
+        # RFC 6891, section 6.1.1: the owner is the root, and there is one at most.
+        def read_opt(reader, owner, klass, ttl, length)
+          raise Malformed, "a second OPT record" if @edns
+          raise Malformed, "OPT record of a name" unless owner.empty?
+
+          reader.bytes_at(reader.offset, length)
+          @edns = EDNS.read(reader, klass, ttl, length)
+        end
+
+        def write_records(writer, records, room)
+          records.all? do |record|
+            record.write(writer)
+            writer.bytes.bytesize <= room
+          end
+        end
+
+        def write_additionals(writer, room)
+          @additionals.each_with_index do |record, index|
+            before = writer.bytes.bytesize
+            record.write(writer)
+            next if writer.bytes.bytesize <= room
+
+            writer.cut(before)
+            return index
+          end
+          @additionals.size
+        end
+
+        def finish(bytes, fits, additionals)
+          flags = fits ? @flags : @flags | FLAGS[:truncated]
+          counts = fits ? [@answers.size, @authorities.size] : [0, 0]
+          bytes[2, 2] = [flags].pack("n")
+          bytes[6, 6] = [*counts, additionals].pack("n3")
+          bytes
+        end
+      end
+    end
+  end
+end

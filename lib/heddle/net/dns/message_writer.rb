@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "name"
+
+module Heddle
+  module Net
+    module DNS
+      # Writes the parts of a DNS message, with names compressed where RFC 3597, section 4 allows it.
+      class MessageWriter
+        # Pointers have 14 bits.
+        MAX_POINTER = 0x3fff
+
+        # @return [String] what has been written so far
+        attr_reader :bytes
+
+        def initialize(bytes = "".b)
+          @bytes = bytes
+          @offsets = {} # of wire suffixes
+          @names = {} # of whole names as text
+        end
+
+        # @param text [String] a name; those that were written before are pointed at, in their very case
+        def name(text)
+          offset = @names[text]
+          return @bytes << [0xc000 | offset].pack("n") if offset
+
+          wire_name(Name.to_wire(text), text)
+        end
+
+        # A name that stays whole: a receiver that does not know the record's type can't follow its pointers.
+        def whole_name(text)
+          @bytes << Name.to_wire(text) << 0
+        end
+
+        # @param wire [String] a name as in a message, without the final zero
+        # @param text [String] the same
+        def wire_name(wire, text = Name.from_wire(wire))
+          @names[text] ||= @bytes.bytesize if !wire.empty? && @bytes.bytesize <= MAX_POINTER
+          at = 0
+          while at < wire.bytesize
+            suffix = wire.byteslice(at..)
+            offset = @offsets[suffix]
+            return @bytes << [0xc000 | offset].pack("n") if offset
+
+            @offsets[suffix] = @bytes.bytesize if @bytes.bytesize <= MAX_POINTER
+            size = 1 + wire.getbyte(at)
+            @bytes << wire.byteslice(at, size)
+            at += size
+          end
+          @bytes << 0
+        end
+
+        def pack(values, template)
+          @bytes << values.pack(template)
+        end
+
+        # @param bytes [String]
+        def raw(bytes)
+          @bytes << bytes
+        end
+
+        # @param string [String] at most 255 bytes; their number goes in front
+        # @raise [Malformed]
+        def character_string(string)
+          raise Malformed, "a string of #{string.bytesize} bytes: 255 is the most" if string.bytesize > 255
+
+          @bytes << string.bytesize << string.b
+        end
+
+        # Writes what the block writes, with its size in two bytes in front.
+        # @raise [Malformed] when it is larger than 65,535 bytes
+        def sized
+          at = @bytes.bytesize
+          @bytes << "\0\0"
+          yield self
+          size = @bytes.bytesize - at - 2
+          raise Malformed, "record data of #{size} bytes: 65535 is the most" if size > 65_535
+
+          @bytes.setbyte(at, size >> 8)
+          @bytes.setbyte(at + 1, size & 0xff)
+        end
+
+        # Takes back what was written after that size.
+        # @param size [Integer]
+        def cut(size)
+          @bytes = @bytes.byteslice(0, size)
+          [@offsets, @names].each { |offsets| offsets.delete_if { |_, offset| offset >= size } }
+        end
+      end
+    end
+  end
+end

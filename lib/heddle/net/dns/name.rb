@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "malformed"
+
+module Heddle
+  module Net
+    module DNS
+      # Domain names as text and as in a message (RFC 1035, sections 3.1 and 5.1).
+      #
+      # The text has no final dot; the root is "". A dot or a backslash inside a label is written `\.` and `\\`, any
+      # other byte outside of printable ASCII as three decimal digits: `\032`.
+      module Name
+        MAX_LABEL = 63
+        # With the length octet in front of each label, without the final zero (RFC 1035, section 2.3.4).
+        MAX_WIRE = 254
+
+        # In a label: what is written with a backslash.
+        SPECIAL = %r{[^!-\-/-\[\]-~]}n
+        ESCAPE = /\\(\d{3}|.)/mn
+
+        module_function
+
+        # @param wire [String] labels with their lengths in front, without the final zero
+        # @return [String] the text
+        def from_wire(wire)
+          text = +""
+          offset = 0
+          while offset < wire.bytesize
+            size = wire.getbyte(offset)
+            label = wire.byteslice(offset + 1, size)
+            label = escape(label) if SPECIAL.match?(label)
+            text << "." unless offset.zero?
+            text << label
+            offset += 1 + size
+          end
+          text
+        end
+
+        # @param text [String] with or without the final dot
+        # @return [String] labels with their lengths in front, without the final zero
+        # @raise [Malformed] for an empty or too long label, or a name that is too long
+        def to_wire(text)
+          wire = "".b
+          labels(text).each do |label|
+            unless label.bytesize.between?(1, MAX_LABEL)
+              raise Malformed, "#{text.inspect} is no domain name: a label has 1 to #{MAX_LABEL} bytes"
+            end
+
+            wire << label.bytesize << label
+          end
+          return wire if wire.bytesize <= MAX_WIRE
+
+          raise Malformed, "#{text.inspect} is no domain name: it has more than #{MAX_WIRE - 1} bytes"
+        end
+
+        # @param text [String]
+        # @return [Array<String>] the labels, unescaped
+        def labels(text)
+          return text.b.delete_suffix(".").split(".", -1) unless text.include?("\\")
+
+          # A label is a run of escapes and of bytes that are neither a backslash nor a dot.
+          bytes = text.b
+          parts = bytes.scan(/((?:\\\d{3}|\\[^\d]|[^\\.])*)(\.|\z)/mn)
+          parts.pop if parts.last&.first == "" # after the final dot, or at the end
+          unless parts.sum { |label, dot| label.bytesize + dot.bytesize } == bytes.bytesize
+            raise Malformed, "#{text.inspect} is no domain name: \\ is followed by a character or by three digits"
+          end
+
+          parts.map { |label, _| unescape(label, text) }
+        end
+
+        # @param name [String]
+        # @param zone [String]
+        # @return [Boolean] whether a name is the zone's or below it; both in lower case
+        def within?(name, zone) = zone.empty? || name == zone || name.end_with?(".#{zone}")
+
+        def escape(label)
+          label.gsub(SPECIAL) { |byte| [".", "\\"].include?(byte) ? "\\#{byte}" : format("\\%03d", byte.ord) }
+        end
+
+        def unescape(label, text)
+          label.gsub(ESCAPE) do
+            found = Regexp.last_match(1)
+            next found if found.bytesize == 1
+            raise Malformed, "#{text.inspect} is no domain name: \\#{found} is no byte" if found.to_i > 255
+
+            found.to_i.chr
+          end
+        end
+      end
+    end
+  end
+end

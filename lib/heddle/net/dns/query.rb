@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require_relative "../networks"
+require_relative "message"
+
+module Heddle
+  module Net
+    module DNS
+      # One query to a {Server}, and the response to it. The block of the server gets it and adds to the response, which
+      # is sent when the block has ended. A query to which nothing was added is answered with REFUSED.
+      #
+      #     case query
+      #     in { name: /\A(.+)\.wiki\z/, type: :TXT } then query.answer(summary($1), ttl: 3600)
+      #     in { name: "www.example.org", type: :A } if query.from?("private") then query.answer("10.0.0.7")
+      #     else query.forward(resolver)
+      #     end
+      class Query
+        # Seconds that resolvers keep an answer for which the program names no other.
+        TTL = 300
+        # RFC 8482, section 4.2: what a question for ANY gets where there is no better answer.
+        ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
+
+        RESPONSE = Message::FLAGS[:response]
+        # Flags that a response repeats (RFC 1035, section 4.1.1, and RFC 4035, section 3.2.2).
+        REPEATED = Message::FLAGS[:recursion_desired] | Message::FLAGS[:checking_disabled]
+
+        # @return [Message] as it came
+        attr_reader :message
+
+        # @return [Question]
+        attr_reader :question
+
+        # @return [Message] the response so far
+        attr_reader :response
+
+        # @api private
+        def initialize(message, source, server)
+          @message = message
+          @question = message.question
+          @source = source
+          @server = server
+          @answered = @sent = false
+          @response = empty_response
+        end
+
+        # @return [String] the name asked for, in lower case, without the final dot
+        def name = @question.name
+
+        # @return [Symbol] the type asked for, such as `:AAAA`
+        def type = @question.type
+
+        # @return [String] the client's IP address
+        def client = @source.address
+
+        # @return [Symbol] `:udp` or `:tcp`
+        def transport = @source.transport
+
+        # @return [Boolean] does the client want the server to ask others?
+        def recursion_desired? = @message.recursion_desired?
+
+        # Whether the client is in one of these networks: for answers that depend on it ("split horizon").
+        #
+        # @param networks [Networks, Array<String>, String] a set of networks, or what {Networks.new} takes
+        # @return [Boolean]
+        def from?(networks)
+          set = networks.is_a?(Networks) ? networks : @server.networks(Array(networks))
+          set.cover?(@source.address_bytes)
+        end
+
+        # For pattern matching: name, type, client, transport.
+        def deconstruct_keys(_keys) = { name: name, type: type, client: client, transport: transport }
+
+        # Adds records to the answer, and says that it is authoritative.
+        #
+        # @param data [Array<Object>] one for each record, see {Data.from}: `"192.0.2.1"` for A, `[10, "mail.example"]`
+        #   for MX, a String of any length for TXT
+        # @param ttl [Integer] seconds that others may keep it
+        # @param name [String] owner of the records, where it is not the name asked for: after a CNAME
+        # @param type [Symbol] where it is not the type asked for: `:CNAME`
+        # @return [self]
+        # @raise [ArgumentError] for data that is not of the type
+        def answer(*data, ttl: TTL, name: self.name, type: self.type)
+          data.each { |one| add(:answers, Record.of(name, type, ttl, one)) }
+          @response.authoritative = true
+          self
+        end
+
+        # Adds a record to a section of the response.
+        #
+        # @param section [Symbol] `:answers`, `:authorities` or `:additionals`
+        # @param record [Record]
+        # @return [self]
+        def add(section, record)
+          @answered = true
+          @response.public_send(section) << record
+          self
+        end
+
+        # The name exists, and has no record of the type (NODATA).
+        #
+        # @param soa [Record, nil] of the zone: tells resolvers how long they may keep that (RFC 2308)
+        # @return [self]
+        def none(soa: nil)
+          negative(:NOERROR, soa)
+        end
+
+        # The name does not exist (NXDOMAIN).
+        #
+        # @param soa [Record, nil] of the zone: tells resolvers how long they may keep that (RFC 2308)
+        # @return [self]
+        def absent(soa: nil)
+          negative(:NXDOMAIN, soa)
+        end
+
+        # No answer for this client, or to this question.
+        # @return [self]
+        def refuse = self.fail(:REFUSED)
+
+        # Answers with an RCODE and nothing else.
+        #
+        # @param rcode [Symbol] such as `:SERVFAIL`, see {Codes::RCODES}
+        # @return [self]
+        def fail(rcode)
+          @response.rcode = rcode
+          clear
+          @response.authoritative = false
+          @answered = true
+          self
+        end
+
+        # @api private
+        # Sends the response, once; what comes after that is nothing to the client.
+        # @param rcode [Symbol, nil] instead of what the program has answered
+        def respond(rcode = nil)
+          return if @sent
+
+          @sent = true
+          self.fail(rcode) if rcode
+          @source.respond(@response)
+        rescue Malformed # nothing of it has been sent
+          @sent = false
+          raise
+        end
+
+        # @api private
+        # @return [Boolean] has the program added anything?
+        def answered? = @answered
+
+        private
+
+        def negative(rcode, soa)
+          @response.rcode = rcode
+          @response.authoritative = true
+          @answered = true
+          return self unless soa
+
+          # The record's own TTL counts, too (RFC 2308, section 3).
+          @response.authorities << soa.with(ttl: [soa.ttl, soa.data.minimum].min)
+          self
+        end
+
+        def clear
+          [@response.answers, @response.authorities, @response.additionals].each(&:clear)
+        end
+
+        # It has an OPT record if the query has one (RFC 6891, section 6.1.1), with options that it understands: none.
+        def empty_response
+          edns = @message.edns
+          response = Message.new(@message.id, RESPONSE | (@message.flags & REPEATED))
+          response.edns = EDNS.of(dnssec: edns.dnssec) if edns
+          response.udp_limit = edns.size.clamp(EDNS::LEAST, EDNS::SIZE) if edns
+          response.questions << @question
+          response
+        end
+      end
+    end
+  end
+end

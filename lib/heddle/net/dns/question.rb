@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "codes"
+require_relative "name"
+
+module Heddle
+  module Net
+    module DNS
+      # What a query asks for. Frozen.
+      #
+      # - name [String] in lower case, without the final dot
+      # - type [Symbol]
+      # - klass [Integer] 1 is IN
+      # - wire [String] the name as it was sent: responses repeat it, upper and lower case
+      Question = ::Data.define(:name, :type, :klass, :wire) do
+        def self.read(reader)
+          wire = reader.cased_name
+          type, klass = reader.unpack("nn", 4)
+          new(Name.from_wire(wire.downcase).freeze, Codes.type_name(type), klass, wire.freeze)
+        end
+
+        # @param name [String]
+        # @param type [Symbol]
+        def self.of(name, type, klass = Codes::IN)
+          wire = Name.to_wire(name)
+          new(Name.from_wire(wire.downcase).freeze, type, klass, wire.freeze)
+        end
+
+        # Whether it is the same question: names differ in case only.
+        def same?(other) = name == other.name && type == other.type && klass == other.klass
+
+        def write(writer)
+          writer.wire_name(wire, name)
+          writer.pack([Codes.type_number(type), klass], "nn")
+        end
+
+        def to_s = "#{name}. #{klass == Codes::IN ? "IN" : "CLASS#{klass}"} #{type}"
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "message"
+require_relative "query"
+
+module Heddle
+  module Net
+    module DNS
+      # Judges what comes in by the rules that need no program: what is answered with silence, with an error, and what
+      # becomes a {Query}. Never answers a response, so that two servers can't answer each other for ever.
+      class Reception
+        # Records in a query: OPT, and a signature that this server does not understand.
+        MAX_RECORDS = 8
+        RESPONSE = 0x8000
+        # Opcode and RD are repeated in an error (RFC 1035, section 4.1.1).
+        REPEATED = 0x7900
+        TRANSFERS = %i[AXFR IXFR].freeze
+
+        def initialize(server)
+          @server = server
+        end
+
+        # @param bytes [String] what came
+        # @param source [Object] who sent it
+        # @return [String, Query, nil] a response to be sent at once; a query for the program; nil: silence
+        def judge(bytes, source)
+          return nil if bytes.bytesize < Message::HEADER_SIZE
+
+          id, flags, *counts = bytes.unpack("n6")
+          return nil if flags.anybits?(RESPONSE)
+          return error(id, flags, :NOTIMP) unless flags.nobits?(0x7800)
+          return error(id, flags, :FORMERR) if counts[0] != 1 || counts[1] + counts[2] + counts[3] > MAX_RECORDS
+
+          judge_query(Query.new(Message.parse(bytes), source, @server))
+        rescue Malformed
+          error(id, flags, :FORMERR)
+        end
+
+        private
+
+        # @return [String] a header and nothing more: there may be nothing in the query that can be repeated
+        def error(id, flags, rcode)
+          [id, RESPONSE | (flags & REPEATED) | Codes::RCODES[rcode], 0, 0, 0, 0].pack("n6")
+        end
+
+        def judge_query(query)
+          rcode = fault(query) or return query
+
+          query.fail(rcode).response.encode
+        end
+
+        # @return [Symbol, nil] why no program has to see it
+        def fault(query)
+          return :BADVERS if query.message.edns&.version&.positive?
+          return :REFUSED if query.question.klass != Codes::IN
+          return nil if query.type == :ANY || !Codes::META.include?(query.type)
+
+          TRANSFERS.include?(query.type) ? :REFUSED : :NOTIMP
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require_relative "codes"
+require_relative "data"
+
+module Heddle
+  module Net
+    module DNS
+      # One resource record of class IN. Frozen.
+      #
+      # - name [String] owner, without the final dot, in the case that it was written in
+      # - type [Symbol]
+      # - ttl [Integer] seconds
+      # - data [Object] one of {Data}'s classes
+      Record = ::Data.define(:name, :type, :ttl, :data) do
+        # @param data [Object] what {Data.from} takes
+        def self.of(name, type, ttl, data)
+          unless ttl.is_a?(Integer) && ttl.between?(0, self::MAX_TTL)
+            raise ArgumentError, "the TTL is #{ttl.inspect}, but must be whole seconds from 0 to #{self::MAX_TTL}"
+          end
+
+          new(name, type, ttl, Data.from(type, data))
+        end
+
+        def write(writer)
+          writer.name(name)
+          writer.pack([Codes.type_number(type), Codes::IN, ttl], "nnN")
+          writer.sized { data.write(writer) }
+        end
+
+        # @return [String] as in a zone file
+        def to_s = "#{name}. #{ttl} IN #{type} #{data}"
+      end
+      # RFC 2181, section 8. A greater one in a message counts as zero.
+      Record::MAX_TTL = 0x7fff_ffff
+    end
+  end
+end

@@ -1,0 +1,206 @@
+# frozen_string_literal: true
+
+require "socket"
+require "heddle"
+require_relative "in_flight"
+require_relative "rate_limit"
+require_relative "reception"
+require_relative "tcp_port"
+require_relative "udp_port"
+
+module Heddle
+  module Net
+    module DNS
+      # A DNS server over UDP and TCP. Each query is a task of its own, so that slow answers hold up nothing.
+      #
+      #     server = Heddle::Net::DNS::Server.new("127.0.0.1:5353") { |query| query.answer("192.0.2.1") }
+      #     Heddle.run { server.run }
+      class Server
+        # Seconds that the program has for an answer; then the client gets SERVFAIL.
+        DEADLINE = 2.0
+        QUERIES = 1_000
+        TCP_IDLE = 10.0
+        TCP_CONNECTIONS = 1_000
+        TCP_PER_CLIENT = 32
+        RATE = 100
+        NETWORKS = %w[loopback private].freeze
+        ENDPOINT = /\A(?:\[(?<six>.+)\]|(?<four>[^:]+)):(?<port>\d+)\z/
+        # Ports that the kernel has chosen for UDP and that turned out to be taken for TCP.
+        MAX_TRIES = 16
+
+        # @return [Array<String>] `address:port` of each address, once the server runs; ports that the kernel chose
+        attr_reader :addresses
+
+        # @return [Hash{Symbol => Integer}] what has happened so far: `queries`, `ignored` (no query), `errors`
+        #   (answered without the program), `refused` (too many under way), `late` (over the deadline), `dropped` and
+        #   `truncated` (by the rate limit), `unsent`, `rejected_connections`
+        attr_reader :counts
+
+        # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
+        # @param deadline [Numeric] seconds that the program has for an answer
+        # @param queries [Integer] queries under way at most; further ones get REFUSED
+        # @param tcp_idle [Numeric] seconds that a connection stays open without a query
+        # @param tcp_connections [Integer] connections at most
+        # @param tcp_per_client [Integer] connections of one client address at most
+        # @param rate [Integer, nil] responses over UDP that a network (/24 of IPv4, /56 of IPv6) gets in a second;
+        #   beyond it every second one is cut off, so that clients come over TCP, and the others are not sent. nil: no
+        #   limit
+        # @param rate_exempt [Array<String>] networks without that limit, see {Networks}
+        # @param allow [Array<String>] networks whose queries may be forwarded
+        # @param on_error [#call, nil] called with an error that the program raised, and the query; nil: it is reported
+        #   on $stderr
+        # @yieldparam query [Query]
+        def initialize(*addresses, deadline: DEADLINE, queries: QUERIES, tcp_idle: TCP_IDLE,
+                       tcp_connections: TCP_CONNECTIONS, tcp_per_client: TCP_PER_CLIENT, rate: RATE,
+                       rate_exempt: ["loopback"], allow: NETWORKS, on_error: nil, &program)
+          raise ArgumentError, "DNS::Server.new needs a block: what to answer" unless program
+          raise ArgumentError, "DNS::Server.new needs an address such as \"127.0.0.1:5353\"" if addresses.empty?
+
+          @endpoints = addresses.map { |address| endpoint(address) }
+          @program = program
+          @on_error = on_error || method(:report)
+          @tcp = { idle: tcp_idle, connections: tcp_connections, per_client: tcp_per_client }
+          @allow = Networks.new(allow)
+          @rate_limit = rate && RateLimit.new(rate, exempt: Networks.new(rate_exempt))
+          @in_flight = InFlight.new(queries, deadline) { |query, task| expire(query, task) }
+          @reception = Reception.new(self)
+          @counts = Hash.new(0)
+          @networks = {}
+          @addresses = []
+          @ports = []
+        end
+
+        # Serves until {close}, or until the task is cancelled.
+        #
+        # @yieldparam server [self] when it listens
+        # @raise [SystemCallError] when an address can't be listened on
+        def run
+          Heddle.supervise do |scope|
+            @scope = scope
+            open
+            yield self if block_given?
+            @ended = Thread::Queue.new
+            @ended.pop
+          ensure
+            close
+            scope.cancel
+          end
+          nil
+        end
+
+        # Stops listening; {run} returns. Queries under way are given up.
+        def close
+          @in_flight.close
+          @ports.each(&:close)
+          @ports.clear
+          @ended&.close
+        end
+
+        # @return [Integer] queries under way
+        def under_way = @in_flight.size
+
+        # @api private
+        # @return [Boolean] is there, or will there be, a response?
+        def receive(bytes, source)
+          @counts[:queries] += 1
+          case (judged = @reception.judge(bytes, source))
+          when nil
+            count(:ignored)
+            false
+          when String
+            count(:errors)
+            source.respond(judged)
+            true
+          else
+            start(judged)
+            true
+          end
+        end
+
+        # @api private
+        def count(what)
+          @counts[what] += 1
+          nil
+        end
+
+        # @api private
+        # @return [Symbol, nil] `:drop` or `:truncate`
+        def judge_rate(address)
+          verdict = @rate_limit&.judge(address) or return nil
+          count(verdict == :drop ? :dropped : :truncated)
+          verdict
+        end
+
+        # @api private
+        # @return [Networks]
+        def networks(names) = @networks[names] ||= Networks.new(names)
+
+        # @api private
+        def forward_for?(query) = query.from?(@allow)
+
+        private
+
+        def endpoint(text)
+          found = ENDPOINT.match(text)
+          raise ArgumentError unless found && found[:port].to_i <= 65_535
+
+          Addrinfo.getaddrinfo(found[:six] || found[:four], found[:port], nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
+        rescue SocketError, ArgumentError
+          raise ArgumentError, "#{text.inspect} is no address to listen on: write 127.0.0.1:5353 or [::1]:5353"
+        end
+
+        def open
+          @endpoints.each do |endpoint|
+            udp, tcp = open_pair(endpoint)
+            @ports.push(udp, tcp)
+            @addresses << "#{endpoint.ipv6? ? "[#{endpoint.ip_address}]" : endpoint.ip_address}:#{udp.port}"
+            @scope.async(name: "DNS over UDP, #{@addresses.last}") { udp.run }
+            tcp.listen
+          end
+        end
+
+        # One port for both: where the kernel chooses, the other may be taken.
+        def open_pair(endpoint)
+          tries ||= 0
+          udp = UDPPort.new(endpoint, self)
+          [udp, TCPPort.new(Addrinfo.udp(endpoint.ip_address, udp.port), self, **@tcp)]
+        rescue Errno::EADDRINUSE
+          udp&.close
+          raise unless endpoint.ip_port.zero? && (tries += 1) < MAX_TRIES
+
+          retry
+        end
+
+        def start(query)
+          if @in_flight.full?
+            count(:refused)
+            return query.respond(:REFUSED)
+          end
+          @in_flight.add(query, @scope.async(name: "DNS query") { serve(query) })
+        end
+
+        def serve(query)
+          @program.call(query)
+          query.refuse unless query.answered?
+          query.respond
+        rescue StandardError => e
+          query.respond(:SERVFAIL)
+          @on_error.call(e, query)
+        ensure
+          @in_flight.remove(query)
+        end
+
+        # The client hears of it at once, whatever the program still does.
+        def expire(query, task)
+          count(:late)
+          @scope.async(name: "DNS query, too late") { query.respond(:SERVFAIL) }
+          task.cancel
+        end
+
+        def report(error, query)
+          warn("#{query.question} failed:\n#{Visible.lines(error.full_message(highlight: false))}")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../sockets"
+require_relative "tcp_session"
+
+module Heddle
+  module Net
+    module DNS
+      # The TCP socket of a {Server}: many queries a connection, answered as they get ready (RFC 7766).
+      class TCPPort
+        # @param address [Addrinfo]
+        # @param server [Server]
+        # @param idle [Numeric] seconds that a connection without a query under way stays open
+        # @param connections [Integer] at most, of all clients; further ones wait in the kernel
+        # @param per_client [Integer] connections of one address
+        def initialize(address, server, idle:, connections:, per_client:)
+          @server = server
+          @idle = idle
+          @per_client = per_client
+          @clients = Hash.new(0)
+          @listener = TCPServer.new(address.ip_address, address.ip_port)
+          @sockets = Sockets.new(Fiber.scheduler, idle_timeout: idle, max_connections: connections) do |connection|
+            serve(connection)
+          end
+        end
+
+        # @return [Integer]
+        def port = @listener.local_address.ip_port
+
+        def listen = @sockets.listen(@listener)
+
+        # @return [Integer] open connections
+        def connections = @sockets.connections
+
+        def close
+          @sockets.close
+          @listener.close
+        end
+
+        private
+
+        # A connection beyond a client's share is closed without a word: the client tries again.
+        def serve(connection)
+          address = IPAddr.new(connection.remote_address).native.hton
+          @clients[address] += 1
+          return @server.count(:rejected_connections) if @clients[address] > @per_client
+
+          TCPSession.new(connection, address, @server, @idle).run
+        ensure
+          @clients.delete(address) if (@clients[address] -= 1) <= 0
+        end
+      end
+    end
+  end
+end

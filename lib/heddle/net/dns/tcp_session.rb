@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    module DNS
+      # One connection of TCP: takes queries out of the stream, and writes the responses in the order in which they get
+      # ready.
+      class TCPSession
+        # Queries under way on one connection; then it is read no further until some are answered.
+        MAX_QUERIES = 64
+        READ = 16_384
+
+        # @return [String] 4 or 16 bytes
+        attr_reader :address_bytes
+
+        def initialize(connection, address, server, idle)
+          @connection = connection
+          @address_bytes = address
+          @server = server
+          @idle = idle
+          @buffer = "".b
+          @room = Thread::SizedQueue.new(MAX_QUERIES) # one entry a query under way
+          @writing = Thread::Mutex.new
+          @done = Thread::ConditionVariable.new
+        end
+
+        def transport = :tcp
+
+        def address = @address ||= AddressText.from_bytes(@address_bytes)
+
+        # Serves until the client has ended its part, or says nothing for the idle time.
+        def run
+          while (bytes = read)
+            @buffer << bytes
+            take_queries
+          end
+          await_responses
+        rescue IOError, SystemCallError
+          nil # the client has gone, or takes nothing: whatever is still computed for it has nowhere to go
+        end
+
+        # @param response [Message, String]
+        def respond(response)
+          bytes = response.is_a?(String) ? response : response.encode
+          # Length and message in one write: some clients read only once (RFC 7766, section 8).
+          @writing.synchronize { @connection.write([bytes.bytesize].pack("n") << bytes, @idle) }
+        rescue IOError, SystemCallError
+          @server.count(:unsent)
+          @connection.close
+        ensure
+          finish
+        end
+
+        # A query of which nothing comes.
+        def finish
+          @room.pop(timeout: 0)
+          @writing.synchronize { @done.signal } if @room.empty?
+        end
+
+        private
+
+        # @return [String, nil] nil at the end
+        def read
+          @connection.read_partial(READ, @idle)
+        rescue IO::TimeoutError
+          raise if @room.empty?
+
+          retry # it waits for us
+        end
+
+        def take_queries
+          while @buffer.bytesize >= 2 && @buffer.bytesize >= 2 + (size = @buffer.unpack1("n"))
+            message = @buffer.byteslice(2, size)
+            @buffer = @buffer.byteslice((2 + size)..)
+            @room.push(true)
+            @server.receive(message, self) or finish
+          end
+        end
+
+        def await_responses
+          @writing.synchronize { @done.wait(@writing) until @room.empty? }
+        end
+      end
+    end
+  end
+end
