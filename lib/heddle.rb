@@ -6,6 +6,7 @@ require "heddle/enable"
 # What the extension defines is there, but not whole, as soon as it is loaded: no autoload can stand for it. The same
 # is true of heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"
+require "heddle/pubsub"
 
 # A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with; what is not
 # used is not loaded.

@@ -15,7 +15,8 @@ class LayersTest < Minitest::Test
     "processes" => %w[offload scheduler],
     "concurrency" => %w[scheduler],
     "net" => %w[watch scheduler selector],
-    "http" => %w[net scheduler selector],
+    "pubsub" => %w[net scheduler selector],
+    "http" => %w[pubsub net scheduler selector],
     "rack" => %w[http net scheduler]
   }.freeze
   RUBY_LAYERS = {

@@ -65,7 +65,9 @@ require "mkmf"
 %w[sys/epoll.h sys/eventfd.h linux/io_uring.h sys/event.h sys/syscall.h sys/sendfile.h sys/pidfd.h].each do |header|
   have_header(header)
 end
-%w[accept4 pidfd_open kqueue epoll_pwait2 memfd_create].each { |function| have_func(function) }
+%w[
+  accept4 pidfd_open kqueue epoll_pwait2 memfd_create pthread_mutexattr_setrobust
+].each { |function| have_func(function) }
 %w[
   rb_ext_ractor_safe rb_fiber_transfer rb_fiber_raise rb_fiber_kill rb_fiber_current rb_io_closed_p rb_io_descriptor
   rb_io_timeout rb_io_mode rb_fiber_scheduler_blocking_operation_wait rb_fiber_scheduler_fiber_interrupt

@@ -6,6 +6,7 @@
 #include "offload/offload.h"
 #include "preempt/preempt.h"
 #include "processes/processes.h"
+#include "pubsub/pubsub.h"
 #include "rack/rack.h"
 #include "scheduler/callbacks.h"
 #include "scheduler/scheduler.h"
@@ -28,6 +29,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_preempt(heddle);
     Init_heddle_concurrency(heddle);
     Init_heddle_net(heddle);
+    Init_heddle_pubsub(heddle);
     Init_heddle_http(heddle);
     Init_heddle_processes(heddle);
     Init_heddle_rack(heddle);

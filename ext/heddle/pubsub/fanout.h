@@ -1,0 +1,126 @@
+#ifndef HEDDLE_PUBSUB_FANOUT_H
+#define HEDDLE_PUBSUB_FANOUT_H
+
+/*
+ * The subscribers of one loop, by topic. Each message that any process has published is copied from the ring once for
+ * this loop, encoded once for each framing, and given to each subscriber by a C call.
+ *
+ * How a connection subscribes
+ *
+ * 1. It embeds a heddle_subscriber in its own record, zeroed, and sets `operations` (a static table) and `policy`.
+ * 2. heddle_subscribe(heddle_fanout_of(loop), …) registers it. With a position to go on from, `deliver` is called for
+ *    what was missed before that returns; so its record must be ready to send by then.
+ * 3. `deliver` appends heddle_message_encoded(message, encoder) to the connection's output, and calls
+ *    heddle_connection_flush_later. A reset is delivered as any message.
+ * 4. Whenever its output has run empty, the connection calls heddle_subscriber_drained: what it was too slow for is
+ *    delivered then. It costs a comparison where nothing was missed.
+ * 5. heddle_unsubscribe, before its record is freed (in the `release` of its protocol, and in `abandon`, where
+ *    heddle_subscriber_abandon does it without a lock). Idempotent; a record that never subscribed may be given, too.
+ *
+ * When the connection goes during a delivery
+ *
+ * All operations may call heddle_unsubscribe for this subscriber and for any other, and may free their records: the
+ * delivery goes on with the next one that is still there. They must not call heddle_subscribe for a topic whose message
+ * they are being given. A subscriber that is added during a delivery does not get that message from it.
+ *
+ * Slow readers
+ *
+ * Before each message the fan-out asks for `pending`, the bytes of output that the client has not taken. Above
+ * HEDDLE_PENDING_LIMIT the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one
+ * when the output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained,
+ * which brings a reset if that is too short. A subscriber that is given what it has missed since a position waits in the
+ * same way, whatever its policy.
+ *
+ * All of it in the loop, with the GVL. No operation may raise or run Ruby code.
+ */
+
+#include "net/link.h"
+#include "pubsub/message.h"
+#include "pubsub/history.h"
+#include "scheduler/loop.h"
+
+typedef struct heddle_fanout heddle_fanout;
+typedef struct heddle_topic heddle_topic;
+typedef struct heddle_subscriber heddle_subscriber;
+
+enum {
+    HEDDLE_PENDING_LIMIT = 1048576, /* bytes */
+    HEDDLE_TOPIC_LIMIT = 1024,      /* bytes of a topic's name */
+};
+
+typedef enum {
+    HEDDLE_SLOW_CLOSE,
+    HEDDLE_SLOW_COALESCE,
+    HEDDLE_SLOW_DROP,
+    HEDDLE_SLOW_RESUME,
+} heddle_slow_policy;
+
+typedef struct {
+    void (*deliver)(heddle_subscriber *subscriber, heddle_message *message);
+    /* Bytes of output that its client has not taken. */
+    size_t (*pending)(const heddle_subscriber *subscriber);
+    /* Its client is too slow: ends the connection, as WebSockets do with 1008. It gets no more messages. */
+    void (*too_slow)(heddle_subscriber *subscriber);
+    /* The loop closes; it is unsubscribed. NULL: nothing is to be done. */
+    void (*ended)(heddle_subscriber *subscriber);
+} heddle_subscriber_operations;
+
+struct heddle_subscriber {
+    heddle_link link;    /* among the subscribers of its topic */
+    heddle_topic *topic; /* NULL: it is not subscribed */
+    const heddle_subscriber_operations *operations;
+    uint64_t seen;  /* the offset of the last message that it was given, or need not be given */
+    uint8_t policy; /* heddle_slow_policy */
+    bool behind;    /* it goes on with the history when its output has drained */
+    bool closing;   /* it was too slow */
+};
+
+/* Where a client goes on: "epoch:offset" as it has sent it. */
+typedef struct {
+    const char *text; /* NULL: from now on */
+    size_t size;
+} heddle_position;
+
+typedef enum {
+    HEDDLE_SUBSCRIBED,
+    HEDDLE_TOPIC_TOO_LONG,
+    HEDDLE_SUBSCRIBE_FAILED, /* no memory, or another process holds the ring and does not go on */
+} heddle_subscribe_result;
+
+/* The loop's own, made if there is none. Raises. */
+heddle_fanout *heddle_fanout_of(heddle_loop *loop);
+
+/*
+ * A position that is unknown, or after which messages are lost, brings a reset at once. The subscriber may be unsubscribed
+ * again when this returns, if its operations do so.
+ */
+heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscriber *subscriber, const char *topic,
+                                         size_t size, heddle_position since) __attribute__((warn_unused_result));
+void heddle_unsubscribe(heddle_subscriber *subscriber);
+/* In a child process after fork, where the fan-out belongs to the parent. */
+static inline void heddle_subscriber_abandon(heddle_subscriber *subscriber)
+{
+    subscriber->topic = NULL;
+}
+
+/* The position that a new client begins with, "epoch:offset", with its NUL; how many characters. */
+size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text);
+
+/* The rest of heddle_subscriber_drained. The subscriber may be gone afterwards. */
+void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
+
+/* Its output is empty. It may be gone afterwards. */
+static inline void heddle_subscriber_drained(heddle_subscriber *subscriber)
+{
+    if (subscriber->behind && subscriber->topic)
+        heddle_subscriber_catch_up(subscriber);
+}
+
+typedef struct {
+    uint64_t delivered, dropped, resets, closed; /* messages that subscribers were given, or were too slow for; subscribers */
+    size_t subscribers, topics;
+} heddle_fanout_counts;
+
+heddle_fanout_counts heddle_fanout_count(const heddle_fanout *fanout);
+
+#endif

@@ -1,0 +1,132 @@
+#include "pubsub/fanout_wait.h"
+
+#include "net/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#ifdef HAVE_SYS_EPOLL_H
+#include <sys/epoll.h>
+#endif
+
+/* Not part of the record, which may be gone before a letter that was posted is opened. */
+struct heddle_fanout_letter {
+    heddle_letter base;
+    heddle_fanout_wait *wait; /* NULL: closed meanwhile */
+    bool posted;
+};
+
+void heddle_fanout_wait_init(heddle_fanout_wait *wait)
+{
+    *wait = (heddle_fanout_wait){.epoll_fd = -1};
+}
+
+static void open_letter(heddle_letter *base)
+{
+    heddle_fanout_letter *letter = (heddle_fanout_letter *)base;
+    letter->posted = false;
+    if (letter->wait)
+        letter->wait->fn(letter->wait);
+    else
+        free(letter);
+}
+
+void heddle_fanout_wait_come_back(heddle_fanout_wait *wait)
+{
+    if (wait->letter->posted)
+        return;
+    wait->letter->posted = true;
+    heddle_inbox_post(&wait->loop->inbox, &wait->letter->base);
+}
+
+static void drop_letter(heddle_fanout_wait *wait)
+{
+    if (wait->letter && wait->letter->posted)
+        wait->letter->wait = NULL; /* freed when it is opened */
+    else
+        free(wait->letter);
+    wait->letter = NULL;
+}
+
+static void in_child(heddle_fork_guard *guard)
+{
+    heddle_fanout_wait *wait = HEDDLE_CONTAINER_OF(guard, heddle_fanout_wait, guard);
+    wait->abandoned = true;
+    if (wait->epoll_fd >= 0)
+        close(wait->epoll_fd);
+    wait->epoll_fd = -1;
+}
+
+#ifdef HAVE_SYS_EPOLL_H
+
+static void ready(heddle_waiter *waiter, int result, uint32_t flags)
+{
+    heddle_fanout_wait *wait = HEDDLE_CONTAINER_OF(waiter, heddle_fanout_wait, waiter);
+    struct epoll_event event;
+    if (!(flags & HEDDLE_MORE)) { /* io_uring drops a persistent waiter when its queue overflows */
+        heddle_loop_disarmed(wait->loop);
+        heddle_loop_arm(wait->loop, waiter);
+    }
+    /* Before: what is published while we look is another event. */
+    while (epoll_wait(wait->epoll_fd, &event, 1, 0) > 0) {
+    }
+    wait->fn(wait);
+}
+
+static int watch(heddle_fanout_wait *wait, int wake_fd)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    wait->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (wait->epoll_fd < 0)
+        return -errno;
+    if (epoll_ctl(wait->epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) != 0)
+        return -errno;
+    wait->waiter = (heddle_waiter){.fn = ready, .fd = wait->epoll_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+    int result = heddle_loop_arm(wait->loop, &wait->waiter);
+    if (result > 0) /* some selector says so at once instead of arming */
+        wait->waiter.fn(&wait->waiter, result, 0);
+    return result < 0 ? result : 0;
+}
+
+#else
+
+static int watch(heddle_fanout_wait *wait, int wake_fd)
+{
+    return 0;
+}
+
+#endif
+
+int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wake_fd, heddle_fanout_wait_fn *fn)
+{
+    wait->loop = loop;
+    wait->fn = fn;
+    wait->letter = malloc(sizeof(*wait->letter));
+    if (!wait->letter)
+        return -ENOMEM;
+    *wait->letter = (heddle_fanout_letter){.base.open = open_letter, .wait = wait};
+    wait->guard.in_child = in_child;
+    int result = watch(wait, wake_fd);
+    if (result == 0)
+        heddle_fork_guard_add(&wait->guard);
+    else
+        heddle_fanout_wait_abandon(wait);
+    return result;
+}
+
+void heddle_fanout_wait_close(heddle_fanout_wait *wait)
+{
+    if (wait->waiter.fn && wait->epoll_fd >= 0 && !wait->abandoned && !wait->loop->closed)
+        heddle_loop_disarm(wait->loop, &wait->waiter);
+    heddle_fanout_wait_abandon(wait);
+}
+
+void heddle_fanout_wait_abandon(heddle_fanout_wait *wait)
+{
+    if (wait->guard.in_child)
+        heddle_fork_guard_remove(&wait->guard);
+    if (wait->epoll_fd >= 0)
+        close(wait->epoll_fd);
+    wait->epoll_fd = -1;
+    drop_letter(wait);
+}

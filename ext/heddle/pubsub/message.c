@@ -1,0 +1,44 @@
+#include "pubsub/message.h"
+
+#include "scheduler/drop_error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+size_t heddle_message_position(const heddle_message *message, char *text)
+{
+    int size = snprintf(text, HEDDLE_POSITION_SIZE, "%.12s:%" PRIu64, message->epoch, message->offset);
+    return size < HEDDLE_POSITION_SIZE ? (size_t)size : HEDDLE_POSITION_SIZE - 1;
+}
+
+typedef struct {
+    heddle_message *message;
+    heddle_message_encoder *encoder;
+} encoding;
+
+static VALUE encode(VALUE data)
+{
+    const encoding *encoding = (void *)data;
+    return encoding->encoder(encoding->message);
+}
+
+VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder)
+{
+    int form = 0;
+    while (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder && message->forms[form].encoder != encoder)
+        form++;
+    if (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder)
+        return message->forms[form].string;
+    encoding encoding = {message, encoder};
+    int state;
+    VALUE string = rb_protect(encode, (VALUE)&encoding, &state);
+    if (state) {
+        heddle_drop_error();
+        return 0;
+    }
+    if (form < HEDDLE_MESSAGE_FORMS) {
+        message->forms[form].string = string;
+        message->forms[form].encoder = encoder;
+    }
+    return string;
+}

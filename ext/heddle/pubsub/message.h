@@ -1,0 +1,52 @@
+#ifndef HEDDLE_PUBSUB_MESSAGE_H
+#define HEDDLE_PUBSUB_MESSAGE_H
+
+/*
+ * A message on its way to the subscribers of this loop. It is on the C stack of the function that delivers it, which
+ * keeps and pins its Strings; what a subscriber needs longer it has to mark, as an output queue does.
+ */
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HEDDLE_MESSAGE_FORMS = 8, /* framings in use at the same time */
+};
+
+typedef struct heddle_message heddle_message;
+
+/* Encodes a message for the wire: a frozen String. It may raise NoMemoryError and nothing else. */
+typedef VALUE heddle_message_encoder(heddle_message *message);
+
+struct heddle_message {
+    const char *topic;
+    size_t topic_size;
+    const char *epoch; /* its position is "epoch:offset" */
+    uint64_t offset;
+    /*
+     * Messages before this one are lost, and nobody knows how many: what the client has made of them is out of date.
+     * There is no payload, and the offset is that of the last message, after which the client goes on.
+     */
+    bool reset;
+    VALUE payload; /* a frozen String; nil for a reset */
+    struct {
+        heddle_message_encoder *encoder;
+        VALUE string;
+    } forms[HEDDLE_MESSAGE_FORMS];
+};
+
+enum {
+    HEDDLE_POSITION_SIZE = 36, /* "epoch:offset" with its NUL */
+};
+
+/* Writes "epoch:offset"; how many characters. */
+size_t heddle_message_position(const heddle_message *message, char *text);
+
+/*
+ * What the encoder makes of the message: encoded once, the same frozen String for every subscriber. Add it to an output
+ * queue with heddle_output_add_string. 0 without memory.
+ */
+VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder);
+
+#endif

@@ -1,0 +1,281 @@
+/* Heddle::PubSub::Subscription: a subscriber whose messages a fiber takes. */
+
+#include "pubsub/fanout.h"
+#include "pubsub/process_history.h"
+#include "pubsub/pubsub.h"
+
+#include <ruby/fiber/scheduler.h>
+#include <stdlib.h>
+
+typedef struct {
+    uint64_t offset;
+    VALUE payload; /* nil: a reset */
+} entry;
+
+typedef struct subscription {
+    heddle_subscriber subscriber;
+    heddle_park *park; /* of the fiber that waits */
+    entry *entries;
+    size_t first, count, room;
+    size_t bytes; /* of the payloads */
+    bool lost;    /* there was no memory for a message: what is known is out of date */
+} subscription;
+
+static void mark(void *data)
+{
+    const subscription *subscription = data;
+    for (size_t i = 0; i < subscription->count; i++)
+        rb_gc_mark(subscription->entries[(subscription->first + i) % subscription->room].payload);
+}
+
+static void collect(void *data)
+{
+    subscription *subscription = data;
+    heddle_unsubscribe(&subscription->subscriber);
+    free(subscription->entries);
+    ruby_xfree(subscription);
+}
+
+static size_t memory_size(const void *data)
+{
+    const subscription *subscription = data;
+    return sizeof(*subscription) + subscription->room * sizeof(entry);
+}
+
+static const rb_data_type_t subscription_type = {
+    .wrap_struct_name = "Heddle::PubSub::Subscription",
+    .function = {.dmark = mark, .dfree = collect, .dsize = memory_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static subscription *subscription_of(VALUE object)
+{
+    return rb_check_typeddata(object, &subscription_type);
+}
+
+static VALUE allocate(VALUE klass)
+{
+    subscription *subscription;
+    return TypedData_Make_Struct(klass, struct subscription, &subscription_type, subscription);
+}
+
+/* -- as a subscriber ----------------------------------------------------------------------------------------------- */
+
+static subscription *subscription_at(const heddle_subscriber *subscriber)
+{
+    return HEDDLE_CONTAINER_OF(subscriber, struct subscription, subscriber);
+}
+
+static bool make_room(subscription *subscription)
+{
+    if (subscription->count < subscription->room)
+        return true;
+    size_t room = subscription->room ? subscription->room * 2 : 8;
+    entry *entries = malloc(room * sizeof(entry));
+    if (!entries)
+        return false;
+    for (size_t i = 0; i < subscription->count; i++)
+        entries[i] = subscription->entries[(subscription->first + i) % subscription->room];
+    free(subscription->entries);
+    subscription->entries = entries;
+    subscription->first = 0;
+    subscription->room = room;
+    return true;
+}
+
+static void wake(subscription *subscription)
+{
+    if (subscription->park)
+        heddle_park_wake(subscription->park);
+}
+
+static void deliver(heddle_subscriber *subscriber, heddle_message *message)
+{
+    subscription *subscription = subscription_at(subscriber);
+    wake(subscription);
+    if (!make_room(subscription)) {
+        subscription->lost = true;
+        return;
+    }
+    size_t place = (subscription->first + subscription->count++) % subscription->room;
+    subscription->entries[place] = (entry){.offset = message->offset, .payload = message->payload};
+    if (!message->reset)
+        subscription->bytes += (size_t)RSTRING_LEN(message->payload);
+}
+
+static size_t pending(const heddle_subscriber *subscriber)
+{
+    return subscription_at(subscriber)->bytes;
+}
+
+static void ended(heddle_subscriber *subscriber)
+{
+    wake(subscription_at(subscriber));
+}
+
+static const heddle_subscriber_operations operations = {
+    .deliver = deliver,
+    .pending = pending,
+    .too_slow = ended, /* never: it goes on with the history */
+    .ended = ended,
+};
+
+/* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
+
+/*
+ * call-seq: Subscription.new(scheduler, topic, since) -> subscription
+ *
+ * +since+: a position, after which it goes on, or nil: from now on.
+ */
+static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, VALUE since)
+{
+    subscription *subscription = subscription_of(self);
+    if (subscription->subscriber.operations)
+        rb_raise(rb_eArgError, "initialized already");
+    StringValue(topic);
+    if (!NIL_P(since))
+        StringValue(since);
+    heddle_fanout *fanout = heddle_fanout_of(heddle_loop_get(scheduler));
+    subscription->subscriber.operations = &operations;
+    subscription->subscriber.policy = HEDDLE_SLOW_RESUME;
+    heddle_position position = {0};
+    if (!NIL_P(since))
+        position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
+    switch (heddle_subscribe(fanout, &subscription->subscriber, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), position)) {
+    case HEDDLE_SUBSCRIBED:
+        break;
+    case HEDDLE_TOPIC_TOO_LONG:
+        rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
+    case HEDDLE_SUBSCRIBE_FAILED:
+        rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the ring of messages");
+    }
+    RB_GC_GUARD(topic);
+    RB_GC_GUARD(since);
+    return self;
+}
+
+static VALUE position_of(uint64_t offset)
+{
+    char text[HEDDLE_POSITION_SIZE];
+    heddle_message message = {.epoch = heddle_history_epoch(heddle_process_history()), .offset = offset};
+    return rb_usascii_str_new(text, (long)heddle_message_position(&message, text));
+}
+
+static VALUE wait_in_park(VALUE data)
+{
+    subscription *subscription = (void *)data;
+    heddle_park_wait(subscription->park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE data)
+{
+    subscription *subscription = (void *)data;
+    heddle_park *park = subscription->park;
+    subscription->park = NULL;
+    heddle_park_leave(park);
+    return Qnil;
+}
+
+static void wait_for_message(subscription *subscription)
+{
+    heddle_park park;
+    heddle_loop *loop = heddle_loop_get(rb_fiber_scheduler_current());
+    heddle_park_enter(loop, &park);
+    subscription->park = &park;
+    rb_ensure(wait_in_park, (VALUE)subscription, leave_park, (VALUE)subscription);
+}
+
+/*
+ * call-seq: take -> [data, position] or nil
+ *
+ * Waits for the next message; its data is nil for a reset. nil: the subscription has ended. One fiber at a time.
+ */
+static VALUE subscription_take(VALUE self)
+{
+    subscription *subscription = subscription_of(self);
+    if (subscription->park)
+        rb_raise(rb_eIOError, "another fiber waits for this subscription's messages");
+    for (;;) {
+        if (subscription->lost) {
+            subscription->lost = false;
+            subscription->bytes = subscription->first = subscription->count = 0;
+            return rb_ary_new_from_args(2, Qnil, position_of(subscription->subscriber.seen));
+        }
+        if (subscription->count == 0)
+            heddle_subscriber_drained(&subscription->subscriber);
+        if (subscription->count > 0)
+            break;
+        if (!subscription->subscriber.topic)
+            return Qnil;
+        wait_for_message(subscription);
+    }
+    entry entry = subscription->entries[subscription->first];
+    VALUE pair = rb_ary_new_from_args(2, entry.payload, position_of(entry.offset));
+    subscription->first = (subscription->first + 1) % subscription->room;
+    subscription->count--;
+    if (!NIL_P(entry.payload))
+        subscription->bytes -= (size_t)RSTRING_LEN(entry.payload);
+    RB_GC_GUARD(self);
+    return pair;
+}
+
+/*
+ * call-seq: position -> String or nil
+ *
+ * After the last message that it was given; nil: it has ended.
+ */
+static VALUE subscription_position(VALUE self)
+{
+    const subscription *subscription = subscription_of(self);
+    return subscription->subscriber.topic ? position_of(subscription->subscriber.seen) : Qnil;
+}
+
+/*
+ * call-seq: close -> nil
+ *
+ * It gets no more messages; what has come can still be taken. Idempotent.
+ */
+static VALUE subscription_close(VALUE self)
+{
+    subscription *subscription = subscription_of(self);
+    heddle_unsubscribe(&subscription->subscriber);
+    wake(subscription);
+    return Qnil;
+}
+
+/*
+ * call-seq: Heddle::PubSub.counts(scheduler) -> Hash
+ *
+ * Of this loop: subscribers, topics, and since it began delivered, dropped, resets, and closed for being too slow.
+ */
+static VALUE counts(VALUE self, VALUE scheduler)
+{
+    heddle_fanout_counts counts = heddle_fanout_count(heddle_fanout_of(heddle_loop_get(scheduler)));
+    VALUE hash = rb_hash_new();
+    rb_hash_aset(hash, ID2SYM(rb_intern("subscribers")), SIZET2NUM(counts.subscribers));
+    rb_hash_aset(hash, ID2SYM(rb_intern("topics")), SIZET2NUM(counts.topics));
+    rb_hash_aset(hash, ID2SYM(rb_intern("delivered")), ULL2NUM(counts.delivered));
+    rb_hash_aset(hash, ID2SYM(rb_intern("dropped")), ULL2NUM(counts.dropped));
+    rb_hash_aset(hash, ID2SYM(rb_intern("resets")), ULL2NUM(counts.resets));
+    rb_hash_aset(hash, ID2SYM(rb_intern("closed")), ULL2NUM(counts.closed));
+    return hash;
+}
+
+void Init_heddle_subscription(VALUE pubsub)
+{
+    VALUE subscription_class = rb_define_class_under(pubsub, "Subscription", rb_cObject);
+    rb_define_alloc_func(subscription_class, allocate);
+    rb_define_method(subscription_class, "initialize", subscription_initialize, 3);
+    rb_define_method(subscription_class, "take", subscription_take, 0);
+    rb_define_method(subscription_class, "position", subscription_position, 0);
+    rb_define_method(subscription_class, "close", subscription_close, 0);
+    rb_define_singleton_method(pubsub, "counts", counts, 1);
+}
+
+void Init_heddle_pubsub(VALUE heddle)
+{
+    VALUE pubsub = rb_define_module_under(heddle, "PubSub");
+    Init_heddle_history(pubsub);
+    Init_heddle_subscription(pubsub);
+}

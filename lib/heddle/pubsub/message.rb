@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+module Heddle
+  module PubSub
+    # What a subscriber is given.
+    #
+    # @!attribute topic [String]
+    # @!attribute data [String, nil] nil for a reset
+    # @!attribute position [String] "epoch:offset": go on after it with `since:`
+    Message = Data.define(:topic, :data, :position) do
+      # @return [Boolean] whether messages before this one are lost: what was made of them is out of date
+      def reset? = data.nil?
+    end
+  end
+end

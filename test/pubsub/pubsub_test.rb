@@ -1,0 +1,202 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# Messages go from any process of a server to all subscribers, with positions.
+class PubSubTest < Minitest::Test
+  PubSub = Heddle::PubSub
+
+  def in_loop(&)
+    Heddle.run(selector: selector_under_test) { Heddle.timeout(30, &) }
+  end
+
+  def new_topic = "#{name}:#{rand(2**64)}"
+
+  def subscription(topic, since: nil) = PubSub::Subscription.new(Fiber.scheduler, topic, since)
+
+  # Positions are of one topic; their offsets are compared.
+  def offset(position) = Integer(position[/\d+\z/])
+
+  def test_a_subscriber_is_given_what_is_published_from_then_on_in_order
+    topic = new_topic
+    got = in_loop do
+      PubSub.publish(topic, "before")
+      one = subscription(topic)
+      PubSub.publish("#{topic}:other", "another topic")
+      positions = %w[a b c].map { |data| PubSub.publish(topic, data) }
+      taken = Array.new(3) { one.take }
+      assert_equal positions, taken.map(&:last)
+      taken.map(&:first)
+    end
+
+    assert_equal %w[a b c], got
+  end
+
+  def test_positions_of_a_topic_have_no_gaps
+    topic = new_topic
+    offsets = Array.new(5) { offset(PubSub.publish(topic, "x")) }
+
+    assert_equal (0..4).map { |i| offsets.first + i }, offsets
+  end
+
+  def test_since_gives_what_was_missed_then_goes_on
+    topic = new_topic
+    first, = Array.new(3) { |i| PubSub.publish(topic, i.to_s) }
+    in_loop do
+      one = subscription(topic, since: first)
+
+      assert_equal %w[1 2], Array.new(2) { one.take.first }
+      PubSub.publish(topic, "3")
+      assert_equal "3", one.take.first
+    end
+  end
+
+  def test_a_subscriber_whose_history_is_gone_gets_a_reset_and_goes_on
+    topic = new_topic
+    first = PubSub.publish(topic, "0")
+    last = Array.new(150) { |i| PubSub.publish(topic, i.to_s) }.last
+    in_loop do
+      one = subscription(topic, since: first)
+
+      assert_equal [nil, last], one.take
+      PubSub.publish(topic, "next")
+      assert_equal "next", one.take.first
+    end
+  end
+
+  def test_a_position_that_nobody_has_given_brings_a_reset
+    topic = new_topic
+    last = PubSub.publish(topic, "x")
+    epoch = last[/\A[^:]+/]
+    wrong = ["", "x", "#{epoch}:", "#{epoch}:x", "other1234567:1", "#{epoch}:#{"9" * 19}", "#{epoch}:#{"9" * 30}",
+             "\0" * 40]
+    in_loop do
+      wrong.each { |position| assert_equal [nil, last], subscription(topic, since: position).take, position.inspect }
+    end
+  end
+
+  def test_messages_come_from_other_processes
+    topic = new_topic
+    in_loop do
+      one = subscription(topic)
+      pid = fork do
+        10.times { |i| PubSub.publish(topic, i.to_s) }
+        exit!(0)
+      end
+      assert_equal (0..9).map(&:to_s), Array.new(10) { one.take.first }
+      Process.wait(pid)
+    end
+  end
+
+  # A position is known to the publisher at once, and to another loop of another process.
+  def test_a_child_reads_what_its_parent_publishes
+    topic = new_topic
+    reader, writer = IO.pipe
+    ready, tell = IO.pipe
+    pid = fork do
+      in_loop do
+        one = subscription(topic)
+        tell.write("x")
+        writer.write(Array.new(3) { one.take.first }.join(","))
+      end
+      exit!(0)
+    end
+    ready.read(1)
+    3.times { |i| PubSub.publish(topic, i.to_s) }
+    writer.close
+
+    assert_equal "0,1,2", reader.read
+    Process.wait(pid)
+  end
+
+  def test_messages_are_the_same_frozen_string_for_all_subscribers
+    topic = new_topic
+    in_loop do
+      subscriptions = Array.new(3) { subscription(topic) }
+      PubSub.publish(topic, "x" * 20_000)
+      strings = subscriptions.map { |one| one.take.first }
+
+      assert_equal 1, strings.map(&:object_id).uniq.size
+      assert_predicate strings.first, :frozen?
+    end
+  end
+
+  # More than the bound waits for it: the rest stays in the history until it has taken what it has.
+  def test_a_slow_subscriber_misses_nothing_that_the_history_has
+    topic = new_topic
+    large = "x" * 100_000
+    in_loop do
+      one = subscription(topic)
+      40.times { |i| PubSub.publish(topic, large + i.to_s) }
+
+      assert_equal (0..39).map(&:to_s), Array.new(40) { one.take.first.delete_prefix(large) }
+    end
+  end
+
+  # A loop that was away for longer than the memory has room hears of it: nothing is missed without a word.
+  def test_a_loop_that_is_overrun_gets_a_reset
+    topic = new_topic
+    large = "x" * 1_000_000
+    in_loop do
+      one = subscription(topic)
+      last = Array.new(30) { |i| PubSub.publish(topic, large + i.to_s) }.last
+
+      assert_equal [nil, last], one.take
+      PubSub.publish(topic, "next")
+      assert_equal "next", one.take.first
+    end
+  end
+
+  def test_a_block_runs_for_each_message_in_a_task_that_can_be_cancelled
+    topic = new_topic
+    got = Heddle::Channel.new
+    in_loop do
+      task = PubSub.subscribe(topic) { |message| got << message }
+      position = PubSub.publish(topic, { "a" => 1 })
+      message = got.pop
+
+      assert_equal ['{"a":1}', position, topic, false], [message.data, message.position, message.topic, message.reset?]
+      task.cancel
+      task.wait
+      PubSub.publish(topic, "nobody hears it")
+      assert_equal 0, PubSub.counts(Fiber.scheduler)[:subscribers]
+    end
+  end
+
+  def test_subscriptions_end_with_their_loop
+    one = in_loop { subscription(new_topic) }
+
+    assert_nil one.position
+    in_loop { assert_nil one.take }
+  end
+
+  def test_many_subscribers_come_and_go_while_messages_are_given
+    topics = Array.new(5) { new_topic }
+    random = Random.new(7)
+    in_loop do
+      all = []
+      300.times do
+        all << subscription(topics.sample(random: random))
+        all.delete_at(random.rand(all.size)).close if all.size > 20
+        PubSub.publish(topics.sample(random: random), "x")
+        GC.start if random.rand(50).zero?
+        Heddle::PubSub.counts(Fiber.scheduler)
+        sleep 0
+      end
+      all.each(&:close)
+      assert_equal({ subscribers: 0, topics: 0 }, PubSub.counts(Fiber.scheduler).slice(:subscribers, :topics))
+    end
+  end
+
+  def test_what_is_too_large_is_refused
+    assert_match(/may have 1024/, assert_raises(ArgumentError) { PubSub.publish("x" * 1025, "") }.message)
+    assert_match(/pubsub_memory/, assert_raises(ArgumentError) { PubSub.publish("x", "x" * 5_000_000) }.message)
+    assert_match(/may have 1024/, in_loop { assert_raises(ArgumentError) { subscription("x" * 1025) } }.message)
+  end
+
+  def test_subscribing_needs_a_loop_and_a_block
+    assert_raises(Heddle::NoLoopError) { PubSub.subscribe("a") { nil } }
+    assert_match(/needs a block/, assert_raises(ArgumentError) { PubSub.subscribe("a") }.message)
+  end
+end
