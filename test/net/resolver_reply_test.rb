@@ -19,6 +19,14 @@ class ResolverReplyTest < Minitest::Test
     assert_equal "www.example", Name.from_wire(query.name)
   end
 
+  def test_a_query_offers_1232_bytes_by_edns
+    bytes = Query.new(Name.to_wire("www.example"), Query::A).bytes
+    plain = Query.new(Name.to_wire("www.example"), Query::A, edns: nil).bytes
+
+    assert_equal "\0\x00\x29\x04\xD0#{"\0" * 6}".b, bytes.byteslice(plain.bytesize..)
+    assert_equal [1, 0], [bytes, plain].map { |one| one.unpack1("@10n") }
+  end
+
   def test_two_questions_on_one_socket_have_different_ids
     queries = Query.each_type(Name.to_wire("www.example"), [Query::A, Query::AAAA])
 
@@ -116,7 +124,7 @@ class ResolverReplyTest < Minitest::Test
   private
 
   def query(name, type = Query::A)
-    Query.new(Name.to_wire(name), type)
+    Query.new(Name.to_wire(name), type, edns: nil)
   end
 
   def message_for(query, name = "www.example.")

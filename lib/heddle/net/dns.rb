@@ -11,6 +11,8 @@ module Heddle
     #     end
     module DNS
       autoload :AddressText, "heddle/net/dns/address_text"
+      autoload :Cache, "heddle/net/dns/cache"
+      autoload :Client, "heddle/net/dns/client"
       autoload :Data, "heddle/net/dns/data"
       autoload :EDNS, "heddle/net/dns/edns"
       autoload :Malformed, "heddle/net/dns/malformed"
@@ -23,6 +25,7 @@ module Heddle
       autoload :Record, "heddle/net/dns/record"
       autoload :Server, "heddle/net/dns/server"
       autoload :SvcParams, "heddle/net/dns/svc_params"
+      autoload :Zone, "heddle/net/dns/zone"
 
       class << self
         # Answers DNS queries over UDP and TCP until the program ends. Starts a loop if there is none.
@@ -36,6 +39,14 @@ module Heddle
           Heddle.run { server.run }
           nil
         end
+
+        # Records of a name, from the name servers of resolv.conf. The search list and the hosts file are not looked at;
+        # {Resolver#records} does the former.
+        #
+        # @param (see Client#records)
+        # @return (see Client#records)
+        # @raise (see Client#records)
+        def records(name, type) = Client.new.records(name, type)
       end
     end
   end

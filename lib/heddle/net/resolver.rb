@@ -8,6 +8,7 @@ require_relative "resolver/cache"
 require_relative "resolver/configuration"
 require_relative "resolver/exchange"
 require_relative "resolver/hosts"
+require_relative "resolver/kept_connections"
 require_relative "resolver/literal"
 require_relative "resolver/name"
 require_relative "resolver/name_servers"
@@ -70,6 +71,7 @@ module Heddle
         @order = AddressOrder.new(reachable)
         @cache = Cache.new(cache_size, @clock)
         @flights = SingleFlight.new
+        @kept = KeptConnections.new(@clock)
       end
 
       # The addresses of a host, in the order in which to try them.
@@ -86,12 +88,47 @@ module Heddle
         name ? find(name) : [].freeze
       end
 
+      # The records of a name, by the name servers and the search list of `resolv.conf`. The hosts file is not read.
+      #
+      # @param name [String] a trailing dot keeps the search list away
+      # @param type [Symbol] `:MX`, `:TXT`, `:SRV` … or `:TYPE1000`
+      # @return [Array<DNS::Record>] those at the end of the name's aliases, with what is left of their TTL; empty when
+      #   there are none
+      # @raise [ArgumentError] for a type that there can't be
+      # @raise [ResolutionError] when no name server gave an answer
+      def records(name, type)
+        DNS::Codes.type_number(type)
+        parsed = Name.parse(name.to_str)
+        return [].freeze if parsed.nil? || parsed.reserved?
+
+        parsed.candidates(@configuration.value).each do |candidate|
+          found = client.records(candidate, type)
+          return found unless found.empty?
+        end
+        [].freeze
+      end
+
+      # The answer to one question as a name server gave it: what {DNS::Query#forward} asks for.
+      #
+      # @param (see DNS::Client#lookup)
+      # @return (see DNS::Client#lookup)
+      # @raise (see DNS::Client#lookup)
+      def lookup(name, type, dnssec: false, checking_disabled: false)
+        client.lookup(name, type, dnssec:, checking_disabled:)
+      end
+
       # Forgets every answer that is kept.
       def clear
         @cache.clear
+        @client&.clear
       end
 
       private
+
+      def client
+        require_relative "dns/client"
+        @client ||= DNS::Client.new(configuration: @configuration, clock: @clock)
+      end
 
       def find(name)
         @sources.value.plan(name.to_s).each do |source|
@@ -132,7 +169,7 @@ module Heddle
 
       def resolve(candidate, configuration)
         @cache.fetch(candidate) || @flights.share(candidate) do
-          answer = NameServers.new(configuration, @clock).addresses(candidate)
+          answer = NameServers.new(configuration, @clock, @kept).addresses(candidate)
           found = @order.sort(answer.addresses)
           @cache.store(candidate, found, answer.ttl) if configuration.equal?(@known)
           found

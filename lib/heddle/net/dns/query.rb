@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../networks"
+require_relative "../resolver"
 require_relative "message"
 
 module Heddle
@@ -19,6 +20,7 @@ module Heddle
         TTL = 300
         # RFC 8482, section 4.2: what a question for ANY gets where there is no better answer.
         ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
+        ANY_TTL = 3_600
 
         RESPONSE = Message::FLAGS[:response]
         # Flags that a response repeats (RFC 1035, section 4.1.1, and RFC 4035, section 3.2.2).
@@ -112,6 +114,28 @@ module Heddle
           negative(:NXDOMAIN, soa)
         end
 
+        # Answers with what another name server says, with its flags, and the records as old as they are.
+        #
+        # Clients outside of `allow` get REFUSED, and so do those that ask for no recursion: an open forwarder is an
+        # amplifier for attacks on others.
+        #
+        # @param upstream [#lookup] a {Client} or a {Resolver}, which keep answers and share questions under way
+        # @param allow [Networks, Array<String>, nil] networks whose queries are forwarded; nil: those of the server's
+        #   option `allow`, which are loopback and private ones
+        # @return [self]
+        def forward(upstream, allow: nil)
+          allowed = allow ? from?(allow) : @server.forward_for?(self)
+          return refuse unless allowed && recursion_desired?
+
+          @response.recursion_available = true
+          return answer(ANY_ANSWER, ttl: ANY_TTL, type: :HINFO) if type == :ANY
+
+          relay(upstream.lookup(name, type, dnssec: @message.edns&.dnssec || false,
+                                            checking_disabled: @message.checking_disabled?))
+        rescue Resolver::ResolutionError
+          self.fail(:SERVFAIL)
+        end
+
         # No answer for this client, or to this question.
         # @return [self]
         def refuse = self.fail(:REFUSED)
@@ -136,6 +160,7 @@ module Heddle
 
           @sent = true
           self.fail(rcode) if rcode
+          keep_one_set if type == :ANY
           @source.respond(@response)
         rescue Malformed # nothing of it has been sent
           @sent = false
@@ -158,6 +183,26 @@ module Heddle
           @response.authorities << soa.with(ttl: [soa.ttl, soa.data.minimum].min)
           self
         end
+
+        # RFC 8482, section 4.1.
+        def keep_one_set
+          first = @response.answers.first or return
+          @response.answers.select! { |record| record.type == first.type && record.name == first.name }
+        end
+
+        def relay(message)
+          @answered = true
+          @response.rcode = message.rcode
+          # Only for clients that understand it (RFC 6840, section 5.7).
+          @response.authentic = message.authentic? && (@message.authentic? || @message.edns&.dnssec)
+          @response.answers.concat(message.answers.map { |record| in_case(record) })
+          @response.authorities.concat(message.authorities)
+          @response.additionals.concat(message.additionals)
+          self
+        end
+
+        # The owner in the case in which the client wrote it: the answer may have been made for somebody else.
+        def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         def clear
           [@response.answers, @response.authorities, @response.additionals].each(&:clear)

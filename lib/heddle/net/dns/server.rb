@@ -99,6 +99,10 @@ module Heddle
         # @return [Integer] queries under way
         def under_way = @in_flight.size
 
+        # @return [Integer] connections of TCP now, and since the start
+        def tcp_connections = tcp_ports.sum(&:connections)
+        def tcp_accepted = tcp_ports.sum(&:accepted)
+
         # @api private
         # @return [Boolean] is there, or will there be, a response?
         def receive(bytes, source)
@@ -139,6 +143,8 @@ module Heddle
         def forward_for?(query) = query.from?(@allow)
 
         private
+
+        def tcp_ports = @ports.grep(TCPPort)
 
         def endpoint(text)
           found = ENDPOINT.match(text)

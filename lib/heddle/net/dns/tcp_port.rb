@@ -33,6 +33,9 @@ module Heddle
         # @return [Integer] open connections
         def connections = @sockets.connections
 
+        # @return [Integer] connections so far
+        def accepted = @sockets.accepted
+
         def close
           @sockets.close
           @listener.close

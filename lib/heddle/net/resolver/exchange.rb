@@ -6,7 +6,7 @@ module Heddle
       # Asks one name server a few questions at once and collects its replies, within one time limit for each transport.
       # Every exchange has a socket, and so a source port, of its own (RFC 5452).
       class Exchange
-        # Without EDNS a server sends at most 512 bytes; more is taken from those that don't care.
+        # More than is asked for: from servers that don't care.
         MAX_DATAGRAM = 4_096
         # So many messages that answer nothing are a fault or somebody who guesses ids: then TCP, where guessing is no
         # use.
@@ -19,20 +19,22 @@ module Heddle
         # @param timeout [Numeric] seconds
         # @param clock [#call]
         # @param use_vc [Boolean] TCP only
-        def initialize(server, queries, timeout:, clock:, use_vc: false)
+        # @param kept [KeptConnections, nil] where connections of TCP are kept for the next question; nil: none is
+        def initialize(server, queries, timeout:, clock:, use_vc: false, kept: nil)
           @server = server
           @queries = queries
           @timeout = timeout
           @clock = clock
           @use_vc = use_vc
+          @kept = kept
           @replies = {}
           @errors = []
         end
 
         # @return [Exchange] self, with {#replies} (Query => Reply) for the questions that the server replied to
         def run
-          ask_by_tcp = @use_vc ? @queries : over_udp
-          ask_by_tcp.each { |query| over_tcp(query) }
+          ask
+          ask if forget_edns
           self
         end
 
@@ -50,11 +52,27 @@ module Heddle
 
         private
 
+        def ask
+          ask_by_tcp = @use_vc ? waiting : over_udp
+          ask_by_tcp.each { |query| over_tcp(query) }
+        end
+
+        # A server that does not know EDNS is asked once more, without it.
+        # @return [Boolean] are there such questions?
+        def forget_edns
+          rejected = @queries.select { |query| query.edns? && @replies[query]&.edns_unknown? }
+          return false if rejected.empty?
+
+          rejected.each { |query| @replies.delete(query) }
+          @queries = @queries.map { |query| rejected.include?(query) ? query.without_edns : query }
+          true
+        end
+
         # @return [Array<Query>] questions that need TCP
         def over_udp
           strays = 0
-          open_socket(:DGRAM) do |socket, deadline|
-            @queries.each { |query| socket.send(query.bytes, 0) }
+          open_socket do |socket, deadline|
+            waiting.each { |query| socket.send(query.bytes, 0) }
             until waiting.empty? || strays >= MAX_STRAYS
               bytes = receive(socket, MAX_DATAGRAM, deadline) or break
               strays += 1 unless accept(bytes)
@@ -66,17 +84,50 @@ module Heddle
 
         def over_tcp(query)
           @replies.delete(query)
-          open_socket(:STREAM) do |socket, deadline|
-            transmit(socket, [query.bytes.bytesize].pack("n") << query.bytes, deadline) or break
-            size = read_exactly(socket, 2, deadline) or break
-            bytes = read_exactly(socket, size.unpack1("n"), deadline) or break
-            accept(bytes) or @errors << "an answer by TCP that does not fit the question"
-          end
+          deadline = @clock.call + @timeout
+          ask_kept(query, deadline) || ask_anew(query, deadline)
+        rescue SystemCallError, EOFError => e
+          @errors << e.message
         end
 
-        def open_socket(kind)
+        # @return [Boolean] false when the server has closed the connection, which it may at any time
+        def ask_kept(query, deadline)
+          socket = @kept&.take(@server) or return false
+          converse(socket, query, deadline)
+          true
+        rescue SystemCallError, EOFError
+          false
+        end
+
+        def ask_anew(query, deadline)
+          socket = Socket.new(@server.pfamily, :STREAM)
+          connect(socket, deadline) ? converse(socket, query, deadline) : socket.close
+        rescue SystemCallError
+          socket&.close
+          raise
+        end
+
+        # Keeps the connection when the reply has come, and closes it in any other case: what would come later would be
+        # taken for the reply to another question.
+        def converse(socket, query, deadline)
+          bytes = reply_over(socket, query, deadline) or return
+          return @errors << "an answer by TCP that does not fit the question" unless accept(bytes)
+
+          socket = nil if @kept&.keep(@server, socket)
+        ensure
+          socket&.close
+        end
+
+        # @return [String, nil] nil when the time is over
+        def reply_over(socket, query, deadline)
+          transmit(socket, [query.bytes.bytesize].pack("n") << query.bytes, deadline) or return
+          size = read_exactly(socket, 2, deadline) or return
+          read_exactly(socket, size.unpack1("n"), deadline)
+        end
+
+        def open_socket
           deadline = @clock.call + @timeout
-          socket = Socket.new(@server.pfamily, kind)
+          socket = Socket.new(@server.pfamily, :DGRAM)
           yield socket, deadline if connect(socket, deadline)
         rescue SystemCallError, EOFError => e
           @errors << e.message
@@ -88,7 +139,7 @@ module Heddle
 
         def accept(bytes)
           waiting.any? do |query|
-            reply = Reply.read(bytes, query)
+            reply = query.read(bytes)
             @replies[query] = reply if reply
           end
         end

@@ -12,9 +12,11 @@ module Heddle
 
         # @param configuration [Configuration]
         # @param clock [#call]
-        def initialize(configuration, clock)
+        # @param kept [KeptConnections, nil]
+        def initialize(configuration, clock, kept = nil)
           @configuration = configuration
           @clock = clock
+          @kept = kept
         end
 
         # @param name [String] a full name
@@ -27,6 +29,28 @@ module Heddle
           combine(answers, types.size)
         end
 
+        # Asks one question until a server answers it.
+        #
+        # @yieldreturn [Query] the question, anew for each try
+        # @return [Object] the first reply of a server that did not fail
+        # @raise [ResolutionError] when no server answered
+        def reply
+          troubles = {}
+          silent = false
+          name = nil
+          each_try do |server|
+            query = yield
+            name = query.name
+            exchange = exchange(server, [query])
+            reply = exchange.replies.each_value.first
+            return reply if reply && !reply.failed? && !reply.truncated?
+
+            silent ||= exchange.silent?
+            troubles[server] = exchange.trouble
+          end
+          raise ResolutionError.new(failure(name, troubles), silent: silent)
+        end
+
         private
 
         # An absent name is absent for all types; a name with addresses is not worth a second wait for the rest.
@@ -35,7 +59,7 @@ module Heddle
           troubles = {}
           silent = false
           each_try do |server|
-            exchange = exchange(server, name, types - answers.keys)
+            exchange = exchange(server, Query.each_type(name, types - answers.keys))
             exchange.replies.each { |query, reply| answers[query.type] = reply.answer if reply.answer }
             return answers if enough?(answers, types)
 
@@ -51,9 +75,9 @@ module Heddle
           @configuration.attempts.times { servers.each(&) }
         end
 
-        def exchange(server, name, types)
-          Exchange.new(server, Query.each_type(name, types), timeout: @configuration.timeout, clock: @clock,
-                                                             use_vc: @configuration.use_vc?).run
+        def exchange(server, queries)
+          Exchange.new(server, queries, timeout: @configuration.timeout, clock: @clock, kept: @kept,
+                                        use_vc: @configuration.use_vc?).run
         end
 
         def enough?(answers, types)

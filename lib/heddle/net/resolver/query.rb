@@ -15,21 +15,43 @@ module Heddle
         AAAA = 28
         IN = 1
 
+        OPT = 41
+
         RECURSION_DESIRED = 0x0100
+        # Bytes of UDP that are asked for: what fits into a packet nearly everywhere (RFC 9715).
+        EDNS_SIZE = 1_232
+        DNSSEC_OK = 0x8000
 
         attr_reader :name, :type, :id, :bytes
 
         # @param name [String] wire name
-        # @param type [Integer] A or AAAA
+        # @param type [Integer]
         # @param except [Integer, nil] id of another question on the same socket
-        def initialize(name, type, except: nil)
+        # @param flags [Integer] of the header
+        # @param edns [Integer, nil] flags of the OPT record (RFC 6891); nil: without one
+        # @param reply [#read] what reads messages as replies to it
+        def initialize(name, type, except: nil, flags: RECURSION_DESIRED, edns: 0, reply: Reply)
           @name = name
           @type = type
+          @flags = flags
+          @edns = edns
+          @reply = reply
           # From the kernel: an id that a stranger can guess is half of a forged answer (RFC 5452).
           loop { break unless (@id = Random.urandom(2).unpack1("n")) == except }
-          @bytes = ([@id, RECURSION_DESIRED, 1, 0, 0, 0].pack("n6") << name << [0, type, IN].pack("Cnn")).freeze
+          @bytes = ([@id, flags, 1, 0, 0, edns ? 1 : 0].pack("n6") << name << [0, type, IN].pack("Cnn"))
+          @bytes << [0, OPT, EDNS_SIZE, edns, 0].pack("CnnNn") if edns
+          @bytes.freeze
           freeze
         end
+
+        def edns? = !@edns.nil?
+
+        # @return [Query] the same question for a server that does not know EDNS
+        def without_edns = self.class.new(@name, @type, flags: @flags, edns: nil, reply: @reply)
+
+        # @param bytes [String]
+        # @return [Object, nil] a reply; nil when the message does not answer this question
+        def read(bytes) = @reply.read(bytes, self)
 
         # @return [Array<Query>] a question for each type, with different ids
         def self.each_type(name, types)

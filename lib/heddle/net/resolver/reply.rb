@@ -10,7 +10,9 @@ module Heddle
       # question is none at all, and the work is bounded by the size of the message.
       class Reply
         NO_ERROR = 0
+        FORMAT_ERROR = 1
         NAME_ERROR = 3
+        NOT_IMPLEMENTED = 4
         RESPONSE = 0x8000
         OPCODE = 0x7800
         TRUNCATED = 0x0200
@@ -59,6 +61,9 @@ module Heddle
 
         # A server that could not answer; another may.
         def failed? = ![NO_ERROR, NAME_ERROR].include?(rcode)
+
+        # Whether the server seems not to know EDNS (RFC 6891, section 7).
+        def edns_unknown? = [FORMAT_ERROR, NOT_IMPLEMENTED].include?(rcode)
 
         # @return [String] why the server failed
         def error = RCODES.fetch(rcode) { "RCODE #{rcode}" }

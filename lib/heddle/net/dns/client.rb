@@ -1,0 +1,191 @@
+# frozen_string_literal: true
+
+require_relative "../resolver"
+require_relative "cache"
+require_relative "message"
+
+module Heddle
+  module Net
+    module DNS
+      # Asks name servers for records of any type, and keeps the answers.
+      #
+      #     client = Heddle::Net::DNS::Client.new("192.0.2.53", "[2001:db8::53]:5353")
+      #     client.records("example.org", :MX).each { |record| puts record.data.exchange }
+      #
+      # Each question goes out from a port of its own with an id from the kernel (RFC 5452), by UDP with EDNS and 1,232
+      # bytes; by UDP without EDNS where a server does not know it; by TCP where the answer is cut off. Connections of
+      # TCP are kept for a burst of questions. Tasks that ask the same at the same time share one question.
+      #
+      # A client belongs to one loop, or to one thread without a loop.
+      class Client
+        # Bytes of answers that are kept.
+        CACHE_SIZE = 4 * 1_024 * 1_024
+        # Aliases followed over several messages.
+        MAX_ALIASES = 8
+        WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
+        CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
+
+        # A reply of any type, as {Resolver::Exchange} wants it.
+        class Reply
+          attr_reader :message
+
+          # @return [Reply, nil] nil when the message does not answer the query
+          def self.read(bytes, query)
+            reply = new(Message.parse(bytes), query)
+            reply if reply.answers_question?
+          rescue Malformed
+            nil
+          end
+
+          def initialize(message, query)
+            @message = message
+            @query = query
+          end
+
+          def truncated? = @message.truncated?
+
+          # NXDOMAIN is an answer; what else is no NOERROR another server may know better.
+          def failed? = !%i[NOERROR NXDOMAIN].include?(@message.rcode)
+
+          def edns_unknown? = %i[FORMERR NOTIMP].include?(@message.rcode)
+
+          def error = @message.rcode.to_s
+
+          def answers_question?
+            return false unless @message.id == @query.id && @message.response? && @message.opcode.zero?
+
+            question = @message.question
+            return failed? && @message.questions.empty? unless @message.questions.size == 1
+
+            question.wire.downcase == @query.name && Codes.type_number(question.type) == @query.type &&
+              question.klass == Codes::IN
+          end
+        end
+        private_constant :Reply
+
+        # @param servers [Array<String>] numeric addresses, with `:port` where it is not 53; none: those of resolv.conf
+        # @param timeout [Numeric] seconds that a server has for one try
+        # @param attempts [Integer] rounds through the servers
+        # @param cache_size [Integer] bytes of answers that are kept, about; 0: none
+        # @param min_ttl [Integer] seconds that an answer is kept at least, whatever its TTL
+        # @param max_ttl [Integer] seconds that an answer is kept at most
+        # @param options [Hash] `rotate:`, `use_vc:` (TCP only)
+        # @param configuration [#value, nil] instead of servers: what returns a {Resolver::Configuration}
+        # @param clock [#call, nil] seconds of a monotonic clock
+        # @raise [ArgumentError] when a server is no numeric address
+        def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
+                       configuration: nil, clock: nil, **options)
+          @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+          @configuration = configuration || configured(servers, timeout:, attempts:, **options)
+          @cache = Cache.new(cache_size, @clock, min_ttl:, max_ttl:)
+          @flights = Resolver::SingleFlight.new
+          @kept = Resolver::KeptConnections.new(@clock)
+        end
+
+        # @param name [String] a full name
+        # @param type [Symbol] `:MX`, `:TXT` … or `:TYPE1000`
+        # @return [Array<Record>] records of this type at the end of the name's aliases; empty when there are none. A
+        #   TTL is what is left of it.
+        # @raise [ArgumentError] for a type or a name that there can't be
+        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server gave an answer
+        def records(name, type)
+          name = Question.of(name, type).name
+          Codes.type_number(type)
+          MAX_ALIASES.times do
+            message = lookup(name, type)
+            target = follow(message, name)
+            found = message.answers.select { |record| record.type == type && record.name.casecmp?(target) }
+            return found if found.any? || target == name || known_empty?(message)
+
+            name = target
+          end
+          []
+        rescue Malformed => e
+          raise ArgumentError, e.message
+        end
+
+        # The answer to one question as a server gave it, from the cache if it is there.
+        #
+        # @param name [String]
+        # @param type [Symbol]
+        # @param dnssec [Boolean] records of DNSSEC, too (the DO bit)
+        # @param checking_disabled [Boolean] the CD bit
+        # @return [Message] NOERROR or NXDOMAIN
+        # @raise [Resolver::ResolutionError] when no server gave an answer
+        def lookup(name, type, dnssec: false, checking_disabled: false)
+          key = [name, type, dnssec, checking_disabled]
+          answer = kept(key) || @flights.share(key) { ask(key) }
+          answer.is_a?(Message) ? answer : raise(answer.exception(answer.message))
+        end
+
+        # Forgets every answer that is kept.
+        def clear
+          @cache.clear
+        end
+
+        # @return [Integer] connections of TCP that are kept now
+        def connections = @kept.size
+
+        private
+
+        def configured(servers, **options)
+          path = Resolver::RESOLV_CONF
+          return Resolver::WatchedFile.new(path) { |text| Resolver::Configuration.parse(text, path) } if servers.empty?
+
+          Fixed.new(Resolver::Configuration.new(nameservers: servers.map { |server| endpoint(server) }, **options))
+        end
+
+        # @return [Array(String, Integer)]
+        def endpoint(server)
+          found = WITH_PORT.match(server) or return [server, nil]
+          [found[:six] || found[:four], Integer(found[:port], 10)]
+        end
+
+        # What was learned from other name servers is not true of these.
+        def kept(key)
+          current = @configuration.value
+          @cache.clear unless current.equal?(@known)
+          @known = current
+          @cache.fetch(key)
+        end
+
+        def ask(key)
+          name, type, dnssec, checking_disabled = key
+          wire = Name.to_wire(name)
+          flags = Resolver::Query::RECURSION_DESIRED | (checking_disabled ? CHECKING_DISABLED : 0)
+          edns = dnssec ? Resolver::Query::DNSSEC_OK : 0
+          configuration = @known
+          reply = Resolver::NameServers.new(configuration, @clock, @kept).reply do
+            Resolver::Query.new(wire, Codes.type_number(type), flags:, edns:, reply: Reply)
+          end
+          keep(key, configuration, reply.message)
+        rescue Resolver::ResolutionError => e
+          keep(key, configuration, e)
+        end
+
+        def keep(key, configuration, answer)
+          @cache.store(key, answer) if configuration.equal?(@known)
+          answer
+        end
+
+        # @return [String] the name at the end of the aliases in a message, in lower case
+        def follow(message, name)
+          aliases = message.answers.select { |record| record.type == :CNAME }
+          Resolver::Reply::MAX_ALIASES.times do
+            link = aliases.find { |record| record.name.casecmp?(name) } or break
+            name = link.data.name.downcase
+          end
+          name
+        end
+
+        def known_empty?(message)
+          message.rcode == :NXDOMAIN || message.authorities.any? { |record| record.type == :SOA }
+        end
+
+        # Stands where a WatchedFile would when the value was given.
+        Fixed = Struct.new(:value)
+        private_constant :Fixed
+      end
+    end
+  end
+end

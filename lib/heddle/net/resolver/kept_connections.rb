@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Net
+    class Resolver
+      # Connections of TCP to name servers, kept for a burst of questions whose answers are too large for UDP (RFC 7766,
+      # section 6.2.1). Each has one question at a time.
+      class KeptConnections
+        # Seconds. Servers close an idle connection after some ten.
+        MAX_AGE = 5
+        # For each server.
+        MAX_KEPT = 4
+
+        # @param clock [#call] seconds of a monotonic clock
+        def initialize(clock)
+          @clock = clock
+          @kept = {}
+          @process = Process.pid
+        end
+
+        # @param server [Addrinfo]
+        # @return [Socket, nil] one that nobody else uses now
+        def take(server)
+          forget_parent
+          list = @kept[server.to_sockaddr] or return nil
+          while (socket, since = list.pop)
+            # Something to be read is the end of the connection, or an answer to nothing.
+            return socket if @clock.call - since <= MAX_AGE && !readable?(socket)
+
+            socket.close
+          end
+        end
+
+        # @param server [Addrinfo]
+        # @param socket [Socket] one whose question has been answered
+        # @return [Boolean] false: there are enough
+        def keep(server, socket)
+          forget_parent
+          list = (@kept[server.to_sockaddr] ||= [])
+          return false if list.size >= MAX_KEPT
+
+          list << [socket, @clock.call]
+          true
+        end
+
+        # @return [Integer]
+        def size = @kept.each_value.sum(&:size)
+
+        private
+
+        def readable?(socket)
+          socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
+        rescue SystemCallError
+          true
+        end
+
+        # A forked child and its parent would read each other's answers.
+        def forget_parent
+          return if @process == Process.pid
+
+          @process = Process.pid
+          @kept.each_value { |list| list.each_key(&:close) }
+          @kept.clear
+        end
+      end
+    end
+  end
+end

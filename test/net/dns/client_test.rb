@@ -1,0 +1,205 @@
+# frozen_string_literal: true
+
+require_relative "support/dns_case"
+require "net/support/resolver_case"
+
+# Questions to name servers: records of any type, EDNS and without, TCP, the cache.
+class DNSClientTest < Minitest::Test
+  include Heddle::TestHelpers::ResolverCase
+  include Heddle::TestHelpers::DNSCase
+
+  IN = Resolv::DNS::Resource::IN
+
+  def zone
+    DNS::Zone.new("up.test", primary: "ns.up.test", contact: "dns.up.test", ttl: 60, minimum: 30).tap do |zone|
+      zone.add("@", :MX, [10, "mail.up.test"], [20, "other.test"]).add("www", :A, "192.0.2.1")
+      zone.add("alias", :CNAME, "www.up.test").add("out", :CNAME, "www.elsewhere.test")
+      zone.add("long", :TXT, "y" * 3_000)
+    end
+  end
+
+  # @yieldparam [DNS::Client] client
+  # @yieldparam [Array] asked questions that reached the server: name, type, transport
+  def upstream(program = nil, **options)
+    asked = []
+    zone = self.zone
+    counted = lambda do |query|
+      asked << [query.name, query.type, query.transport]
+      program ? program.call(query) : zone.answer(query)
+    end
+    serving(counted) { |dns| yield DNS::Client.new("127.0.0.1:#{dns.port}", **options), asked, dns }
+  end
+
+  def test_records_of_a_type_with_their_ttl
+    upstream do |client, _|
+      records = client.records("UP.test", :MX)
+
+      assert_equal [[10, "mail.up.test"], [20, "other.test"]], records.map { |one| one.data.deconstruct }
+      assert_equal [60], records.map(&:ttl).uniq
+      assert_empty client.records("www.up.test", :MX)
+      assert_empty client.records("none.up.test", :A)
+    end
+  end
+
+  def test_aliases_are_followed_inside_a_message_and_over_several
+    program = lambda do |query|
+      query.name == "www.elsewhere.test" ? query.answer("192.0.2.7") : zone.answer(query)
+    end
+    upstream(program) do |client, asked|
+      assert_equal %w[192.0.2.1], client.records("alias.up.test", :A).map { |one| one.data.address }
+      assert_equal 1, asked.size
+      assert_equal %w[192.0.2.7], client.records("out.up.test", :A).map { |one| one.data.address }
+      assert_equal %w[out.up.test www.elsewhere.test], asked.drop(1).map(&:first)
+    end
+  end
+
+  def test_aliases_in_a_circle_end
+    program = ->(query) { query.answer(query.name == "a.test" ? "b.test" : "a.test", type: :CNAME) }
+    upstream(program) { |client, _| assert_empty client.records("a.test", :A) }
+  end
+
+  def test_a_question_is_asked_once_while_its_answer_lives
+    clock = Clock.new
+    upstream(nil, clock:) do |client, asked|
+      2.times { assert_equal 60, client.records("www.up.test", :A).first.ttl }
+      clock.now += 59.5
+
+      assert_equal 1, client.records("WWW.up.test", :A).first.ttl
+      assert_equal 1, asked.size
+      clock.now += 1
+
+      assert_equal 60, client.records("www.up.test", :A).first.ttl
+      assert_equal 2, asked.size
+    end
+  end
+
+  def test_an_absent_name_is_kept_for_as_long_as_the_soa_says
+    clock = Clock.new
+    upstream(nil, clock:) do |client, asked|
+      2.times { assert_empty client.records("none.up.test", :A) }
+      clock.now += 29
+      client.records("none.up.test", :A)
+
+      assert_equal 1, asked.size
+      clock.now += 2
+      client.records("none.up.test", :A)
+
+      assert_equal 2, asked.size
+    end
+  end
+
+  def test_a_failure_is_kept_for_a_second
+    clock = Clock.new
+    upstream(->(query) { query.fail(:SERVFAIL) }, clock:, attempts: 1) do |client, asked|
+      2.times { assert_raises(Socket::ResolutionError) { client.records("a.test", :A) } }
+
+      assert_equal 1, asked.size
+      clock.now += 1.5
+      assert_raises(Socket::ResolutionError) { client.records("a.test", :A) }
+
+      assert_equal 2, asked.size
+    end
+  end
+
+  def test_tasks_that_ask_the_same_share_one_question
+    gate = Thread::Queue.new
+    upstream(->(query) { query.answer(gate.pop) }) do |client, asked|
+      Heddle.run do
+        tasks = Array.new(20) { Heddle.async { client.records("a.test", :A).first.data.address } }
+        Heddle.async { gate.push("192.0.2.1") }
+
+        assert_equal ["192.0.2.1"], tasks.map(&:value).uniq
+      end
+      assert_equal 1, asked.size
+    end
+  end
+
+  def test_a_cut_off_answer_is_fetched_by_tcp_and_the_connection_kept_for_a_burst
+    texts = ->(query) { query.answer(query.name * 200, type: :TXT) }
+    upstream(texts) do |client, asked, dns|
+      Array.new(5) do |number|
+        assert_equal "n#{number}.test" * 200, client.records("n#{number}.test", :TXT).first.data.text
+      end
+
+      assert_equal %i[udp tcp] * 5, asked.map(&:last)
+      assert_equal 1, client.connections
+      assert_equal 1, dns.server.tcp_accepted
+    end
+  end
+
+  def test_a_kept_connection_that_the_server_has_closed_is_replaced
+    texts = ->(query) { query.answer(query.name * 200, type: :TXT) }
+    serving(texts, tcp_idle: 0.05) do |dns|
+      client = DNS::Client.new("127.0.0.1:#{dns.port}")
+
+      assert_equal 1, client.records("one.test", :TXT).size
+      wait_until("the server to close") { dns.server.tcp_connections.zero? }
+
+      assert_equal 1, client.records("two.test", :TXT).size
+      assert_equal 2, dns.server.tcp_accepted
+    end
+  end
+
+  def test_a_server_without_edns_is_asked_again_without
+    old = name_server
+    sizes = []
+    old.on("web.test") do |query, *|
+      sizes << query.additional.size
+      next old.failure(query, 1) unless query.additional.empty?
+
+      old.failure(query, 0).tap { |message| message.add_answer("web.test.", 60, IN::A.new("192.0.2.1")) }
+    end
+
+    assert_equal ["192.0.2.1"], DNS::Client.new("127.0.0.1:#{old.port}").records("web.test", :A).map { |one| one.data.to_s }
+    assert_equal [1, 0], sizes
+    assert_equal ["192.0.2.1"], resolver_for(old, no_aaaa: true).addresses("web.test")
+    assert_equal [1, 0, 1, 0], sizes
+  end
+
+  def test_answers_to_other_questions_are_ignored
+    server = name_server
+    server.on("web.test") do |query, *|
+      forged = server.failure(query, 0).tap { |message| message.add_answer("web.test.", 60, IN::A.new("203.0.113.66")) }
+      others = [->(m) { m.id = (m.id + 1) & 0xffff }, ->(m) { m.qr = 0 }, ->(m) { m.opcode = 5 },
+                ->(m) { m.question[0] = [m.question[0][0], IN::TXT] }].map do |change|
+        Resolv::DNS::Message.decode(forged.encode).tap { |message| change.call(message) }
+      end
+      [*others, "", "x", Random.bytes(100),
+       server.failure(query, 0).tap { |message| message.add_answer("web.test.", 60, IN::A.new("192.0.2.1")) }]
+    end
+
+    assert_equal ["192.0.2.1"], DNS::Client.new("127.0.0.1:#{server.port}").records("web.test", :A).map { |one| one.data.to_s }
+  end
+
+  def test_when_no_server_answers_the_error_is_libcs_and_names_them
+    silent = name_server
+    silent.on("web.test") { nil }
+    error = assert_raises(Socket::ResolutionError) do
+      DNS::Client.new("127.0.0.1:#{silent.port}", timeout: 0.02).records("web.test", :MX)
+    end
+
+    assert_equal Socket::EAI_AGAIN, error.error_code
+    assert_match(/web\.test.*127\.0\.0\.1 port #{silent.port}: no answer within 0\.02 s/, error.message)
+  end
+
+  def test_the_resolver_gives_records_by_its_search_list
+    upstream do |_, _, dns|
+      resolver = Heddle::Net::Resolver.new(nameservers: [["127.0.0.1", dns.port]], search: %w[up.test])
+
+      assert_equal %w[192.0.2.1], resolver.records("www", :A).map { |one| one.data.address }
+      assert_empty resolver.records("localhost", :A)
+    end
+  end
+
+  def test_what_can_not_be_asked_is_named
+    client = DNS::Client.new("127.0.0.1")
+
+    assert_match(/"MXX" is no record type of DNS/, assert_raises(ArgumentError) do
+      client.records("a.test", :MXX)
+    end.message)
+    assert_match(/"a\.\.test" is no domain name/, assert_raises(ArgumentError) do
+      client.records("a..test", :A)
+    end.message)
+    assert_match(/"ns.test" is no numeric address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
+  end
+end

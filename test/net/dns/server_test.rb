@@ -1,0 +1,214 @@
+# frozen_string_literal: true
+
+require "English"
+require_relative "support/dns_case"
+
+# Queries as tasks: time limits, numbers, TCP, errors of the program.
+class DNSServerTest < Minitest::Test
+  include Heddle::TestHelpers::DNSCase
+
+  def test_slow_answers_hold_up_nothing
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(query.name == "slow.test" ? gate.pop : "192.0.2.1") }) do |dns|
+      slow = Thread.new { dns.ask("slow.test", :A) }
+      wait_until("the slow query") { dns.server.under_way == 1 }
+
+      assert_equal "192.0.2.1", dns.ask("quick.test", :A).answers.first.data.address
+      gate.push("192.0.2.2")
+
+      assert_equal "192.0.2.2", slow.value.answers.first.data.address
+    end
+  end
+
+  def test_over_the_deadline_the_client_gets_servfail_and_the_program_is_cancelled
+    ended = Thread::Queue.new
+    program = lambda do |query|
+      query.answer("192.0.2.1")
+      sleep
+    ensure
+      ended.push($ERROR_INFO.class)
+    end
+    serving(program, deadline: 0.05) do |dns|
+      answer = dns.ask("a.test", :A)
+
+      assert_equal [:SERVFAIL, []], [answer.rcode, answer.answers]
+      assert_equal Heddle::Cancelled, ended.pop(timeout: LIMIT)
+      assert_equal [1, 0], [dns.server.counts[:late], dns.server.under_way]
+    end
+  end
+
+  def test_beyond_the_queries_under_way_clients_are_refused
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(gate.pop) }, queries: 3) do |dns|
+      waiting = Array.new(3) { Thread.new { dns.ask("a.test", :A) } }
+      wait_until("three queries") { dns.server.under_way == 3 }
+
+      assert_equal :REFUSED, dns.ask("b.test", :A).rcode
+      3.times { gate.push("192.0.2.1") }
+
+      assert_equal [:NOERROR] * 3, waiting.map { |thread| thread.value.rcode }
+      assert_equal 1, dns.server.counts[:refused]
+    end
+  end
+
+  def test_an_error_of_the_program_is_servfail_and_is_reported
+    errors = Thread::Queue.new
+    program = ->(query) { query.type == :A ? raise("planned") : query.answer("no address") }
+    serving(program, on_error: ->(error, query) { errors.push([error.class, query.name]) }) do |dns|
+      assert_equal :SERVFAIL, dns.ask("a.test", :A).rcode
+      assert_equal [RuntimeError, "a.test"], errors.pop
+      assert_equal :SERVFAIL, dns.ask("b.test", :AAAA).rcode
+      assert_equal [DNS::Malformed, "b.test"], errors.pop
+    end
+  end
+
+  def test_a_query_to_which_the_program_says_nothing_is_refused
+    serving(->(_) {}) { |dns| assert_equal :REFUSED, dns.ask("a.test", :A).rcode }
+  end
+
+  def test_queries_can_be_matched_and_told_by_network
+    program = lambda do |query|
+      case query
+      in { name: /\A(.+)\.wiki\z/, type: :TXT } then query.answer(Regexp.last_match(1))
+      in { name: "inner.test" } if query.from?("loopback") then query.answer("10.0.0.7")
+      in { name: "outer.test" } if query.from?(["192.0.2.0/24", "2001:db8::/32"]) then query.answer("10.0.0.8")
+      in { client: "127.0.0.1", transport: :udp } then query.answer("192.0.2.1")
+      end
+    end
+    serving(program) do |dns|
+      assert_equal "ruby", dns.ask("ruby.wiki", :TXT).answers.first.data.text
+      addresses = %w[inner.test outer.test].map { |name| dns.ask(name, :A).answers.first.data.address }
+
+      assert_equal %w[10.0.0.7 192.0.2.1], addresses
+    end
+  end
+
+  def test_tcp_answers_many_queries_of_one_connection_out_of_order
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(query.name == "slow.test" ? gate.pop : "192.0.2.1") }) do |dns|
+      queries = %w[slow.test one.test two.test].map { |name| DNS::Message.query(name, :A) }
+      dns.tcp do |socket|
+        framed(*queries.map(&:encode)).each_char { |byte| socket.write(byte) } # in the smallest pieces
+        first = [read_framed(socket), read_framed(socket)].map(&:id)
+
+        assert_equal queries.drop(1).map(&:id).sort, first.sort
+        gate.push("192.0.2.2")
+
+        assert_equal queries.first.id, read_framed(socket).id
+        socket.write(framed(DNS::Message.query("again.test", :A).encode))
+
+        assert_equal "again.test", read_framed(socket).question.name
+      end
+    end
+  end
+
+  def test_a_client_that_ended_its_part_gets_its_answers
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(gate.pop) }) do |dns|
+      dns.tcp do |socket|
+        socket.write(framed(DNS::Message.query("a.test", :A).encode))
+        socket.close_write
+        wait_until("the query") { dns.server.under_way == 1 }
+        gate.push("192.0.2.1")
+
+        assert_equal "192.0.2.1", read_framed(socket).answers.first.data.address
+        assert_nil socket.read(1)
+      end
+    end
+  end
+
+  def test_idle_connections_are_closed
+    serving(->(query) { query.answer("192.0.2.1") }, tcp_idle: 0.05) do |dns|
+      dns.tcp do |socket|
+        socket.write(framed(DNS::Message.query("a.test", :A).encode))
+
+        assert_equal "a.test", read_framed(socket).question.name
+        assert_nil socket.read(1)
+      end
+      dns.tcp { |socket| assert_nil socket.read(1) }
+      dns.tcp do |socket|
+        socket.write("\x00") # half of a length
+
+        assert_nil socket.read(1)
+      end
+    end
+  end
+
+  def test_a_client_has_so_many_connections_at_most
+    serving(->(query) { query.answer("192.0.2.1") }, tcp_per_client: 2) do |dns|
+      kept = Array.new(2) { TCPSocket.new("127.0.0.1", dns.port) }
+      kept.each do |socket|
+        socket.write(framed(DNS::Message.query("a.test", :A).encode))
+        read_framed(socket)
+      end
+      dns.tcp do |socket|
+        socket.write(framed(DNS::Message.query("b.test", :A).encode))
+
+        assert_empty(begin
+          socket.read
+        rescue Errno::ECONNRESET
+          ""
+        end)
+      end
+      assert_equal 1, dns.server.counts[:rejected_connections]
+    ensure
+      kept&.each(&:close)
+    end
+  end
+
+  def test_a_message_without_a_header_ends_nothing_over_tcp
+    serving(->(query) { query.answer("192.0.2.1") }) do |dns|
+      dns.tcp do |socket|
+        socket.write("\0\0\0\3abc".b, framed(DNS::Message.query("a.test", :A).encode))
+
+        assert_equal "a.test", read_framed(socket).question.name
+      end
+    end
+  end
+
+  def test_a_wildcard_address_answers_from_the_address_that_was_asked
+    { "0.0.0.0:0" => "127.0.0.3", "[::]:0" => "::1" }.each do |listen, asked|
+      serving(->(query) { query.answer("192.0.2.1") }, listen) do |dns|
+        socket = UDPSocket.new(asked.include?(":") ? :INET6 : :INET)
+        socket.connect(asked, dns.port) # takes nothing from others
+        socket.send(DNS::Message.query("a.test", :A).encode, 0)
+
+        assert socket.wait_readable(LIMIT), "no answer from #{asked}"
+      ensure
+        socket&.close
+      end
+    end
+  end
+
+  def test_ipv6_clients
+    serving(->(query) { query.answer(query.client, type: :TXT) }, "[::1]:0") do |dns|
+      socket = UDPSocket.new(:INET6)
+      socket.connect("::1", dns.port)
+      socket.send(DNS::Message.query("a.test", :TXT).encode, 0)
+      socket.wait_readable(LIMIT)
+
+      assert_equal "::1", DNS::Message.parse(socket.recv(512)).answers.first.data.text
+    ensure
+      socket&.close
+    end
+  end
+
+  def test_an_address_that_is_none_is_named
+    ["", "localhost:53", "127.0.0.1", "127.0.0.1:65536", "::1:53"].each do |wrong|
+      error = assert_raises(ArgumentError) { DNS::Server.new(wrong) { nil } }
+
+      assert_match(/#{Regexp.escape(wrong.inspect)} is no address to listen on: write/, error.message)
+    end
+  end
+
+  def test_close_ends_queries_under_way
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(gate.pop) }) do |dns|
+      socket = UDPSocket.new
+      socket.send(DNS::Message.query("a.test", :A).encode, 0, "127.0.0.1", dns.port)
+      wait_until("the query") { dns.server.under_way == 1 }
+    ensure
+      socket&.close
+    end
+  end
+end
