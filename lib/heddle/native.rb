@@ -42,7 +42,7 @@ module Heddle
         end
       end
 
-      # For the extension, which needs a frame of Ruby code where an error leaves it (scheduler/drop_error.h).
+      # For the extension, which needs a frame of Ruby code where an error leaves it (scheduler/take_errinfo.h).
       #
       # @api private
       def raise_again(error) = raise(error)

@@ -63,7 +63,7 @@ module Heddle
         native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
         hook_libc(@libc - @hooked)
         @hooked = @libc
-        lead
+        intercept
         switch(true)
       end
 

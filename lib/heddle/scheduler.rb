@@ -177,7 +177,7 @@ module Heddle
 
     def run_to_the_end
       ended = false
-      run_turns
+      run_ticks
       ended = true
     rescue Exception => e
       ended = true
@@ -190,7 +190,7 @@ module Heddle
     # Ends every fiber, in order, for this reason. What is raised meanwhile (a second Ctrl-C) ends the wait for them.
     def stop(reason)
       shutdown(reason)
-      run_turns
+      run_ticks
     rescue Deadlock
       raise unless reason # what began the stop says more
     rescue Exception

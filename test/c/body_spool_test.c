@@ -43,7 +43,7 @@ static heddle_inbox inbox;
 static sem_t posted;
 static int written, last_error;
 
-static void post(void *loop, heddle_letter *message)
+static void post(void *loop, heddle_loop_message *message)
 {
     heddle_inbox_post(loop, message);
     sem_post(&posted);

@@ -47,7 +47,7 @@ void heddle_watch_remove(heddle_rescue *one)
     one->goes_on(one);
 }
 
-int64_t heddle_coarse_now(void)
+int64_t heddle_clock_coarse(void)
 {
     return 1;
 }
@@ -125,7 +125,10 @@ int heddle_sockets_add_read(heddle_sockets *unused, int fd, const heddle_address
     return 0;
 }
 
-/* -- a loop's sockets -------------------------------------------------------------------------------------------------- */
+/*
+ * -- a loop's sockets
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
@@ -219,7 +222,9 @@ static void speak(uint32_t slot)
     (void)!send(clients[slot], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* -- the tests ------------------------------------------------------------------------------------------------------- */
+/*
+ * -- the tests -------------------------------------------------------------------------------------------------------
+ */
 
 static void *watch(void *unused)
 {

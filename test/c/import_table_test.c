@@ -32,7 +32,7 @@ static void lead(const heddle_object *object, void *data)
 {
     leading *self = data;
     bool program = heddle_object_contains(object, (void *)instead);
-    int led = program ? heddle_object_lead(object, self->imports, self->count) : 0;
+    int led = program ? heddle_object_intercept(object, self->imports, self->count) : 0;
     self->programs += program;
     self->program_led += program ? led : 0;
     self->led += led;

@@ -95,14 +95,14 @@ static void what_held_up_the_loop_is_told_once(void)
     int64_t held_up = 0;
     heddle_function *function = heddle_function_find((void *)getpid);
 
-    CHECK(!heddle_policy_untold(&held_up));
+    CHECK(!heddle_policy_take_unreported(&held_up));
     heddle_function_held_up(function, 30 * US);
     heddle_function_held_up(function, 50 * US);
     heddle_function_held_up(function, 40 * US);
-    CHECK(heddle_policy_untold(&held_up) == function);
+    CHECK(heddle_policy_take_unreported(&held_up) == function);
     CHECK_EQUAL(50 * US, held_up);
     heddle_function_held_up(function, 60 * US);
-    CHECK(!heddle_policy_untold(&held_up));
+    CHECK(!heddle_policy_take_unreported(&held_up));
 }
 
 static void one_slow_call_is_no_rule_but_several_are(void)

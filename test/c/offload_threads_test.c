@@ -1,4 +1,4 @@
-/* sources: offload/threads.c offload/thread_calls.c offload/dawdling.c offload/thread_times.c */
+/* sources: offload/threads.c offload/thread_calls.c offload/thread_delay.c offload/thread_times.c */
 #include "check.h"
 
 #include "scheduler/spin.h"
@@ -36,10 +36,10 @@ static void wait_told(waiting_job *waiting, int times)
 
 static void *thread_main(void *data)
 {
-    heddle_offload_thread *thread = heddle_threads_join();
+    heddle_offload_thread *thread = heddle_threads_attach();
     *(heddle_offload_thread **)data = thread;
     heddle_threads_serve(thread);
-    heddle_threads_part(thread);
+    heddle_threads_detach(thread);
     return NULL;
 }
 
@@ -80,7 +80,9 @@ static void finish(waiting_job *waiting)
     CHECK_EQUAL(HEDDLE_JOB_ENDED, atomic_load(&waiting->job.state));
 }
 
-/* -- functions that jobs run ---------------------------------------------------------------------------------------- */
+/*
+ * -- functions that jobs run ----------------------------------------------------------------------------------------
+ */
 
 static void *give_errno(void *data)
 {
@@ -132,7 +134,10 @@ static void *call_back(void *data)
     return heddle_threads_call_back(heddle_threads_current(), ask, data);
 }
 
-/* -- tests -------------------------------------------------------------------------------------------------------------- */
+/*
+ * -- tests
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 static void a_job_gives_its_result_and_errno(void)
 {

@@ -59,16 +59,16 @@ static void a_rings_counters_wrap(void)
 enum { WRITERS = 4, LETTERS = 50000 };
 
 typedef struct {
-    heddle_letter letter;
+    heddle_loop_message message;
     int writer, number;
-} numbered_letter;
+} numbered_message;
 
 static heddle_inbox inbox;
 static int next_number[WRITERS], opened;
 
-static void open_letter(heddle_letter *letter)
+static void open_message(heddle_loop_message *message)
 {
-    numbered_letter *self = (numbered_letter *)letter;
+    numbered_message *self = (numbered_message *)message;
     CHECK_EQUAL(next_number[self->writer]++, self->number);
     opened++;
     free(self); /* the sender's from here on */
@@ -76,12 +76,12 @@ static void open_letter(heddle_letter *letter)
 
 static void post(int writer, int number)
 {
-    numbered_letter *letter = malloc(sizeof(*letter));
-    *letter = (numbered_letter){.letter.open = open_letter, .writer = writer, .number = number};
-    heddle_inbox_post(&inbox, &letter->letter);
+    numbered_message *message = malloc(sizeof(*message));
+    *message = (numbered_message){.message.open = open_message, .writer = writer, .number = number};
+    heddle_inbox_post(&inbox, &message->message);
 }
 
-static void letters_are_opened_in_the_order_they_came(void)
+static void messages_are_opened_in_the_order_they_came(void)
 {
     CHECK(heddle_inbox_empty(&inbox));
     for (int i = 0; i < 10; i++)
@@ -101,7 +101,7 @@ static void *write_letters(void *writer)
     return NULL;
 }
 
-static void no_letter_of_many_writers_is_lost(void)
+static void no_message_of_many_writers_is_lost(void)
 {
     pthread_t threads[WRITERS];
     for (intptr_t i = 0; i < WRITERS; i++)
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     check_run("ring", "gives back in order", a_ring_gives_back_in_order);
     check_run("ring", "grows with what is in it", a_ring_grows_with_what_is_in_it);
     check_run("ring", "counters wrap", a_rings_counters_wrap);
-    check_run("inbox", "letters are opened in the order they came", letters_are_opened_in_the_order_they_came);
-    check_run("inbox", "no letter of many writers is lost", no_letter_of_many_writers_is_lost);
+    check_run("inbox", "messages are opened in the order they came", messages_are_opened_in_the_order_they_came);
+    check_run("inbox", "no message of many writers is lost", no_message_of_many_writers_is_lost);
     return check_end();
 }

@@ -1,4 +1,4 @@
-/* sources: offload/threads.c offload/thread_calls.c offload/dawdling.c offload/thread_times.c watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
+/* sources: offload/threads.c offload/thread_calls.c offload/thread_delay.c offload/thread_times.c watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
 #include "check.h"
 
 #include "offload/threads.h"
@@ -10,8 +10,8 @@
 
 /*
  * Loops, offload threads and the watch at once, for ThreadSanitizer above all: each loop submits jobs that end, call
- * back, are withdrawn or interrupted, hears of them through its inbox, and beats while the watch looks at it. The loops'
- * waits stand for the selector, plain threads for Ruby's. handoff_test.c does the same for connections.
+ * back, are withdrawn or interrupted, hears of them through its inbox, and heartbeats while the watch looks at it. The
+ * loops' waits stand for the selector, plain threads for Ruby's. handoff_test.c does the same for connections.
  */
 
 enum {
@@ -59,7 +59,7 @@ static const heddle_watch_settings settings = {
 typedef struct loop loop;
 typedef struct {
     heddle_job job; /* first: the job of a call is a call */
-    heddle_letter letter;
+    heddle_loop_message message;
     loop *owner;
     bool used, interrupted;
     int told;
@@ -71,8 +71,8 @@ struct loop {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     bool wake;
-    heddle_beat *beat;
-    uint64_t beats;
+    heddle_heartbeat *heartbeat;
+    uint64_t heartbeats;
     unsigned random;
     call calls[AT_ONCE];
     unsigned ended, withdrawn, called_back, looks;
@@ -84,10 +84,10 @@ static _Atomic int started;
 
 static void *offload_thread(void *data)
 {
-    heddle_offload_thread *thread = *(heddle_offload_thread **)data = heddle_threads_join();
+    heddle_offload_thread *thread = *(heddle_offload_thread **)data = heddle_threads_attach();
     while (heddle_threads_serve(thread))
         continue; /* it was idle for long: it stays, so that every thread can be told to leave at the end */
-    heddle_threads_part(thread);
+    heddle_threads_detach(thread);
     return NULL;
 }
 
@@ -98,9 +98,9 @@ static void start_thread(void)
     CHECK_EQUAL(0, pthread_create(&offload_threads[number], NULL, offload_thread, &joined[number]));
 }
 
-static void opened(heddle_letter *letter)
+static void opened(heddle_loop_message *message)
 {
-    ((call *)((char *)letter - offsetof(call, letter)))->told++;
+    ((call *)((char *)message - offsetof(call, message)))->told++;
 }
 
 /* On the job's thread, under the threads' lock. */
@@ -108,7 +108,7 @@ static void notify(heddle_job *job)
 {
     call *self = (call *)job;
     loop *owner = self->owner;
-    heddle_inbox_post(&owner->inbox, &self->letter);
+    heddle_inbox_post(&owner->inbox, &self->message);
     pthread_mutex_lock(&owner->mutex);
     owner->wake = true;
     pthread_cond_signal(&owner->woken);
@@ -152,7 +152,7 @@ static void submit(loop *self, call *one)
                           .notify = notify,
                           .brief = kind == 0 && rand_r(&self->random) % 2,
                           .computes = rand_r(&self->random) % 4 == 0},
-                  .letter = {.open = opened},
+                  .message = {.open = opened},
                   .owner = self,
                   .used = true};
     if (kind == 2) {
@@ -203,10 +203,10 @@ static void disturb(loop *self, call *one)
     }
 }
 
-/* In the selector: even beats. */
+/* In the selector: even heartbeats. */
 static void wait_woken(loop *self)
 {
-    atomic_store(&self->beat->word, self->beats + 1);
+    atomic_store(&self->heartbeat->word, self->heartbeats + 1);
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_nsec += 2000000;
@@ -217,23 +217,23 @@ static void wait_woken(loop *self)
         pthread_cond_timedwait(&self->woken, &self->mutex, &limit);
     self->wake = false;
     pthread_mutex_unlock(&self->mutex);
-    self->beats += 2;
-    atomic_store(&self->beat->word, self->beats);
+    self->heartbeats += 2;
+    atomic_store(&self->heartbeat->word, self->heartbeats);
     if (atomic_load(&heddle_watch_asleep))
         heddle_watch_rouse();
 }
 
 static void settle_beat(loop *self)
 {
-    if (atomic_load(&self->beat->verdict) == HEDDLE_IN_TIME)
+    if (atomic_load(&self->heartbeat->verdict) == HEDDLE_IN_TIME)
         return;
     late++;
-    CHECK(self->beat->late_at >= self->beat->late_since);
+    CHECK(self->heartbeat->late_at >= self->heartbeat->late_since);
     for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
-        self->looks += self->beat->found[doing]; /* as stalls.c reads them, while the watch may count on */
-    self->looks += self->beat->unanswered;
-    atomic_store(&self->beat->verdict, HEDDLE_IN_TIME);
-    atomic_store(&self->beat->look, rand_r(&self->random) % 3);
+        self->looks += self->heartbeat->found[doing]; /* as stalls.c reads them, while the watch may count on */
+    self->looks += self->heartbeat->unanswered;
+    atomic_store(&self->heartbeat->verdict, HEDDLE_IN_TIME);
+    atomic_store(&self->heartbeat->look, rand_r(&self->random) % 3);
 }
 
 /* The loop is held up, as by native code, for longer than the watch leaves between two looks at a calm loop. */
@@ -242,7 +242,7 @@ static void stall(loop *self)
     struct timespec pause = {.tv_nsec = 15000000};
     if (rand_r(&self->random) % 64 == 0)
         nanosleep(&pause, NULL);
-    atomic_fetch_add(&self->beat->answers, 1);
+    atomic_fetch_add(&self->heartbeat->answers, 1);
 }
 
 static void *run_loop(void *data)
@@ -250,8 +250,8 @@ static void *run_loop(void *data)
     loop *self = data;
     unsigned submitted = 0, under_way = 0;
     heddle_rescue rescue = {.loop = self, .held_up = held_up, .goes_on = goes_on};
-    self->beat = heddle_beat_take(self, (uintptr_t)self);
-    self->beats = 1;
+    self->heartbeat = heddle_heartbeat_acquire(self, (uintptr_t)self);
+    self->heartbeats = 1;
     heddle_watch_add(&rescue);
     do {
         under_way = 0;
@@ -268,13 +268,13 @@ static void *run_loop(void *data)
         stall(self);
         if (heddle_inbox_empty(&self->inbox))
             wait_woken(self);
-        self->beats += 2;
-        atomic_store_explicit(&self->beat->word, self->beats, memory_order_relaxed);
+        self->heartbeats += 2;
+        atomic_store_explicit(&self->heartbeat->word, self->heartbeats, memory_order_relaxed);
         settle_beat(self);
         heddle_inbox_open(&self->inbox);
     } while (under_way || submitted < JOBS_A_LOOP || !asked || !rescued || !late);
     heddle_watch_remove(&rescue);
-    heddle_beat_give_back(self->beat);
+    heddle_heartbeat_release(self->heartbeat);
     return NULL;
 }
 

@@ -16,7 +16,7 @@ static const clockid_t CPU_CLOCK = 1 << 20;
 static _Atomic int64_t clock_time = 1000000000, cpu_time, queued_time, asked_pause;
 static sem_t sleeps, wakes;
 static _Atomic bool ending;
-static heddle_beat *beat;
+static heddle_heartbeat *heartbeat;
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *time)
 {
@@ -75,8 +75,8 @@ static void start(void)
     sem_init(&sleeps, 0, 0);
     sem_init(&wakes, 0, 0);
     clock_time = 1000000000;
-    beat = heddle_beat_take(&beat, 1);
-    beat->cpu_clock = CPU_CLOCK;
+    heartbeat = heddle_heartbeat_acquire(&heartbeat, 1);
+    heartbeat->cpu_clock = CPU_CLOCK;
     CHECK_EQUAL(0, heddle_watch_want(HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
     wait_for_look();
 }
@@ -88,12 +88,12 @@ static void finish(void)
     sem_post(&wakes);
     heddle_watch_want(0, NULL);
     ending = false;
-    heddle_beat_give_back(beat);
+    heddle_heartbeat_release(heartbeat);
 }
 
 static bool is_late(void)
 {
-    return atomic_load(&beat->verdict) == HEDDLE_LATE;
+    return atomic_load(&heartbeat->verdict) == HEDDLE_LATE;
 }
 
 static void who_computes_is_late(void)
@@ -123,11 +123,11 @@ static void a_process_that_was_stopped_is_not(void)
     pass(0, 0, 0);
     pass(300 * MS, 0, 0);
     CHECK(!is_late());
-    CHECK(!beat->held_up);
+    CHECK(!heartbeat->held_up);
     for (int i = 0; i < 40; i++)
         pass(0, 0, 0);
     CHECK(is_late()); /* what comes after that counts */
-    CHECK(beat->late_lost >= 300 * MS && beat->late_lost < 310 * MS);
+    CHECK(heartbeat->late_lost >= 300 * MS && heartbeat->late_lost < 310 * MS);
     finish();
 }
 
@@ -149,7 +149,7 @@ static void who_keeps_the_watch_from_its_core_is_late(void)
     pass(0, 0, 0);
     pass(300 * MS, 300 * MS, 0);
     CHECK(is_late());
-    CHECK(beat->late_lost < 10 * MS);
+    CHECK(heartbeat->late_lost < 10 * MS);
     finish();
 }
 
@@ -159,7 +159,7 @@ static void a_watch_that_is_a_little_late_forgives_nothing(void)
     for (int i = 0; i < 15; i++)
         pass(5 * MS, 0, 0);
     CHECK(is_late());
-    CHECK_EQUAL(0, beat->late_lost);
+    CHECK_EQUAL(0, heartbeat->late_lost);
     finish();
 }
 

@@ -34,10 +34,10 @@ class SocketsLimitsTest < Minitest::Test
         clients = Array.new(20) { program.connect }
         clients.each { |client| client.write("x") }
         program.ask_until("sockets.accept_failures", &:positive?)
-        before = program.ask("scheduler.statistics[:turns]")
+        before = program.ask("scheduler.statistics[:ticks]")
         started = now
         sleep 0.3
-        turns = program.ask("scheduler.statistics[:turns]") - before
+        turns = program.ask("scheduler.statistics[:ticks]") - before
 
         assert_operator turns / (now - started), :<, 170, "turns a second: it spins"
         assert_equal 20, close_when_served(clients)

@@ -107,8 +107,8 @@ class ControlTest < Minitest::Test
     state = Struct.new(:statistics, :stopping) { def stopping? = stopping }
     source = ->(**values) { Heddle::Server::Control::Alone.allocate.tap { |one| one.instance_variable_set(:@server, state.new(**values)) } }
 
-    assert_nil source.call(statistics: { beat: 29.0 }).dead
-    assert_equal "the loop has not turned for 31.0 s", source.call(statistics: { beat: 31.04 }).dead
+    assert_nil source.call(statistics: { heartbeat_age: 29.0 }).dead
+    assert_equal "no heartbeat of the loop for 31.0 s", source.call(statistics: { heartbeat_age: 31.04 }).dead
     assert_nil source.call(statistics: {}).unready
     assert_equal "the server stops", source.call(statistics: {}, stopping: true).unready
     assert_equal "the server starts", source.call.unready

@@ -44,7 +44,7 @@ class IdleLoopTest < Minitest::Test
     end
   end
 
-  def turns = server.statistics.fetch(:turns)
+  def turns = server.statistics.fetch(:ticks)
 
   # When all of it has been taken in: nothing has turned the loop for a while.
   def come_to_rest

@@ -81,7 +81,7 @@ class MetricsTest < Minitest::Test
 
     assert_equal 1, found["heddle_worker_up"][one]
     assert_operator found["heddle_fibers"][one], :>, 0
-    assert_operator found["heddle_loop_beat_age_seconds"][one], :<, PATIENCE
+    assert_operator found["heddle_loop_heartbeat_age_seconds"][one], :<, PATIENCE
     assert_operator found["heddle_memory_bytes"][one.merge("kind" => "rss")], :>, 1_000_000
     assert_operator found["heddle_objects_allocated_total"][one], :>, 1_000
     assert_operator found["heddle_connections_accepted_total"][one], :>=, 1

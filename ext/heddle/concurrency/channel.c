@@ -91,7 +91,7 @@ static VALUE channel_allocate(VALUE klass)
     return object;
 }
 
-static channel *get(VALUE object)
+static channel *channel_of(VALUE object)
 {
     channel *self;
     TypedData_Get_Struct(object, channel, &channel_type, self);
@@ -105,7 +105,7 @@ static channel *get(VALUE object)
 
 /* -- items ------------------------------------------------------------------------------------------------------- */
 
-static void reserve_place(channel *self)
+static void reserve_slot(channel *self)
 {
     if (self->count < self->size)
         return;
@@ -121,13 +121,13 @@ static void reserve_place(channel *self)
 
 static void append_item(channel *self, VALUE item)
 {
-    reserve_place(self);
+    reserve_slot(self);
     self->items[(self->head + self->count++) & (self->size - 1)] = item;
 }
 
 static void prepend_item(channel *self, VALUE item)
 {
-    reserve_place(self);
+    reserve_slot(self);
     self->head = (self->head - 1) & (self->size - 1);
     self->items[self->head] = item;
     self->count++;
@@ -148,7 +148,7 @@ static bool has_room(const channel *self)
 
 /* -- who waits --------------------------------------------------------------------------------------------------- */
 
-static void list(visit_list *list, visit *visit)
+static void append_visit(visit_list *list, visit *visit)
 {
     visit->listed = true;
     visit->next = NULL;
@@ -160,7 +160,7 @@ static void list(visit_list *list, visit *visit)
     list->last = visit;
 }
 
-static void unlist(visit_list *list, visit *visit)
+static void remove_visit(visit_list *list, visit *visit)
 {
     if (!visit->listed)
         return;
@@ -181,17 +181,17 @@ static void end_wait(channel_wait *waiter, int outcome)
     heddle_park_wake(&waiter->park);
 }
 
-static void leave_takers(channel_wait *taker)
+static void leave_taker_list(channel_wait *taker)
 {
     for (long i = 0; i < taker->count; i++)
-        unlist(&taker->visits[i].at->takers, &taker->visits[i]);
+        remove_visit(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
 /* Gives the item to the one that has waited longest. Nobody else may give to it then. */
 static void serve_taker(channel *self, VALUE item)
 {
     channel_wait *taker = self->takers.first->wait;
-    leave_takers(taker);
+    leave_taker_list(taker);
     taker->item = item;
     taker->by = self;
     end_wait(taker, SERVED);
@@ -200,7 +200,7 @@ static void serve_taker(channel *self, VALUE item)
 static VALUE accept_pusher(channel *self)
 {
     visit *visit = self->pushers.first;
-    unlist(&self->pushers, visit);
+    remove_visit(&self->pushers, visit);
     end_wait(visit->wait, SERVED);
     return visit->wait->item;
 }
@@ -238,7 +238,7 @@ static heddle_loop *current_loop(const char *what)
 }
 
 /* Waits at what is listed by `enlist`; returns an exception's tag or 0. */
-static int stay(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
+static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
 {
     int state = 0;
     heddle_park_enter(loop, &waiter->park);
@@ -247,7 +247,7 @@ static int stay(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_
         waiter->park.timed_out = true;
         heddle_park_wake(&waiter->park);
     } else if (waiter->timeout > 0) {
-        heddle_park_until(&waiter->park, heddle_deadline(waiter->timeout));
+        heddle_park_until(&waiter->park, heddle_deadline_after(waiter->timeout));
     }
     rb_protect(wait_until_served, (VALUE)waiter, &state);
     heddle_park_leave(&waiter->park);
@@ -259,7 +259,7 @@ static int stay(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_
 static void enlist_taker(channel_wait *taker)
 {
     for (long i = 0; i < taker->count; i++)
-        list(&taker->visits[i].at->takers, &taker->visits[i]);
+        append_visit(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
 /* True: the taker has an item. */
@@ -269,8 +269,8 @@ static bool wait_for_item(channel_wait *taker, const char *what)
     taker->open = taker->count;
     for (long i = 0; i < taker->count; i++)
         taker->visits[i].wait = taker;
-    int state = stay(taker, current_loop(what), enlist_taker);
-    leave_takers(taker);
+    int state = wait_in_list(taker, current_loop(what), enlist_taker);
+    leave_taker_list(taker);
     if (state) {
         if (taker->outcome == SERVED)
             restore_item(taker->by, taker->item);
@@ -294,7 +294,7 @@ static bool has_item(const channel *self)
     return self->count > 0 || self->pushers.first;
 }
 
-static int64_t timeout_option(int argc, VALUE *argv, int plain)
+static int64_t parse_timeout(int argc, VALUE *argv, int plain)
 {
     static ID keyword;
     VALUE options, timeout;
@@ -306,13 +306,13 @@ static int64_t timeout_option(int argc, VALUE *argv, int plain)
         keyword = rb_intern("timeout");
     options = argv[argc - 1];
     rb_get_kwargs(options, &keyword, 0, 1, &timeout);
-    return timeout == Qundef ? -1 : heddle_duration(timeout);
+    return timeout == Qundef ? -1 : heddle_parse_duration(timeout);
 }
 
 static VALUE channel_pop(int argc, VALUE *argv, VALUE object)
 {
-    int64_t timeout = timeout_option(argc, argv, 0);
-    channel *self = get(object);
+    int64_t timeout = parse_timeout(argc, argv, 0);
+    channel *self = channel_of(object);
     if (has_item(self))
         return take_item(self);
     if (self->closed)
@@ -331,8 +331,8 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
     VALUE buffer;
     visit *visits = ALLOCV_N(visit, buffer, count);
     for (long i = 0; i < count; i++)
-        visits[i] = (visit){.at = get(rb_ary_entry(channels, i))};
-    channel_wait taker = {.visits = visits, .count = count, .timeout = heddle_duration(timeout)};
+        visits[i] = (visit){.at = channel_of(rb_ary_entry(channels, i))};
+    channel_wait taker = {.visits = visits, .count = count, .timeout = heddle_parse_duration(timeout)};
     VALUE result = Qnil;
     if (wait_for_item(&taker, "Heddle::Channel.select")) {
         for (long i = 0; i < count; i++) {
@@ -349,7 +349,7 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 
 static void enlist_pusher(channel_wait *pusher)
 {
-    list(&pusher->visits->at->pushers, pusher->visits);
+    append_visit(&pusher->visits->at->pushers, pusher->visits);
 }
 
 /* False: the time was up. */
@@ -358,8 +358,8 @@ static bool push_later(channel *self, VALUE item, int64_t timeout)
     visit at = {.at = self};
     channel_wait pusher = {.visits = &at, .count = 1, .timeout = timeout, .item = item};
     at.wait = &pusher;
-    int state = stay(&pusher, current_loop("Heddle::Channel#push"), enlist_pusher);
-    unlist(&self->pushers, &at);
+    int state = wait_in_list(&pusher, current_loop("Heddle::Channel#push"), enlist_pusher);
+    remove_visit(&self->pushers, &at);
     if (state)
         rb_jump_tag(state);
     if (pusher.outcome == REFUSED)
@@ -371,8 +371,8 @@ static bool push_later(channel *self, VALUE item, int64_t timeout)
 static VALUE channel_push(int argc, VALUE *argv, VALUE object)
 {
     rb_check_arity(argc, 1, 2);
-    int64_t timeout = timeout_option(argc, argv, 1);
-    channel *self = get(object);
+    int64_t timeout = parse_timeout(argc, argv, 1);
+    channel *self = channel_of(object);
     if (self->closed)
         rb_raise(rb_path2class("ClosedQueueError"), "the channel is closed: nothing can be pushed any more");
     if (self->takers.first)
@@ -388,17 +388,17 @@ static VALUE channel_push(int argc, VALUE *argv, VALUE object)
 
 static VALUE channel_close(VALUE object)
 {
-    channel *self = get(object);
+    channel *self = channel_of(object);
     self->closed = true;
     while (self->takers.first) {
         visit *visit = self->takers.first;
-        unlist(&self->takers, visit);
+        remove_visit(&self->takers, visit);
         if (--visit->wait->open == 0)
             end_wait(visit->wait, REFUSED);
     }
     while (self->pushers.first) {
         visit *visit = self->pushers.first;
-        unlist(&self->pushers, visit);
+        remove_visit(&self->pushers, visit);
         end_wait(visit->wait, REFUSED);
     }
     return object;
@@ -406,34 +406,34 @@ static VALUE channel_close(VALUE object)
 
 static VALUE channel_limit(VALUE object, VALUE capacity)
 {
-    get(object)->capacity = NIL_P(capacity) ? -1 : NUM2LONG(capacity);
+    channel_of(object)->capacity = NIL_P(capacity) ? -1 : NUM2LONG(capacity);
     return capacity;
 }
 
 static VALUE channel_capacity(VALUE object)
 {
-    long capacity = get(object)->capacity;
+    long capacity = channel_of(object)->capacity;
     return capacity < 0 ? Qnil : LONG2NUM(capacity);
 }
 
 static VALUE channel_closed_p(VALUE object)
 {
-    return get(object)->closed ? Qtrue : Qfalse;
+    return channel_of(object)->closed ? Qtrue : Qfalse;
 }
 
 static VALUE channel_item_p(VALUE object)
 {
-    return has_item(get(object)) ? Qtrue : Qfalse;
+    return has_item(channel_of(object)) ? Qtrue : Qfalse;
 }
 
 static VALUE channel_size(VALUE object)
 {
-    return SIZET2NUM(get(object)->count);
+    return SIZET2NUM(channel_of(object)->count);
 }
 
 static VALUE channel_num_waiting(VALUE object)
 {
-    const channel *self = get(object);
+    const channel *self = channel_of(object);
     size_t count = 0;
     for (const visit *visit = self->takers.first; visit; visit = visit->next)
         count++;

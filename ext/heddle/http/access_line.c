@@ -363,7 +363,7 @@ static VALUE make(VALUE format, VALUE time, VALUE object, VALUE id, int status, 
         answer.proxy = answer.remote;
         answer.remote = heddle_address_text(&client, client_address);
     }
-    answer.seconds = (double)(heddle_now() - answer.exchange->arrived) / 1e9;
+    answer.seconds = (double)(heddle_clock_now() - answer.exchange->arrived) / 1e9;
     if (!NIL_P(remark))
         StringValueCStr(answer.remark);
     if (!NIL_P(id))

@@ -59,7 +59,7 @@ bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange 
 
 /* -- the file ------------------------------------------------------------------------------------------------------ */
 
-static void post_to_loop(void *loop, heddle_letter *message)
+static void post_to_loop(void *loop, heddle_loop_message *message)
 {
     heddle_inbox_post(&((heddle_loop *)loop)->inbox, message);
     heddle_loop_wake(loop);

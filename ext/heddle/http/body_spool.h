@@ -20,9 +20,9 @@
 #include <sys/types.h>
 
 /*
- * The memory that uploads cost, in bytes. Each buffer that the writer is passed costs two thread switches, so a body that
- * is known to be large has a larger buffer, while the large buffers of this process stay below their limit. A body that
- * is complete in one of them needs no file: heddle_body_memory_take counts it against the same limit.
+ * The memory that uploads cost, in bytes. Each buffer that the writer is passed costs two thread switches, so a body
+ * that is known to be large has a larger buffer, while the large buffers of this process stay below their limit. A body
+ * that is complete in one of them needs no file: heddle_body_memory_take counts it against the same limit.
  */
 enum {
     HEDDLE_SPOOL_BUFFER = 65536,           /* an upload's, whatever the others have */
@@ -46,7 +46,7 @@ typedef struct {
     /* On the owner's loop: the buffer is written, or that failed (`error`: an errno; else 0). */
     void (*written)(void *owner, int error);
     /* On the writer's thread: has the loop open the message. Must not wait. */
-    void (*post)(void *loop, heddle_letter *message);
+    void (*post)(void *loop, heddle_loop_message *message);
     void *loop;
 } heddle_spool_owner;
 
@@ -60,7 +60,7 @@ struct heddle_body_job {
 };
 
 struct heddle_body_spool {
-    heddle_letter message;
+    heddle_loop_message message;
     heddle_body_job job;
     heddle_spool_owner owner;
     heddle_spool_state state; /* under the writer's lock unless it is FILLING */
@@ -151,7 +151,7 @@ void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
 /* false: they would be more than `limit`, all of this process together. */
 bool heddle_body_disk_take(uint64_t bytes, uint64_t limit);
 /* What the message of a spool is opened with. */
-void heddle_body_writer_deliver(heddle_letter *message);
+void heddle_body_writer_deliver(heddle_loop_message *message);
 void heddle_body_spool_free(heddle_body_spool *spool);
 
 #endif

@@ -263,7 +263,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     return ours;
 }
 
-void heddle_body_writer_deliver(heddle_letter *message)
+void heddle_body_writer_deliver(heddle_loop_message *message)
 {
     heddle_body_spool *spool = (heddle_body_spool *)((char *)message - offsetof(heddle_body_spool, message));
     pthread_mutex_lock(&writer.lock);

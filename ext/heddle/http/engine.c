@@ -3,7 +3,7 @@
 #include "http/engine.h"
 
 #include "http/h1_server.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 #include <time.h>
 
@@ -41,7 +41,7 @@ static void note_slow(heddle_engine *engine, const heddle_exchange *exchange, in
 
 void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status)
 {
-    int64_t now = heddle_now();
+    int64_t now = heddle_clock_now();
     heddle_latency_add(&engine->latency, now - exchange->arrived);
     if (__builtin_expect(heddle_slowest_concerns(&engine->slowest, now, now - exchange->arrived), 0))
         note_slow(engine, exchange, now, status);
@@ -77,7 +77,7 @@ bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_ref
     int state = 0;
     rb_protect(report_refusal, (VALUE)&report, &state);
     if (state)
-        heddle_drop_error(); /* a log that fails must not fail the server */
+        heddle_take_errinfo(); /* a log that fails must not fail the server */
     return heddle_sockets_at(sockets, identity) == connection; /* else the callback has closed the sockets */
 }
 

@@ -119,12 +119,12 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
     set_streams(&engine->streams, paths);
     engine->body_rate = NUM2ULL(limit(configuration, "body_rate"));
     engine->linger_limit = NUM2ULL(limit(configuration, "linger_limit"));
-    engine->head_timeout = heddle_duration(limit(configuration, "head_timeout"));
-    engine->idle_timeout = heddle_duration(limit(configuration, "idle_timeout"));
-    engine->body_grace = heddle_duration(limit(configuration, "body_grace"));
-    engine->body_pause = heddle_duration(limit(configuration, "body_pause"));
-    engine->write_timeout = heddle_duration(limit(configuration, "write_timeout"));
-    engine->linger_timeout = heddle_duration(limit(configuration, "linger_timeout"));
+    engine->head_timeout = heddle_parse_duration(limit(configuration, "head_timeout"));
+    engine->idle_timeout = heddle_parse_duration(limit(configuration, "idle_timeout"));
+    engine->body_grace = heddle_parse_duration(limit(configuration, "body_grace"));
+    engine->body_pause = heddle_parse_duration(limit(configuration, "body_pause"));
+    engine->write_timeout = heddle_parse_duration(limit(configuration, "write_timeout"));
+    engine->linger_timeout = heddle_parse_duration(limit(configuration, "linger_timeout"));
     heddle_h2_apply_limits(engine);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)
@@ -236,7 +236,7 @@ static VALUE engine_slowest(VALUE self)
 {
     heddle_slowest *slowest = &engine_of(self)->slowest;
     heddle_slow list[HEDDLE_SLOWEST];
-    int64_t now = heddle_now();
+    int64_t now = heddle_clock_now();
     heddle_slowest_expire(slowest, now);
     unsigned count = slowest->count; /* to make objects may run other threads, and the list changes */
     memcpy(list, slowest->list, count * sizeof(*list));
@@ -276,6 +276,9 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
     rb_define_method(engine_class, "slowest", engine_slowest, 0);
-    /* Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is infinite. */
+    /*
+     * Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is
+     * infinite.
+     */
     rb_define_const(engine_class, "LATENCY_BOUNDS", latency_bounds());
 }

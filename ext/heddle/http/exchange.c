@@ -2,7 +2,7 @@
 
 #include "http/engine.h"
 #include "net/ready_list.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     exchange->body = 0;
     exchange->body_size = exchange->body_room = exchange->reserved = 0;
     exchange->spool = NULL;
-    exchange->arrived = heddle_now();
+    exchange->arrived = heddle_clock_now();
     exchange->bytes = exchange->own_bytes;
     exchange->head.fields = exchange->own_fields;
     exchange->head.field_room = head->field_count;
@@ -139,7 +139,7 @@ char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size)
         int state = 0;
         VALUE body = rb_protect(enlarge, (VALUE)&one, &state);
         if (state) {
-            heddle_drop_error();
+            heddle_take_errinfo();
             return NULL;
         }
         if (!exchange->body)

@@ -88,7 +88,7 @@ VALUE heddle_exchange_describe(VALUE self)
     VALUE parts[] = {
         rb_str_new(exchange->bytes + exchange->head.method.start, exchange->head.method.size),
         rb_str_new(exchange->bytes + target.start, target.size > DESCRIBED ? DESCRIBED : target.size),
-        DBL2NUM((double)(heddle_now() - exchange->arrived) / 1e9),
+        DBL2NUM((double)(heddle_clock_now() - exchange->arrived) / 1e9),
         heddle_address_string(&client),
         handle->status ? INT2FIX(handle->status) : Qnil,
     };
@@ -234,7 +234,7 @@ QUESTION(connect_p, head->method_id == HEDDLE_CONNECT)
  */
 static VALUE exchange_age(VALUE self)
 {
-    return DBL2NUM((double)(heddle_now() - exchange_of(self)->arrived) / 1e9);
+    return DBL2NUM((double)(heddle_clock_now() - exchange_of(self)->arrived) / 1e9);
 }
 
 static VALUE exchange_engine(VALUE self)

@@ -13,7 +13,7 @@
 
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1)
 {
-    return heddle_body_deadline(engine, h1->since, h1->taken, heddle_coarse_now());
+    return heddle_body_deadline(engine, h1->since, h1->taken, heddle_clock_coarse());
 }
 
 void heddle_h1_body_waits(heddle_connection *connection)
@@ -25,7 +25,7 @@ void heddle_h1_body_waits(heddle_connection *connection)
         heddle_body_spool_trim(h1->exchange->spool);
     /* Its length is not known and it may never end: a client that pauses may be waiting for the answer. */
     if (h1->stage == HEDDLE_H1_BODY && h1->streams && h1->left < 0) {
-        int64_t pause = heddle_later(heddle_coarse_now(), engine->body_pause);
+        int64_t pause = heddle_later(heddle_clock_coarse(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
     }
     heddle_connection_set_deadline(connection, deadline);
@@ -114,7 +114,7 @@ static heddle_h1_progress write_buffer(heddle_connection *connection)
     if (result < 0)
         return refuse_unwritten(connection, -result);
     heddle_h1_enter(h1, HEDDLE_H1_WRITING);
-    h1->writing_since = heddle_now();
+    h1->writing_since = heddle_clock_now();
     heddle_connection_set_deadline(connection, -1);
     return HEDDLE_H1_WRITES;
 }
@@ -123,7 +123,7 @@ static void body_written(void *owner, int error)
 {
     heddle_connection *connection = owner;
     heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->since += heddle_now() - h1->writing_since; /* a slow disk is not the client's fault */
+    h1->since += heddle_clock_now() - h1->writing_since; /* a slow disk is not the client's fault */
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
     if (error)
         refuse_unwritten(connection, error);

@@ -100,7 +100,7 @@ static VALUE exchange_decode(VALUE self)
 static VALUE exchange_fill(VALUE self, VALUE seconds)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    int64_t timeout = heddle_duration(seconds), deadline = -1;
+    int64_t timeout = heddle_parse_duration(seconds), deadline = -1;
     if (heddle_exchange_open(handle)->waits[HEDDLE_READING])
         rb_raise(rb_eIOError, "another fiber is reading this request's body already");
     for (;;) {
@@ -125,7 +125,7 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
         if (bytes != -EAGAIN)
             heddle_exchange_raise_gone("the connection broke", (int)-bytes);
         if (deadline < 0 && timeout >= 0)
-            deadline = heddle_deadline(timeout);
+            deadline = heddle_deadline_after(timeout);
         heddle_connection_await(connection, HEDDLE_READING, deadline, "the client sent nothing in time");
     }
 }

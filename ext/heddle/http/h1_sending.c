@@ -19,7 +19,7 @@ void heddle_h1_flush(heddle_connection *connection)
 /* false: it took nothing within the write limit. */
 static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 {
-    switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline(timeout))) {
+    switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline_after(timeout))) {
     case HEDDLE_WAIT_READY:
         return true;
     case HEDDLE_WAIT_TIMED_OUT:
@@ -205,14 +205,15 @@ static VALUE exchange_drain(VALUE self)
 /*
  * call-seq: send_file_part(io, offset, length, timeout) -> Integer
  *
- * Sends +length+ bytes of a file from +offset+ on. +timeout+: seconds without progress. Raises as Net::Connection#sendfile.
+ * Sends +length+ bytes of a file from +offset+ on. +timeout+: seconds without progress. Raises as
+ * Net::Connection#sendfile.
  */
 static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_exchange_open(handle);
     heddle_output_sendfile(&handle->exchange->work.connection, rb_io_get_io(io), NUM2OFFT(offset), NUM2SIZET(length),
-                           heddle_duration(timeout));
+                           heddle_parse_duration(timeout));
     RB_GC_GUARD(self);
     return length;
 }

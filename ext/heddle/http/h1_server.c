@@ -15,7 +15,7 @@ void heddle_h1_close(heddle_connection *connection)
 
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration)
 {
-    heddle_connection_set_deadline(connection, heddle_later(heddle_coarse_now(), duration));
+    heddle_connection_set_deadline(connection, heddle_later(heddle_clock_coarse(), duration));
 }
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
@@ -221,7 +221,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_BODY:
-        if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_coarse_now())
+        if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_clock_coarse())
             heddle_h1_serve(connection, false);
         else
             refuse_slow_body(connection);
@@ -282,7 +282,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
     } else {
         heddle_connection_flush_later(connection);
         heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
-        h1->since = heddle_coarse_now();
+        h1->since = heddle_clock_coarse();
         h1->taken = 0;
         heddle_h1_take_buffered(connection);
     }

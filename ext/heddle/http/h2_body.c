@@ -1,7 +1,7 @@
 /*
- * The body of a request over HTTP/2. Unless the application streams it, it is complete before the application is called,
- * as over HTTP/1.1. What is kept in memory or in the spool's buffer is credited to the client at once. While the buffer
- * is written, bytes wait in memory and are not: the stream's window bounds them.
+ * The body of a request over HTTP/2. Unless the application streams it, it is complete before the application is
+ * called, as over HTTP/1.1. What is kept in memory or in the spool's buffer is credited to the client at once. While
+ * the buffer is written, bytes wait in memory and are not: the stream's window bounds them.
  */
 
 #include "http/body_rules.h"
@@ -57,7 +57,7 @@ static void check_rate(heddle_due *due)
 {
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
     heddle_exchange *exchange = carrier->exchange;
-    int64_t now = heddle_coarse_now(), deadline = body_deadline(carrier);
+    int64_t now = heddle_clock_coarse(), deadline = body_deadline(carrier);
     if (is_writing(exchange)) /* the client is not to blame */
         deadline = heddle_later(now, engine_of(carrier)->body_grace);
     if (deadline > now) {
@@ -71,7 +71,7 @@ static void check_rate(heddle_due *due)
 
 void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 {
-    carrier->since = carrier->last_data = heddle_coarse_now();
+    carrier->since = carrier->last_data = heddle_clock_coarse();
     carrier->due.passed = check_rate;
     heddle_due_set(carrier->server->connection->sockets, &carrier->due, body_deadline(carrier));
 }
@@ -111,7 +111,7 @@ static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t si
 static bool write_buffer(heddle_h2_carrier *carrier)
 {
     heddle_body_spool *spool = carrier->exchange->spool;
-    carrier->writing_since = heddle_now();
+    carrier->writing_since = heddle_clock_now();
     if (!spool->used || !(carrier->received || heddle_body_spool_full(spool)))
         return true;
     int result = heddle_body_spool_submit(spool, engine_of(carrier)->body_disk_limit);
@@ -154,7 +154,7 @@ static void body_written(void *owner, int error)
     heddle_h2_carrier *carrier = owner;
     heddle_h2_server *server = carrier->server;
     server->depth++;
-    carrier->since += heddle_now() - carrier->writing_since;
+    carrier->since += heddle_clock_now() - carrier->writing_since;
     if (error && !carrier->gone)
         refuse(carrier, error);
     else if (!carrier->gone && move_waiting(carrier) && is_settled(carrier->exchange)) {
@@ -185,7 +185,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
 {
     heddle_exchange *exchange = carrier->exchange;
     carrier->taken += size;
-    carrier->last_data = heddle_coarse_now();
+    carrier->last_data = heddle_clock_coarse();
     if (carrier->taken > engine_of(carrier)->limits.body) {
         refuse_too_large(carrier);
         return;

@@ -18,7 +18,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
-    heddle_h2_set_now(carrier->server->session, heddle_coarse_now());
+    heddle_h2_set_now(carrier->server->session, heddle_clock_coarse());
     return carrier;
 }
 
@@ -29,7 +29,7 @@ static heddle_h2_carrier *writable(heddle_exchange_handle *handle)
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
-    heddle_h2_set_now(carrier->server->session, heddle_coarse_now());
+    heddle_h2_set_now(carrier->server->session, heddle_clock_coarse());
     return carrier;
 }
 
@@ -126,7 +126,7 @@ static VALUE exchange_take_body(VALUE self)
 static VALUE exchange_fill(VALUE self, VALUE seconds)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    int64_t timeout = heddle_duration(seconds), deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+    int64_t timeout = heddle_parse_duration(seconds), deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     for (;;) {
         heddle_h2_carrier *carrier = carrier_of(handle);
         if (handle->exchange->body_size > 0)
@@ -238,7 +238,7 @@ static void cut_off(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
-    heddle_h2_set_now(server->session, heddle_coarse_now());
+    heddle_h2_set_now(server->session, heddle_clock_coarse());
     heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     heddle_h2_drop_carrier(carrier);
     heddle_h2_send(server);

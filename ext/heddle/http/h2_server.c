@@ -48,7 +48,7 @@ static bool pull(heddle_h2_server *server)
     while (connection->output.size < AT_ONCE && heddle_h2_has_output(server->session)) {
         /* By way of the scratch: room that a connection reserves for itself would stay with it while it is idle. */
         char *scratch = heddle_sockets_scratch(connection->sockets);
-        size_t size = heddle_h2_pull(server->session, heddle_coarse_now(), scratch, HEDDLE_SCRATCH);
+        size_t size = heddle_h2_pull(server->session, heddle_clock_coarse(), scratch, HEDDLE_SCRATCH);
         if (size == 0)
             break;
         if (!heddle_output_add_bytes(&connection->output, scratch, size))
@@ -59,7 +59,7 @@ static bool pull(heddle_h2_server *server)
 
 static int64_t later_by(int64_t duration)
 {
-    return duration < 0 ? INT64_MAX : heddle_later(heddle_coarse_now(), duration);
+    return duration < 0 ? INT64_MAX : heddle_later(heddle_clock_coarse(), duration);
 }
 
 /* Sends what the kernel takes; each time that it takes something, the client has its time anew. */
@@ -96,7 +96,7 @@ static bool end_output(heddle_h2_server *server)
     }
     server->lingers = true;
     heddle_connection_drop_input(connection);
-    heddle_connection_set_deadline(connection, heddle_later(heddle_coarse_now(), engine->linger_timeout));
+    heddle_connection_set_deadline(connection, heddle_later(heddle_clock_coarse(), engine->linger_timeout));
     want_input(connection);
     return true;
 }
@@ -140,7 +140,7 @@ bool heddle_h2_send(heddle_h2_server *server)
     if (server->depth > 0) /* the caller of the session does it */
         return true;
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining))
-        heddle_h2_drain(server->session, heddle_coarse_now());
+        heddle_h2_drain(server->session, heddle_clock_coarse());
     if (!connection->output.size) /* it left at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     for (;;) {
@@ -167,7 +167,7 @@ static bool feed(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
     server->depth++;
-    size_t used = heddle_h2_feed(server->session, heddle_coarse_now(), bytes, size);
+    size_t used = heddle_h2_feed(server->session, heddle_clock_coarse(), bytes, size);
     if (!heddle_h2_leave_session(server))
         return false;
     bool buffered = heddle_connection_buffered(connection) > 0;
@@ -277,13 +277,13 @@ static void handle_deadline(heddle_connection *connection)
         heddle_sockets_close_connection(connection);
         return;
     }
-    if (connection->output.size && server->write_deadline <= heddle_coarse_now()) {
+    if (connection->output.size && server->write_deadline <= heddle_clock_coarse()) {
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
         return;
     }
     server->depth++;
-    heddle_h2_expire(server->session, heddle_coarse_now());
+    heddle_h2_expire(server->session, heddle_clock_coarse());
     if (heddle_h2_leave_session(server))
         heddle_h2_send(server);
 }
@@ -301,7 +301,7 @@ static void end_idle(heddle_connection *connection)
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->lingers)
         return;
-    heddle_h2_drain(server->session, heddle_coarse_now());
+    heddle_h2_drain(server->session, heddle_clock_coarse());
     heddle_h2_send(server);
 }
 
@@ -326,7 +326,7 @@ static void release(heddle_connection *connection)
     if (server->depth == 0)
         free_server(server);
     else
-        heddle_h2_abort(server->session, heddle_coarse_now(), HEDDLE_H2_NO_ERROR); /* it asks for nothing more */
+        heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR); /* it asks for nothing more */
 }
 
 static void abandon(heddle_connection *connection)
@@ -373,7 +373,7 @@ void heddle_h2_begin(heddle_connection *connection)
         heddle_link_init_head(&server->carriers);
         heddle_link_init_head(&server->waiting);
         server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2_limits, &engine->h2_workspace, server,
-                                                heddle_coarse_now());
+                                                heddle_clock_coarse());
     }
     if (!server || !server->session) {
         free(server);

@@ -19,7 +19,7 @@ void heddle_balance_tell_accepting(heddle_sockets *sockets)
 bool heddle_balance_leaves_it(heddle_sockets *sockets)
 {
     heddle_balance *balance = balance_of(sockets);
-    return balance->slot && heddle_board_others_idler(balance->board, balance->slot, heddle_coarse_now());
+    return balance->slot && heddle_board_others_idler(balance->board, balance->slot, heddle_clock_coarse());
 }
 
 void heddle_balance_look_again(heddle_sockets *sockets)
@@ -45,7 +45,7 @@ static void look_again_later(heddle_sockets *sockets)
     if (timer->place)
         return;
     timer->fn = again;
-    timer->deadline = heddle_deadline(HEDDLE_BALANCE_AGAIN);
+    timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than deaf */
 }
@@ -81,9 +81,9 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_boa
     balance->board = board;
     balance->slot = &board->slots[slot];
     HEDDLE_BOARD_SET(balance->slot->pid, (uint32_t)getpid());
-    if (!sockets->loop->turn_shown) {
-        sockets->loop->turn_shown = &balance->slot->beat;
-        balance->beats = true;
+    if (!sockets->loop->published_tick) {
+        sockets->loop->published_tick = &balance->slot->tick_began;
+        balance->publishes_ticks = true;
     }
     if (board->poke_fd >= 0) {
         balance->poked = (heddle_waiter){
@@ -101,12 +101,12 @@ void heddle_balance_leave(heddle_sockets *sockets)
     if (!balance->slot)
         return;
     heddle_handoff_end(sockets); /* shows up there, too */
-    if (balance->beats)
-        sockets->loop->turn_shown = NULL;
+    if (balance->publishes_ticks)
+        sockets->loop->published_tick = NULL;
     HEDDLE_BOARD_SET(balance->slot->accepting, 0);
     HEDDLE_BOARD_SET(balance->slot->open, 0);
-    if (balance->beats)
-        HEDDLE_BOARD_SET(balance->slot->beat, 0);
+    if (balance->publishes_ticks)
+        HEDDLE_BOARD_SET(balance->slot->tick_began, 0);
     if (!sockets->loop->closed) {
         heddle_loop_disarm(sockets->loop, &balance->poked);
         heddle_timer_heap_remove(&sockets->loop->timers, &balance->again);
@@ -117,7 +117,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
 /* In a child: the slot is its parent's. */
 void heddle_balance_abandon(heddle_sockets *sockets)
 {
-    if (sockets->balance.beats)
-        sockets->loop->turn_shown = NULL;
+    if (sockets->balance.publishes_ticks)
+        sockets->loop->published_tick = NULL;
     sockets->balance.slot = NULL;
 }

@@ -15,7 +15,7 @@ typedef struct {
     heddle_board_slot *slot; /* NULL: this is no worker among others */
     heddle_waiter poked;
     heddle_timer again;
-    bool beats; /* the loop's beat is in our slot */
+    bool publishes_ticks; /* the loop writes the start of its tick into our slot */
 } heddle_balance;
 
 /* How long one that leaves connections to others does so without a look at the board, ns. */

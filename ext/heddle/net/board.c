@@ -83,7 +83,7 @@ static void wipe(heddle_board_slot *slot)
     HEDDLE_BOARD_SET(slot->connections, 0);
     HEDDLE_BOARD_SET(slot->waiting, 0);
     HEDDLE_BOARD_SET(slot->limit, 0);
-    HEDDLE_BOARD_SET(slot->beat, 0);
+    HEDDLE_BOARD_SET(slot->tick_began, 0);
     HEDDLE_BOARD_SET(slot->lag, 0);
     HEDDLE_BOARD_SET(slot->accepted, 0);
     HEDDLE_BOARD_SET(slot->requests, 0);
@@ -135,8 +135,8 @@ static bool can_accept(const heddle_board_slot *slot, int64_t now)
     if (!atomic_load_explicit(&slot->accepting, memory_order_relaxed) ||
         atomic_load_explicit(&slot->stuck, memory_order_relaxed))
         return false;
-    int64_t beat = atomic_load_explicit(&slot->beat, memory_order_relaxed);
-    return !beat || now - beat <= HEDDLE_BOARD_STUCK;
+    int64_t tick_began = atomic_load_explicit(&slot->tick_began, memory_order_relaxed);
+    return !tick_began || now - tick_began <= HEDDLE_BOARD_STUCK;
 }
 
 bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slot *mine, int64_t now)

@@ -39,7 +39,7 @@ typedef struct {
     _Atomic uint32_t connections;
     _Atomic uint32_t waiting; /* requests that wait for their turn; looked at now and then */
     _Atomic uint32_t limit;   /* how many requests may run at once; 0: any number */
-    _Atomic int64_t beat;     /* when its loop's turn began, CLOCK_MONOTONIC in ns, coarsely; 0: it sleeps */
+    _Atomic int64_t tick_began; /* by its loop, CLOCK_MONOTONIC in ns, coarsely; 0: the loop sleeps */
     _Atomic int64_t lag;      /* by how much its loop was late lately, ns */
     _Atomic uint64_t accepted, requests;
     _Atomic uint32_t stuck; /* so many of its loops are held up: nothing is left to it */

@@ -145,16 +145,16 @@ static double seconds(int64_t nanoseconds)
 /*
  * call-seq: read(slot) -> Hash or nil
  *
- * What this slot says now: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil: none), lag in
- * seconds, busy_for: for how many seconds its loop's turn has gone on, nil: it sleeps, accepted, requests. nil: the slot
- * is nobody's.
+ * What this slot says now: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil: none), lag
+ * in seconds, busy_for: for how many seconds its loop's turn has gone on, nil: it sleeps, accepted, requests. nil: the
+ * slot is nobody's.
  */
 static VALUE board_read(VALUE self, VALUE number)
 {
     const heddle_board_slot *slot = slot_of(heddle_board_of(self), number);
     if (WORD(generation) == 0)
         return Qnil;
-    int64_t beat = WORD(beat), now = heddle_coarse_now();
+    int64_t tick_began = WORD(tick_began), now = heddle_clock_coarse();
     VALUE hash = rb_hash_new();
     PUT("generation", UINT2NUM(WORD(generation)));
     PUT("index", UINT2NUM(WORD(index)));
@@ -165,7 +165,7 @@ static VALUE board_read(VALUE self, VALUE number)
     PUT("waiting", UINT2NUM(WORD(waiting)));
     PUT("limit", WORD(limit) ? UINT2NUM(WORD(limit)) : Qnil);
     PUT("lag", DBL2NUM(seconds(WORD(lag))));
-    PUT("busy_for", beat ? DBL2NUM(seconds(now > beat ? now - beat : 0)) : Qnil);
+    PUT("busy_for", tick_began ? DBL2NUM(seconds(now > tick_began ? now - tick_began : 0)) : Qnil);
     PUT("accepted", ULL2NUM(WORD(accepted)));
     PUT("requests", ULL2NUM(WORD(requests)));
     return hash;

@@ -112,7 +112,7 @@ VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, 
         if (result >= 0)
             return result ? rb_str_new(scratch, result) : Qnil;
         if (deadline < 0 && timeout >= 0)
-            deadline = heddle_deadline(timeout);
+            deadline = heddle_deadline_after(timeout);
         heddle_connection_await(connection, HEDDLE_READING, deadline, "the connection's peer sent nothing in time");
     }
 }
@@ -129,7 +129,7 @@ static VALUE connection_read_partial(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 1, 2);
     heddle_handle *handle = open_handle(self);
     VALUE bytes = heddle_connection_read_partial(&handle->connection, NUM2LONG(argv[0]),
-                                                 argc == 2 ? heddle_duration(argv[1]) : -1);
+                                                 argc == 2 ? heddle_parse_duration(argv[1]) : -1);
     RB_GC_GUARD(self);
     return bytes;
 }
@@ -161,7 +161,7 @@ static VALUE connection_unread(VALUE self, VALUE string)
 static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
-    int64_t timeout = argc == 2 ? heddle_duration(argv[1]) : -1;
+    int64_t timeout = argc == 2 ? heddle_parse_duration(argv[1]) : -1;
     size_t written = heddle_output_write(&open_handle(self)->connection, argv[0], timeout);
     RB_GC_GUARD(self);
     return SIZET2NUM(written);
@@ -176,7 +176,7 @@ static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
-    int64_t timeout = argc == 4 ? heddle_duration(argv[3]) : -1;
+    int64_t timeout = argc == 4 ? heddle_parse_duration(argv[3]) : -1;
     VALUE file = rb_io_get_io(argv[0]);
     off_t offset = NUM2OFFT(argv[1]), length = NUM2OFFT(argv[2]);
     if (offset < 0 || length < 0)

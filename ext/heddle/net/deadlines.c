@@ -63,7 +63,7 @@ static int64_t look(heddle_idle_entry *entry, void *data)
 static void advance_wheel(heddle_timer *timer)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, wheel_timer);
-    int64_t now = heddle_now();
+    int64_t now = heddle_clock_now();
     heddle_idle_wheel_advance(&sockets->wheel, now, look, &now);
     set_timer(sockets);
 }
@@ -71,5 +71,5 @@ static void advance_wheel(heddle_timer *timer)
 void heddle_deadlines_start(heddle_sockets *sockets)
 {
     sockets->wheel_timer.fn = advance_wheel;
-    heddle_idle_wheel_start(&sockets->wheel, heddle_now());
+    heddle_idle_wheel_start(&sockets->wheel, heddle_clock_now());
 }

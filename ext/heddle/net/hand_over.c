@@ -23,17 +23,17 @@ typedef struct {
     uint32_t version, size;
     uint32_t flags, bytes;
     heddle_address remote, local;
-} letter;
+} handoff_message;
 
 typedef union {
     struct cmsghdr header;
     char room[CMSG_SPACE(sizeof(int))];
 } attached_descriptor;
 
-/* So many pieces of what was read; there is room for the letter before them. */
-static int send_letter(heddle_connection *connection, struct iovec *pieces, int count, int socket)
+/* So many pieces of what was read; there is room for the message before them. */
+static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket)
 {
-    letter words;
+    handoff_message words;
     attached_descriptor attached;
     size_t bytes = 0;
     for (int i = 1; i <= count; i++)
@@ -72,7 +72,7 @@ int heddle_connection_send(heddle_connection *connection, int socket)
 {
     struct iovec pieces[1 + HEDDLE_INPUT_PIECES];
     int count = connection->protocol->collect_input(connection, pieces + 1);
-    return send_letter(connection, pieces, count, socket);
+    return send_message(connection, pieces, count, socket);
 }
 
 /* A drain gives only what waits for its next request; the rest it can still answer itself. */
@@ -107,7 +107,7 @@ int heddle_sockets_hand_over(heddle_sockets *sockets, int socket)
 #endif
 
 /* The descriptor, or -errno. */
-static int receive_letter(int socket, letter *words, char *bytes, size_t room)
+static int receive_message(int socket, handoff_message *words, char *bytes, size_t room)
 {
     struct iovec pieces[] = {{.iov_base = words, .iov_len = sizeof(*words)}, {.iov_base = bytes, .iov_len = room}};
     attached_descriptor attached;
@@ -141,7 +141,7 @@ static int receive_letter(int socket, letter *words, char *bytes, size_t room)
 
 int heddle_sockets_take_over(heddle_sockets *sockets, int socket)
 {
-    letter words;
+    handoff_message words;
     if (heddle_reserve_parked(&sockets->reserve))
         return -EDQUOT;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
@@ -151,7 +151,7 @@ int heddle_sockets_take_over(heddle_sockets *sockets, int socket)
     if (room < 0)
         return -errno;
     close(room);
-    int fd = receive_letter(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
+    int fd = receive_message(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
     if (fd < 0)
         return fd;
     int result = heddle_sockets_add_read(sockets, fd, &words.remote, &words.local, words.flags & FLAG_SECURE,

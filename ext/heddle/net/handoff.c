@@ -105,8 +105,8 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 }
 
 /*
- * While requests of a label hold up a worker, no other worker gets more of them: else a handful would hold up all. Their
- * clients wait here, where the first one is served.
+ * While requests of a label hold up a worker, no other worker gets more of them: else a handful would hold up all.
+ * Their clients wait here, where the first one is served.
  */
 static bool is_held_back(const heddle_sockets *sockets, const heddle_connection *connection)
 {
@@ -203,7 +203,9 @@ static void listen_in(heddle_sockets *sockets, int left)
     int count = left ? epoll_wait(sockets->set.connections_fd, events, left, 0) : 0;
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
-        /* The loop gives up the record first and its slot later: a record in the list in between would be freed there. */
+        /*
+         * The loop gives up the record first and its slot later: a record in the list in between would be freed there.
+         */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
     }
@@ -237,7 +239,7 @@ static void held_up(heddle_rescue *rescue)
     int left = HEDDLE_HANDOFF_BATCH;
     show(sockets, true);
     /* Nobody else could do better: what was not heard of need not be told. */
-    if (!heddle_board_anybody_else(sockets->balance.board, sockets->balance.slot, heddle_coarse_now()))
+    if (!heddle_board_anybody_else(sockets->balance.board, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
     listen_in(sockets, left);

@@ -4,7 +4,7 @@
 #include "net/proxy_header.h"
 #include "net/sockets.h"
 #include "net/ticket_keys.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 #include "selector/assert.h"
 
 #include <errno.h>
@@ -81,8 +81,8 @@ static void take_over_from(heddle_connection *connection, const heddle_proxy_hea
 }
 
 /*
- * Takes the header and no byte more: what follows may be a handshake, which reads the socket itself. So what is there is
- * looked at first, and taken as far as it belongs to the header.
+ * Takes the header and no byte more: what follows may be a handshake, which reads the socket itself. So what is there
+ * is looked at first, and taken as far as it belongs to the header.
  */
 static void read_proxy_header(heddle_connection *connection)
 {
@@ -149,7 +149,10 @@ static VALUE make_socket(VALUE data)
     return Qnil;
 }
 
-/* Ruby's openssl does what can be done without waiting. What is still needed: a symbol; the socket: nothing; nil: it failed. */
+/*
+ * Ruby's openssl does what can be done without waiting. What is still needed: a symbol; the socket: nothing; nil: it
+ * failed.
+ */
 static VALUE take_step(VALUE data)
 {
     heddle_tls *tls = ((heddle_connection *)data)->transport.tls;
@@ -162,7 +165,7 @@ static VALUE carefully(VALUE (*function)(VALUE), heddle_connection *connection)
     VALUE result = rb_protect(function, (VALUE)connection, &state);
     if (!state)
         return result;
-    heddle_drop_error();
+    heddle_take_errinfo();
     return Qundef;
 }
 
@@ -218,13 +221,13 @@ void heddle_handshake_go_on(heddle_sockets *sockets)
     heddle_link *due = &sockets->handshake_queue.due, *link = heddle_link_first(due);
     if (!link)
         return;
-    int64_t end = heddle_now() + SHARE;
+    int64_t end = heddle_clock_now() + SHARE;
     for (; link; link = heddle_link_first(due)) {
         heddle_link_remove(link);
         continue_tls(HEDDLE_CONTAINER_OF(link, heddle_connection, handshake_link));
         if (sockets->closed)
             return;
-        if (heddle_now() >= end)
+        if (heddle_clock_now() >= end)
             break;
     }
     if (heddle_link_first(due))
@@ -248,7 +251,7 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
         }
     }
     heddle_connection_set_deadline(connection,
-                                   sockets->handshake_queue.timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->handshake_queue.timeout));
+                                   sockets->handshake_queue.timeout < 0 ? -1 : heddle_later(heddle_clock_coarse(), sockets->handshake_queue.timeout));
     want(connection, HEDDLE_READING);
     return true;
 }

@@ -105,7 +105,7 @@ static void back_off(heddle_sockets *sockets)
     heddle_timer *timer = &sockets->back_off;
     timer->fn = rested;
     if (!timer->place) {
-        timer->deadline = heddle_deadline(HEDDLE_ACCEPT_BACK_OFF);
+        timer->deadline = heddle_deadline_after(HEDDLE_ACCEPT_BACK_OFF);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
             return; /* no memory even for that: the next turn tries again */
     }

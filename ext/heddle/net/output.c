@@ -55,7 +55,7 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
     /* Another fiber may have received the event meanwhile. */
     if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         return;
-    int64_t deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     heddle_connection_await(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
 }
 

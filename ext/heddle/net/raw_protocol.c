@@ -93,7 +93,7 @@ static void handle_deadline(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     session *raw = session_of(connection);
     if (raw->work.list)
-        heddle_connection_set_deadline(connection, heddle_later(heddle_coarse_now(), sockets->idle_timeout));
+        heddle_connection_set_deadline(connection, heddle_later(heddle_clock_coarse(), sockets->idle_timeout));
     else if (!raw->running)
         heddle_sockets_close_idle(connection);
 }
@@ -120,7 +120,7 @@ static void await_input(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     heddle_transport *transport = &connection->transport;
     heddle_connection_set_deadline(
-        connection, sockets->idle_timeout < 0 ? -1 : heddle_later(heddle_coarse_now(), sockets->idle_timeout));
+        connection, sockets->idle_timeout < 0 ? -1 : heddle_later(heddle_clock_coarse(), sockets->idle_timeout));
     if (has_input(connection))
         queue(connection);
     else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))

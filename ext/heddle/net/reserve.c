@@ -110,7 +110,7 @@ void heddle_reserve_look(heddle_sockets *sockets)
     heddle_reserve *reserve = &sockets->reserve;
     if (!reserve->rank || !sockets->balance.slot || sockets->closed)
         return;
-    int64_t now = heddle_now();
+    int64_t now = heddle_clock_now();
     int64_t due = heddle_board_reserve_due(sockets->balance.board, sockets->balance.slot, HEDDLE_RESERVE_PATIENCE);
     if (due <= now && !reserve->serves)
         step_in(sockets);

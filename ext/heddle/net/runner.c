@@ -2,7 +2,7 @@
 
 #include "net/sockets.h"
 #include "net/wipe.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 static VALUE runner_class;
 static ID id_report_failure;
@@ -32,12 +32,14 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
     return runner->operations->describe(*runner->served);
 }
 
-/* For a report on its fiber, or on one that was started for it; the runner may have come to serve another item since. */
+/*
+ * For a report on its fiber, or on one that was started for it; the runner may have come to serve another item since.
+ */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
     const heddle_runner *runner;
-    TypedData_Get_Struct(fiber->errand, const heddle_runner, &runner_type, runner);
-    if (runner->uses != fiber->errand_number || !runner->served || !*runner->served || !runner->operations->summarize)
+    TypedData_Get_Struct(fiber->request, const heddle_runner, &runner_type, runner);
+    if (runner->uses != fiber->request_number || !runner->served || !*runner->served || !runner->operations->summarize)
         return 0;
     return runner->operations->summarize(*runner->served, text, size);
 }
@@ -97,7 +99,7 @@ static int settle(heddle_runner *runner, int state)
     if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
         runner->ending = true;
     rb_protect(report, (VALUE)&one, &failed);
-    heddle_drop_error();
+    heddle_take_errinfo();
     return 0;
 }
 
@@ -110,7 +112,7 @@ static int serve(heddle_runner *runner, heddle_work *work)
     heddle_sockets *sockets = runner->sockets;
     block_call call = {.sockets = sockets, .work = work};
     int state = 0;
-    runner->fiber->errand_number = ++runner->uses;
+    runner->fiber->request_number = ++runner->uses;
     runner->operations = work->operations;
     runner->served = &call.object;
     if (sockets->handoff.on && work->operations->label)
@@ -118,7 +120,7 @@ static int serve(heddle_runner *runner, heddle_work *work)
     heddle_runners_begin_to_serve(runner);
     if (sockets->ready.count)
         heddle_runners_call(sockets);
-    heddle_loop_beat(sockets->loop); /* a request has a slice of its own */
+    heddle_loop_advance_heartbeat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->switches, preemptions = sockets->loop->preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
     if (sockets->loop->preemptions == preemptions) /* else nobody knows whether it waited, too */
@@ -161,13 +163,13 @@ static int serve_share(heddle_runner *runner)
     uint64_t preemptions = sockets->loop->preemptions;
     int64_t began = 0;
     while ((share > 0 || sockets->urgent) && !runner->ending) {
-        int64_t now = heddle_coarse_now();
+        int64_t now = heddle_clock_coarse();
         if (began == 0)
             began = now;
         if (now - began >= HEDDLE_RUNNER_SHARE || sockets->loop->preemptions != preemptions)
             break;
         if (!sockets->urgent) {
-            sockets->turn_began = now;
+            sockets->tick_began = now;
             share--;
         }
         sockets->urgent = false;
@@ -211,7 +213,7 @@ static int rest(heddle_runner *runner)
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
-        heddle_drop_error(); /* a cancellation, or something that was meant for whom it served before */
+        heddle_take_errinfo(); /* a cancellation, or something that was meant for whom it served before */
         runner->ending = true;
         state = 0;
     }
@@ -298,8 +300,8 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->called = true;
     runner->fiber = heddle_fiber_spawn(sockets->loop, job);
     runner->fiber->describe = summarize_work;
-    runner->fiber->errand = job;
-    runner->fiber->errand_number = 0;
+    runner->fiber->request = job;
+    runner->fiber->request_number = 0;
     heddle_fiber_enqueue(runner->fiber);
 }
 

@@ -1,7 +1,7 @@
 #include "net/runner.h"
 
 #include "net/sockets.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 /* -- those at rest ------------------------------------------------------------------------------------------------ */
 
@@ -67,7 +67,7 @@ static void set_trim_timer(heddle_sockets *sockets)
         return;
     runners->least_resting = runners->resting_count;
     runners->trim.fn = trim;
-    runners->trim.deadline = heddle_deadline(HEDDLE_RUNNERS_TRIM);
+    runners->trim.deadline = heddle_deadline_after(HEDDLE_RUNNERS_TRIM);
     heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory they stay */
 }
 
@@ -92,7 +92,7 @@ void heddle_runners_call_later(heddle_sockets *sockets)
     if (timer->place)
         return;
     timer->fn = retry;
-    timer->deadline = heddle_deadline(HEDDLE_RUNNERS_RETRY);
+    timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -114,7 +114,7 @@ static bool call_one(heddle_sockets *sockets)
     rb_protect(start, (VALUE)sockets, &state);
     if (!state)
         return true;
-    heddle_drop_error();
+    heddle_take_errinfo();
     heddle_runners_call_later(sockets);
     return false;
 }

@@ -269,9 +269,9 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
 
 /* -- the whole --------------------------------------------------------------------------------------------------- */
 
-static void come_back(heddle_letter *letter)
+static void come_back(heddle_loop_message *message)
 {
-    heddle_sockets_letter *opened = (heddle_sockets_letter *)letter;
+    heddle_sockets_message *opened = (heddle_sockets_message *)message;
     opened->posted = false;
     if (opened->sockets) {
         heddle_sockets_flush(opened->sockets);
@@ -285,27 +285,27 @@ static void come_back(heddle_letter *letter)
 
 void heddle_sockets_come_back(heddle_sockets *sockets)
 {
-    if (atomic_exchange(&sockets->letter->posted, true))
+    if (atomic_exchange(&sockets->message->posted, true))
         return;
-    heddle_inbox_post(&sockets->loop->inbox, &sockets->letter->base);
+    heddle_inbox_post(&sockets->loop->inbox, &sockets->message->base);
 }
 
-static int write_letter(heddle_sockets *sockets)
+static int create_message(heddle_sockets *sockets)
 {
-    sockets->letter = malloc(sizeof(*sockets->letter));
-    if (!sockets->letter)
+    sockets->message = malloc(sizeof(*sockets->message));
+    if (!sockets->message)
         return -ENOMEM;
-    *sockets->letter = (heddle_sockets_letter){.base.open = come_back, .sockets = sockets};
+    *sockets->message = (heddle_sockets_message){.base.open = come_back, .sockets = sockets};
     return 0;
 }
 
-static void drop_letter(heddle_sockets *sockets)
+static void discard_message(heddle_sockets *sockets)
 {
-    if (sockets->letter && sockets->letter->posted)
-        sockets->letter->sockets = NULL; /* freed when it is opened */
+    if (sockets->message && sockets->message->posted)
+        sockets->message->sockets = NULL; /* freed when it is opened */
     else
-        free(sockets->letter);
-    sockets->letter = NULL;
+        free(sockets->message);
+    sockets->message = NULL;
 }
 
 /* This is a child process: nothing that was open is ours, and its fibers are gone. */
@@ -366,7 +366,7 @@ void heddle_sockets_check(heddle_sockets *sockets)
     heddle_loop_get(sockets->scheduler);
     if (sockets->opened)
         return;
-    int result = sockets->letter ? 0 : write_letter(sockets);
+    int result = sockets->message ? 0 : create_message(sockets);
     if (result == 0 && !sockets->scratch)
         result = (sockets->scratch = malloc(HEDDLE_SCRATCH)) ? 0 : -ENOMEM;
     if (result == 0)
@@ -384,7 +384,7 @@ static bool rests_longer(const heddle_sockets *sockets, const heddle_connection 
     if (!connection->protocol && age)
         return false;
     return age == 0 || connection->due.at < 0 || sockets->idle_timeout < 0 ||
-           connection->due.at - sockets->idle_timeout + age < heddle_coarse_now();
+           connection->due.at - sockets->idle_timeout + age < heddle_clock_coarse();
 }
 
 static bool is_idle(const heddle_connection *connection)
@@ -429,7 +429,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     }
     if (sockets->opened)
         sockets->set.operations->close(&sockets->set);
-    drop_letter(sockets);
+    discard_message(sockets);
     remove_timer(sockets, &sockets->back_off);
     remove_timer(sockets, &sockets->wheel_timer);
     remove_timer(sockets, &sockets->runners.trim);
@@ -470,7 +470,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
     }
     if (sockets->opened && !sockets->closed)
         sockets->set.operations->abandon(&sockets->set);
-    free(sockets->letter);
+    free(sockets->message);
     pthread_mutex_destroy(&sockets->ready.lock);
     pthread_mutex_destroy(&sockets->reserve.held.lock);
     pthread_mutex_destroy(&sockets->handoff.lock);

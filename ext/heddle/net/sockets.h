@@ -25,12 +25,12 @@ typedef struct {
     uint32_t next_free;
 } heddle_place;
 
-/* Not part of the record, which may be gone before a letter that was posted is opened. */
+/* Not part of the record, which may be gone before a message that was posted is opened. */
 typedef struct {
-    heddle_letter base;
+    heddle_loop_message base;
     heddle_sockets *sockets; /* NULL: closed meanwhile */
     _Atomic bool posted;     /* by the loop itself, or by the watch */
-} heddle_sockets_letter;
+} heddle_sockets_message;
 
 struct heddle_sockets {
     heddle_loop *loop;
@@ -41,7 +41,7 @@ struct heddle_sockets {
     heddle_service *service; /* chooses the protocol of each connection */
     heddle_socket_set set;
     heddle_fork_guard fork_guard;
-    heddle_sockets_letter *letter; /* makes the loop come back in its next turn; made at once, so that it can't fail */
+    heddle_sockets_message *message; /* continues in the loop's next tick; allocated early: posting can't fail */
     bool opened, closed;
     bool abandoned; /* this is a child process, they are its parent's */
     bool draining;  /* who becomes idle is closed */
@@ -50,7 +50,7 @@ struct heddle_sockets {
     uint32_t place_count, free_place;
     heddle_ready_list ready;
     heddle_admission admission;
-    int64_t turn_began; /* when the one that is served now got its turn, coarsely: ns */
+    int64_t tick_began; /* when the one that is served now got its turn, coarsely: ns */
     bool urgent;               /* the first of them is for the runner that has just put it there */
     heddle_link unsent;       /* connections with output that the kernel has not taken yet */
     size_t scheduled_flushes; /* of them: those whose output leaves in the next tick */
@@ -82,8 +82,10 @@ enum {
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled);
 /* Raises when it is closed, or used on another thread or in a child process. */
 void heddle_sockets_check(heddle_sockets *sockets);
-/* An accepted socket, which is ours from now on; `listener`: where it came from, NULL: from somebody else, who may have a
- * copy of its descriptor. 0 or -errno (then it is still the caller's). */
+/*
+ * An accepted socket, which is ours from now on; `listener`: where it came from, NULL: from somebody else, who may have
+ * a copy of its descriptor. 0 or -errno (then it is still the caller's).
+ */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
 /* The same for one of which these bytes were read already, by another process. */

@@ -101,7 +101,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     heddle_service *service =
         NIL_P(service_object) ? &heddle_raw_service : rb_check_typeddata(service_object, &heddle_service_type);
     const heddle_socket_set_operations *operations = set_named(StringValueCStr(set));
-    int64_t timeout = heddle_duration(idle_timeout), limit = heddle_duration(handshake_timeout);
+    int64_t timeout = heddle_parse_duration(idle_timeout), limit = heddle_parse_duration(handshake_timeout);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
     if (DATA_PTR(self))
         rb_raise(rb_eArgError, "initialized already");
@@ -247,7 +247,7 @@ static VALUE sockets_accept_rest(VALUE self)
 static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
 {
     rb_check_arity(count, 0, 1);
-    int64_t age = count ? heddle_duration(arguments[0]) : 0;
+    int64_t age = count ? heddle_parse_duration(arguments[0]) : 0;
     heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets)
         heddle_sockets_shutdown_idle(sockets, age);
@@ -359,7 +359,7 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {
     heddle_sockets *sockets = heddle_sockets_opened(self);
     size_t queue_limit = NUM2SIZET(limit);
-    int64_t queue_timeout = heddle_duration(timeout);
+    int64_t queue_timeout = heddle_parse_duration(timeout);
     if (queue_limit == 0)
         rb_raise(rb_eArgError, "the limit of the queue must be 1 at least");
     sockets->admission.queue_limit = queue_limit;

@@ -4,14 +4,14 @@
 #include "offload/openssl_errors.h"
 #include "scheduler/spin.h"
 #include "offload/threads.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 #include "scheduler/wait_in_place.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 
-/* How often a call is told to end: the signal may come just before the system call that it is to interrupt. */
+/* How often a call is interrupted: the signal may come just before the system call that it is to interrupt. */
 static const int64_t INSISTING = 10 * 1000 * 1000;
 
 /* How often a queued call looks whether there may be another thread, once there are as many as there may be. */
@@ -19,24 +19,24 @@ static const int64_t PATIENCE = 1000 * 1000 * 1000;
 
 /*
  * The rules by which nobody ever touches a stack that is gone:
- * - the call lies on its fiber's stack, and its thread has it until it posts the letter, under the threads' lock
- * - the letter is opened on the loop's thread, which only then knows it to be nowhere else; the fiber leaves only then,
- *   whatever is raised in it meanwhile, and after taking the threads' lock once
+ * - the call lies on its fiber's stack, and its thread has it until it posts the message, under the threads' lock
+ * - the loop's thread opens the message, and knows only then that no other thread has the call; the fiber leaves only
+ *   after that, whatever is raised in it meanwhile, and after taking the threads' lock once
  * - who is woken in another way leaves its park, which voids its token: a late wake-up finds nothing
  */
 typedef struct call call;
 struct call {
     heddle_job job; /* first: a job of this file is a call */
-    heddle_letter letter;
+    heddle_loop_message message;
     heddle_loop *loop;
     heddle_park park;
     bool parked;
-    bool news;  /* the letter was opened: its thread waits, or has ended */
+    bool notified;  /* the message was opened: its thread waits, or has ended */
     bool ended;
-    bool deaf;  /* what is raised has to wait */
+    bool uninterruptible;  /* what is raised has to wait */
     heddle_descriptor_call descriptor; /* where the job is on one */
-    heddle_letter closing;             /* posted when that is closed */
-    bool told;                         /* … and opened */
+    heddle_loop_message closing;             /* posted when that is closed */
+    bool closing_posted;                         /* … and opened */
     int64_t limit;
     VALUE fiber, scheduler;
     heddle_attachment attachment;
@@ -62,7 +62,7 @@ static void remove_call(call *self)
 }
 
 /* The loop closes: from here on the job's thread leaves it alone, and nobody waits for the job. */
-static void abandon(heddle_attachment *attachment)
+static void abandon_calls(heddle_attachment *attachment)
 {
     call *self = (call *)((char *)attachment - offsetof(call, attachment));
     heddle_loop_detach(self->loop, attachment);
@@ -72,7 +72,7 @@ static void abandon(heddle_attachment *attachment)
 
 static void add_call(call *self)
 {
-    self->attachment = (heddle_attachment){.object = self->fiber, .closing = abandon};
+    self->attachment = (heddle_attachment){.object = self->fiber, .closing = abandon_calls};
     heddle_loop_attach(self->loop, &self->attachment);
     self->next = calls;
     if (calls)
@@ -160,28 +160,28 @@ static bool may_wait(heddle_loop *loop)
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-static void opened(heddle_letter *letter)
+static void receive_completion(heddle_loop_message *message)
 {
-    call *self = (call *)((char *)letter - offsetof(call, letter));
-    self->news = true;
+    call *self = (call *)((char *)message - offsetof(call, message));
+    self->notified = true;
     self->ended = atomic_load(&self->job.state) == HEDDLE_JOB_ENDED;
     if (self->parked)
         heddle_park_wake(&self->park);
 }
 
 /* On the job's thread, under the threads' lock. */
-static void post(heddle_job *job)
+static void post_completion(heddle_job *job)
 {
     call *self = (call *)job;
     heddle_loop *loop = self->loop;
-    heddle_inbox_post(&loop->inbox, &self->letter);
+    heddle_inbox_post(&loop->inbox, &self->message);
     heddle_loop_wake(loop);
 }
 
-static void closing_opened(heddle_letter *letter)
+static void receive_closing(heddle_loop_message *message)
 {
-    call *self = (call *)((char *)letter - offsetof(call, closing));
-    self->told = true;
+    call *self = (call *)((char *)message - offsetof(call, closing));
+    self->closing_posted = true;
     if (self->parked)
         heddle_park_wake(&self->park);
 }
@@ -201,9 +201,9 @@ static VALUE wait_once(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     if (self->limit)
-        heddle_park_until(&self->park, heddle_deadline(self->limit));
-    if (self->deaf)
-        heddle_park_wait_deaf(&self->park);
+        heddle_park_until(&self->park, heddle_deadline_after(self->limit));
+    if (self->uninterruptible)
+        heddle_park_wait_uninterruptibly(&self->park);
     else
         heddle_park_wait(&self->park);
     return Qnil;
@@ -216,13 +216,13 @@ static void leave_park(call *self)
     self->parked = false;
 }
 
-/* True: the descriptor was closed meanwhile. A letter that says so lies on this stack until it was opened. */
+/* True: the descriptor was closed meanwhile. A message that says so lies on this stack until it was opened. */
 static bool leave_descriptor(call *self)
 {
     bool closed = heddle_descriptor_leave(&self->descriptor);
-    self->deaf = true;
+    self->uninterruptible = true;
     self->limit = 0;
-    while (closed && !self->told && !self->job.abandoned) {
+    while (closed && !self->closing_posted && !self->job.abandoned) {
         int state = 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
@@ -242,7 +242,7 @@ static int answer_callback(call *self, bool skip)
 {
     int state = 0;
     void *result = NULL;
-    self->news = false;
+    self->notified = false;
     if (!skip) {
         rb_protect(run_callback, (VALUE)self, &state);
         result = state ? NULL : self->job.callback_result;
@@ -258,7 +258,7 @@ static VALUE start_thread(VALUE data)
 }
 
 /* True where the queued job is sure to be run. */
-static bool recruit(void)
+static bool start_needed_thread(void)
 {
     int state = 0;
     VALUE before = rb_errinfo();
@@ -266,13 +266,13 @@ static bool recruit(void)
     if (!state)
         return true;
     heddle_threads_not_started();
-    heddle_drop_error();
+    heddle_take_errinfo();
     if (!NIL_P(before))
         rb_set_errinfo(before);
     return false;
 }
 
-static VALUE tell_full(VALUE scheduler)
+static VALUE report_full(VALUE scheduler)
 {
     return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("threads_used_up"), 1, scheduler);
 }
@@ -280,25 +280,25 @@ static VALUE tell_full(VALUE scheduler)
 /* Told once: from here on calls queue until others end. */
 static void note_full(heddle_loop *loop)
 {
-    static bool told;
+    static bool closing_posted;
     int state = 0;
     VALUE before = rb_errinfo();
-    if (told)
+    if (closing_posted)
         return;
-    told = true;
-    rb_protect(tell_full, loop->scheduler, &state);
+    closing_posted = true;
+    rb_protect(report_full, loop->scheduler, &state);
     if (state)
         rb_set_errinfo(before);
 }
 
-static bool queued(const call *self)
+static bool is_queued(const call *self)
 {
     return atomic_load(&self->job.state) == HEDDLE_JOB_QUEUED;
 }
 
 typedef struct {
     int state;      /* what has to be raised when the call has ended, as rb_protect tells */
-    bool cancelled; /* … and the call was told to end for it */
+    bool cancelled; /* … and the call was interrupted for it */
     bool withdrawn;
 } outcome;
 
@@ -309,7 +309,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     unsigned generation = heddle_threads_generation();
     bool failed_callback = false;
     while (!self->ended) {
-        if (self->news) {
+        if (self->notified) {
             int state = answer_callback(self, failed_callback);
             failed_callback |= state != 0;
             out.state = state ? state : out.state;
@@ -322,8 +322,8 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         }
         if (generation != heddle_threads_generation())
             rb_raise(rb_eThreadError, "this process was forked in a native call: its result is available in the parent process only");
-        if (self->told)
-            self->deaf = out.cancelled = true;
+        if (self->closing_posted)
+            self->uninterruptible = out.cancelled = true;
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {
             out.withdrawn = true;
             break;
@@ -332,19 +332,19 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             heddle_threads_interrupt(&self->job);
 
         int state = 0;
-        bool full = queued(self) && !self->job.prompt && heddle_threads_full();
+        bool full = is_queued(self) && !self->job.prompt && heddle_threads_full();
         if (full)
             note_full(self->loop);
         /* Where no thread may be added all that can help is that one is gone, which is rare. */
-        self->limit = out.cancelled ? INSISTING : full ? PATIENCE : queued(self) ? HEDDLE_OVERDUE_NS : 0;
+        self->limit = out.cancelled ? INSISTING : full ? PATIENCE : is_queued(self) ? HEDDLE_OVERDUE_NS : 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
         if (state) {
             out.state = state;
-            self->deaf = true;
+            self->uninterruptible = true;
             out.cancelled = kind != HEDDLE_CALL_GOES_ON;
-        } else if (!self->ended && !out.cancelled && queued(self) && heddle_threads_overdue(&self->job)) {
-            recruit();
+        } else if (!self->ended && !out.cancelled && is_queued(self) && heddle_threads_overdue(&self->job)) {
+            start_needed_thread();
         }
     }
     if (!out.withdrawn)
@@ -358,7 +358,7 @@ static bool is_exception(VALUE error)
 }
 
 /* Is something to be raised in the fiber at its next wait? */
-static bool interrupted(heddle_loop *loop, VALUE fiber)
+static bool is_interrupted(heddle_loop *loop, VALUE fiber)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     return owner->interrupt != Qundef || heddle_fiber_timeout_due(owner, fiber);
@@ -374,12 +374,12 @@ void heddle_offload_check(void)
 }
 
 /* The caller expects its call to return: a kill alone can't be put off. */
-static void put_off(heddle_loop *loop, int state)
+static void postpone_cancellation(heddle_loop *loop, int state)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     if (!is_exception(rb_errinfo()))
         rb_jump_tag(state);
-    VALUE error = heddle_drop_error();
+    VALUE error = heddle_take_errinfo();
     put_off_any = true;
     if (owner->interrupt == Qundef)
         heddle_fiber_interrupt(owner, error);
@@ -397,7 +397,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         return false;
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
-    if (kind == HEDDLE_CALL_RETURNS && interrupted(loop, fiber)) {
+    if (kind == HEDDLE_CALL_RETURNS && is_interrupted(loop, fiber)) {
         /* As Ruby: neither run nor raised. Its caller takes interrupts next, by rb_thread_check_ints. */
         put_off_any = true;
         job->result = NULL;
@@ -408,12 +408,12 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         heddle_fiber_check(loop, fiber);
 
     call self = {.job = *job, .loop = loop, .fiber = fiber, .scheduler = loop->scheduler};
-    self.letter.open = opened;
-    self.closing.open = closing_opened;
-    self.job.notify = post;
+    self.message.open = receive_completion;
+    self.closing.open = receive_closing;
+    self.job.notify = post_completion;
     self.job.computes = !job->prompt && heddle_function_computes(function);
     self.job.brief = function->offloaded && function->pace < HEDDLE_SPIN_NS / 2;
-    self.deaf = kind == HEDDLE_CALL_GOES_ON;
+    self.uninterruptible = kind == HEDDLE_CALL_GOES_ON;
     self.job.take_errors = function->carries_errors ? heddle_openssl_errors_taker() : NULL;
 
     self.descriptor = (heddle_descriptor_call){.fd = job->fd, .tell = post_closing};
@@ -421,7 +421,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         raise_closed();
 
     /* Without a thread of its own it waits for those that there are: in place it could hold up what they wait for. */
-    bool alone = heddle_threads_submit(&self.job) && !recruit() && !heddle_threads_any();
+    bool alone = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_any();
     alone = alone && heddle_threads_withdraw(&self.job);
     if (!alone && self.job.expected)
         loop->spin_until = self.job.queued + HEDDLE_SPIN_NS;
@@ -437,11 +437,11 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         return false;
 
     *job = self.job;
-    heddle_openssl_errors_give(job->errors);
+    heddle_openssl_errors_put(job->errors);
     if (!out.withdrawn)
         heddle_function_ran(function, true, job->wall, job->cpu);
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
-        put_off(loop, out.state);
+        postpone_cancellation(loop, out.state);
     else if (out.state)
         rb_jump_tag(out.state);
     else if (closed)

@@ -134,7 +134,7 @@ bool heddle_object_contains(const heddle_object *object, const void *address)
 
 /* -- its table ---------------------------------------------------------------------------------------------------- */
 
-static bool replace(const heddle_object *object, uintptr_t slot, void *function)
+static bool replace_slot(const heddle_object *object, uintptr_t slot, void *function)
 {
     uintptr_t page = page_of(slot);
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -147,7 +147,7 @@ static bool replace(const heddle_object *object, uintptr_t slot, void *function)
     return true;
 }
 
-static const heddle_import *find(const heddle_import *imports, size_t count, const char *name)
+static const heddle_import *find_import(const heddle_import *imports, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (imports[i].name[0] == name[0] && strcmp(imports[i].name, name) == 0)
@@ -156,42 +156,42 @@ static const heddle_import *find(const heddle_import *imports, size_t count, con
     return NULL;
 }
 
-static int lead_all(const heddle_object *object, const ElfW(Rela) *relocations, size_t relocation_count,
+static int replace_imports(const heddle_object *object, const ElfW(Rela) *relocations, size_t relocation_count,
                     const heddle_import *imports, size_t count)
 {
-    int led = 0;
+    int intercepted = 0;
     for (size_t i = 0; relocations && i < relocation_count; i++) {
         const ElfW(Rela) *relocation = &relocations[i];
         uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
         if ((type != CALL && type != POINTER && type != WORD) || (type == WORD && relocation->r_addend))
             continue;
         const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
-        const heddle_import *import = find(imports, count, object->names + symbol->st_name);
+        const heddle_import *import = find_import(imports, count, object->names + symbol->st_name);
         if (!import)
             continue;
         uintptr_t slot = object->base + relocation->r_offset;
         uintptr_t now = atomic_load((_Atomic uintptr_t *)slot);
         if (now == (uintptr_t)import->replacement) {
-            led++;
+            intercepted++;
             continue;
         }
         /* A call that was not made yet may lead to the dynamic linker; a pointer that is not the function's is the
          * program's own affair. */
         if (type != CALL && import->original && now != (uintptr_t)import->original)
             continue;
-        if (!replace(object, slot, import->replacement))
+        if (!replace_slot(object, slot, import->replacement))
             return -1;
-        led++;
+        intercepted++;
     }
-    return led;
+    return intercepted;
 }
 
-int heddle_object_lead(const heddle_object *object, const heddle_import *imports, size_t count)
+int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)
 {
     if (!object->symbols || !object->names)
         return 0;
-    int calls = lead_all(object, object->calls, object->call_count, imports, count);
-    int data = lead_all(object, object->data, object->data_count, imports, count);
+    int calls = replace_imports(object, object->calls, object->call_count, imports, count);
+    int data = replace_imports(object, object->data, object->data_count, imports, count);
     return calls < 0 || data < 0 ? -1 : calls + data;
 }
 
@@ -236,7 +236,7 @@ bool heddle_object_contains(const heddle_object *object, const void *address)
     return false;
 }
 
-int heddle_object_lead(const heddle_object *object, const heddle_import *imports, size_t count)
+int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)
 {
     (void)object;
     (void)imports;

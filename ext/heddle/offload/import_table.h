@@ -35,7 +35,9 @@ const char *heddle_object_path(const heddle_object *object);
 uintptr_t heddle_object_base(const heddle_object *object);
 bool heddle_object_contains(const heddle_object *object, const void *address);
 
-/* How many entries lead to the replacements now, or -1: the system refuses to change them. Not for two threads at once. */
-int heddle_object_lead(const heddle_object *object, const heddle_import *imports, size_t count);
+/*
+ * How many entries lead to the replacements now, or -1: the system refuses to change them. Not for two threads at once.
+ */
+int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count);
 
 #endif

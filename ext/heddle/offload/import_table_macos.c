@@ -64,7 +64,7 @@ bool heddle_object_contains(const heddle_object *object, const void *address)
     return heddle_mach_o_contains(object->header, address);
 }
 
-static bool replace(const heddle_mach_o_import *import, void *function)
+static bool replace_slot(const heddle_mach_o_import *import, void *function)
 {
     vm_size_t size = (vm_size_t)sysconf(_SC_PAGESIZE);
     vm_address_t page = (vm_address_t)import->slot & ~(size - 1);
@@ -81,12 +81,12 @@ static bool replace(const heddle_mach_o_import *import, void *function)
 typedef struct {
     const heddle_import *imports;
     size_t count;
-    int led;
-} leading;
+    int intercepted;
+} interception;
 
-static bool lead(const heddle_mach_o_import *import, void *data)
+static bool intercept_import(const heddle_mach_o_import *import, void *data)
 {
-    leading *self = data;
+    interception *self = data;
     for (size_t i = 0; i < self->count; i++) {
         const heddle_import *wanted = &self->imports[i];
         if (!heddle_mach_o_named(import, wanted->name))
@@ -96,22 +96,22 @@ static bool lead(const heddle_mach_o_import *import, void *data)
             /* A pointer that is not the function's is the program's own affair. */
             if (!import->lazy && wanted->original && now != (uintptr_t)wanted->original)
                 return true;
-            if (!replace(import, wanted->replacement)) {
-                self->led = -1;
+            if (!replace_slot(import, wanted->replacement)) {
+                self->intercepted = -1;
                 return false;
             }
         }
-        self->led++;
+        self->intercepted++;
         return true;
     }
     return true;
 }
 
-int heddle_object_lead(const heddle_object *object, const heddle_import *imports, size_t count)
+int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)
 {
-    leading self = {.imports = imports, .count = count};
-    heddle_mach_o_imports(object->header, lead, &self);
-    return self.led;
+    interception self = {.imports = imports, .count = count};
+    heddle_mach_o_imports(object->header, intercept_import, &self);
+    return self.intercepted;
 }
 
 #endif

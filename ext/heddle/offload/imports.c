@@ -83,16 +83,16 @@ typedef struct {
 static void *run_timed(void *data)
 {
     timed_call *call = data;
-    call->began = heddle_now();
+    call->began = heddle_clock_now();
     void *result = call->function(call->data);
-    call->ended = heddle_now();
+    call->ended = heddle_clock_now();
     return result;
 }
 
 /* What runs in place for so long is told with the stall that it makes. */
 static const int64_t HELD_UP_NS = 20 * 1000 * 1000;
 
-static void note(heddle_function *known, const timed_call *call)
+static void note_run(heddle_function *known, const timed_call *call)
 {
     int saved = errno;
     int64_t wall = call->ended - call->began;
@@ -103,7 +103,7 @@ static void note(heddle_function *known, const timed_call *call)
     errno = saved;
 }
 
-static heddle_function *look_up(void *function)
+static heddle_function *find_known_function(void *function)
 {
     heddle_function *known = heddle_function_find(function);
     if (!known->method)
@@ -111,7 +111,7 @@ static heddle_function *look_up(void *function)
     return known;
 }
 
-static bool of_ruby(const heddle_function *known)
+static bool is_ruby_function(const heddle_function *known)
 {
     return known->base == ruby_base;
 }
@@ -151,7 +151,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
             flags &= ~RB_NOGVL_OFFLOAD_SAFE;
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
-    heddle_function *known = look_up((void *)function), *target = NULL;
+    heddle_function *known = find_known_function((void *)function), *target = NULL;
     bool in_place = by_ruby ? inline_in_ruby(known) || ends_waits(data) : inline_in_extension(known, flags);
     if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
         target = heddle_target_find(known, data);
@@ -166,7 +166,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
             .data = data,
             .unblock = (heddle_unblock *)unblock,
             .unblock_data = unblock_data,
-            .core = of_ruby(known),
+            .core = is_ruby_function(known),
             .prompt = by_ruby,
         };
         heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_RETURNS : HEDDLE_CALL_ENDS_EARLY;
@@ -175,7 +175,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
     }
     timed_call call = {.function = function, .data = data};
     void *result = rb_nogvl(run_timed, &call, unblock, unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
-    note(known, &call);
+    note_run(known, &call);
     return result;
 }
 
@@ -246,7 +246,7 @@ static VALUE run_timed_region(void *data)
 /* Does File#flock unlock, or only try? That waits for nobody, and must not queue behind those who wait for the lock. */
 static bool locks_at_once(const heddle_function *known, const void *data, int fd)
 {
-    if (!of_ruby(known) || rb_frame_this_func() != rb_intern("flock"))
+    if (!is_ruby_function(known) || rb_frame_this_func() != rb_intern("flock"))
         return false;
     const int *arguments = data; /* of flock(2) */
     return arguments[0] == fd && arguments[1] & (LOCK_UN | LOCK_NB);
@@ -258,9 +258,9 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
     heddle_loop *loop = on && events == 0 ? heddle_offload_loop() : NULL;
     if (!loop)
         return rb_thread_io_blocking_call(function, data, fd, events);
-    heddle_function *known = look_up((void *)function);
+    heddle_function *known = find_known_function((void *)function);
     /* The socket library tries, and waits only then: what doesn't block needs no thread. */
-    bool quick = of_ruby(known) ? inline_in_ruby(known) : known->denied || (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    bool quick = is_ruby_function(known) ? inline_in_ruby(known) : known->denied || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     quick = quick || locks_at_once(known, data, fd);
     region_call region = {.function = function, .data = data};
     if (!quick) {
@@ -268,7 +268,7 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
             .function = run_region,
             .data = &region,
             .unblock = HEDDLE_UNBLOCK_BY_SIGNAL,
-            .core = of_ruby(known),
+            .core = is_ruby_function(known),
             .on_descriptor = true,
             .fd = fd,
         };
@@ -277,7 +277,7 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
     }
     timed_call call = {.function = run_region, .data = &region};
     VALUE result = rb_thread_io_blocking_call(run_timed_region, &call, fd, events);
-    note(known, &call);
+    note_run(known, &call);
     return result;
 }
 
@@ -288,25 +288,25 @@ static VALUE ruby_io_region(rb_blocking_function_t *function, void *data, int fd
 
 #endif
 
-static void *our_dlopen(const char *path, int mode)
+static void *hooked_dlopen(const char *path, int mode)
 {
     void *library = dlopen(path, mode);
     int saved = errno;
     if (library)
-        heddle_offload_lead();
+        heddle_offload_intercept();
     errno = saved;
     return library;
 }
 
-/* -- leading ----------------------------------------------------------------------------- */
+/* -- intercepting ----------------------------------------------------------------------------- */
 
 typedef struct {
     uintptr_t base;
     char *path;
-    bool led;
+    bool intercepted;
 } library;
 
-static pthread_mutex_t leading = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t intercepting = PTHREAD_MUTEX_INITIALIZER;
 static library *libraries;
 static size_t library_count;
 static const char NOT_TRIED[] = "not tried yet";
@@ -325,7 +325,7 @@ static void forget_unloaded(void)
         free(libraries[--library_count].path);
 }
 
-static bool seen(const heddle_object *object)
+static bool is_known_library(const heddle_object *object)
 {
     for (size_t i = 0; i < library_count; i++) {
         if (libraries[i].base == heddle_object_base(object) &&
@@ -335,19 +335,20 @@ static bool seen(const heddle_object *object)
     return false;
 }
 
-static void remember(const heddle_object *object, bool led)
+static void remember_library(const heddle_object *object, bool intercepted)
 {
     library *more = realloc(libraries, (library_count + 1) * sizeof(*more));
     char *path = strdup(heddle_object_path(object));
     if (more)
         libraries = more;
     if (more && path)
-        libraries[library_count++] = (library){.base = heddle_object_base(object), .path = path, .led = led};
+        libraries[library_count++] =
+            (library){.base = heddle_object_base(object), .path = path, .intercepted = intercepted};
     else
         free(path); /* it will be looked at again */
 }
 
-static void lead_object(const heddle_object *object, void *data)
+static void intercept_object(const heddle_object *object, void *data)
 {
     const heddle_import extension[] = {
         {"rb_nogvl", (void *)rb_nogvl, (void *)extension_nogvl},
@@ -374,31 +375,31 @@ static void lead_object(const heddle_object *object, void *data)
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)extension_check_ints},
     };
     /* What loads libraries at the program's wish; other libraries' own loading is their affair. */
-    const heddle_import loader[] = {{"dlopen", NULL, (void *)our_dlopen}};
+    const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
     /* Never our own: what the loop itself does without the GVL must not wait for the loop. */
-    if (heddle_object_contains(object, (void *)lead_object) || seen(object))
+    if (heddle_object_contains(object, (void *)intercept_object) || is_known_library(object))
         return;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
-        int led = heddle_object_lead(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
+        int intercepted = heddle_object_intercept(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
         /* By itself: a static Ruby, or any on macOS, imports it, too, and nothing of the above. */
-        heddle_object_lead(object, loader, 1);
+        heddle_object_intercept(object, loader, 1);
 #ifdef BLOCKING_REGIONS
-        if (led > 0)
-            heddle_object_lead(object, closing, 1);
+        if (intercepted > 0)
+            heddle_object_intercept(object, closing, 1);
 #endif
-        core = led > 0   ? NULL
-               : led < 0 ? "the system refuses to change Ruby's table of functions"
+        core = intercepted > 0   ? NULL
+               : intercepted < 0 ? "the system refuses to change Ruby's table of functions"
                          : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";
-        remember(object, false);
+        remember_library(object, false);
         return;
     }
-    int led = heddle_object_lead(object, extension, sizeof(extension) / sizeof(extension[0]));
-    if (led > 0)
-        heddle_object_lead(object, interrupts, 1);
+    int intercepted = heddle_object_intercept(object, extension, sizeof(extension) / sizeof(extension[0]));
+    if (intercepted > 0)
+        heddle_object_intercept(object, interrupts, 1);
     if (heddle_library_listed(heddle_object_path(object), loaders, sizeof(loaders) / sizeof(loaders[0])))
-        heddle_object_lead(object, loader, 1);
-    remember(object, led > 0);
+        heddle_object_intercept(object, loader, 1);
+    remember_library(object, intercepted > 0);
 }
 
 const char *heddle_offload_unsupported(void)
@@ -408,7 +409,7 @@ const char *heddle_offload_unsupported(void)
                                             : heddle_imports_unsupported();
 }
 
-void heddle_offload_lead(void)
+void heddle_offload_intercept(void)
 {
     const char *unsupported = heddle_offload_unsupported();
     if (unsupported) {
@@ -420,11 +421,11 @@ void heddle_offload_lead(void)
         ruby_base = info.dli_fbase;
         heddle_policy_set_ruby((void *)rb_nogvl);
     }
-    pthread_mutex_lock(&leading);
+    pthread_mutex_lock(&intercepting);
     forget_unloaded();
-    heddle_objects_each(lead_object, NULL);
-    pthread_mutex_unlock(&leading);
-    heddle_libc_lead();
+    heddle_objects_each(intercept_object, NULL);
+    pthread_mutex_unlock(&intercepting);
+    heddle_libc_intercept();
 }
 
 const char *heddle_offload_core(void)
@@ -435,16 +436,16 @@ const char *heddle_offload_core(void)
 
 size_t heddle_offload_library_count(void)
 {
-    size_t led = 0;
+    size_t intercepted = 0;
     for (size_t i = 0; i < library_count; i++)
-        led += libraries[i].led;
-    return led;
+        intercepted += libraries[i].intercepted;
+    return intercepted;
 }
 
 const char *heddle_offload_library(size_t index, const void **address)
 {
     for (size_t i = 0; i < library_count; i++) {
-        if (libraries[i].led && index-- == 0) {
+        if (libraries[i].intercepted && index-- == 0) {
             if (address)
                 *address = (const void *)libraries[i].base;
             return libraries[i].path;

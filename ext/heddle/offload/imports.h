@@ -2,7 +2,8 @@
 #define HEDDLE_OFFLOAD_IMPORTS_H
 
 /*
- * Which of Ruby's functions are led to ours, in which libraries. Once led they stay led: a switch decides for each call.
+ * Which of Ruby's functions calls are redirected to ours, in which libraries. Once intercepted they stay intercepted: a
+ * switch decides for each call.
  */
 
 #include <ruby.h>
@@ -10,15 +11,18 @@
 #include <stddef.h>
 
 /* Leads what is loaded, and with libruby's own call of dlopen what will be, before its Init function runs. */
-void heddle_offload_lead(void);
+void heddle_offload_intercept(void);
 void heddle_offload_switch(bool on);
 bool heddle_offload_on(void);
 
 /* NULL where import tables can and may be changed, else why not. */
 const char *heddle_offload_unsupported(void);
-/* NULL when the calls of Ruby's own functions are led to ours, else why not. */
+/* NULL when the calls of Ruby's own functions are intercepted, else why not. */
 const char *heddle_offload_core(void);
-/* Libraries other than Ruby's own whose calls are led to ours: how many; the file of each, and an address in it. */
+/*
+ * Libraries other than Ruby's own whose calls are intercepted: how many; the file of each, and an address in
+ * it.
+ */
 size_t heddle_offload_library_count(void);
 const char *heddle_offload_library(size_t index, const void **address);
 

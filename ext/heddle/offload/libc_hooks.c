@@ -22,7 +22,7 @@ int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, in no
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
 /* Without the GVL, and on threads that Ruby doesn't know, the library waits as ever. */
-static heddle_loop *loop_here(void)
+static heddle_loop *current_loop(void)
 {
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
     return heddle_offload_on() && ruby_thread_has_gvl_p() ? heddle_offload_loop() : NULL;
@@ -37,7 +37,7 @@ typedef struct {
 } libc_call;
 
 /* Like the library's own call it is not cut short: the library would not know what to make of being left in it. */
-static intptr_t offload(heddle_loop *loop, void *(*function)(void *), libc_call *call)
+static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_call *call)
 {
     int saved = errno;
     heddle_job job = {.function = function, .data = call};
@@ -62,14 +62,14 @@ static void *run_poll(void *data)
 
 static int hooked_poll(struct pollfd *descriptors, nfds_t count, int timeout)
 {
-    heddle_loop *loop = timeout == 0 ? NULL : loop_here();
+    heddle_loop *loop = timeout == 0 ? NULL : current_loop();
     if (!loop)
         return poll(descriptors, count, timeout);
     int now = poll(descriptors, count, 0);
     if (now != 0)
         return now;
     libc_call call = ARGUMENTS((intptr_t)descriptors, (intptr_t)count, timeout);
-    return (int)offload(loop, run_poll, &call);
+    return (int)offload_call(loop, run_poll, &call);
 }
 
 /* What gcc's fortified headers make of poll. */
@@ -90,11 +90,11 @@ static void *run_select(void *data)
 
 static int hooked_select(int count, fd_set *readable, fd_set *writable, fd_set *failing, struct timeval *timeout)
 {
-    heddle_loop *loop = timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0 ? NULL : loop_here();
+    heddle_loop *loop = timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0 ? NULL : current_loop();
     if (!loop)
         return select(count, readable, writable, failing, timeout);
     libc_call call = ARGUMENTS(count, (intptr_t)readable, (intptr_t)writable, (intptr_t)failing, (intptr_t)timeout);
-    return (int)offload(loop, run_select, &call);
+    return (int)offload_call(loop, run_select, &call);
 }
 
 static void *run_nanosleep(void *data)
@@ -106,11 +106,11 @@ static void *run_nanosleep(void *data)
 
 static int hooked_nanosleep(const struct timespec *duration, struct timespec *rest)
 {
-    heddle_loop *loop = loop_here();
+    heddle_loop *loop = current_loop();
     if (!loop)
         return nanosleep(duration, rest);
     libc_call call = ARGUMENTS((intptr_t)duration, (intptr_t)rest);
-    return (int)offload(loop, run_nanosleep, &call);
+    return (int)offload_call(loop, run_nanosleep, &call);
 }
 
 static int hooked_usleep(useconds_t duration)
@@ -137,11 +137,11 @@ static void *run_connect(void *data)
 
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
-    heddle_loop *loop = loop_here();
+    heddle_loop *loop = current_loop();
     if (!loop)
         return connect(fd, address, length);
     libc_call call = ARGUMENTS(fd, (intptr_t)address, (intptr_t)length);
-    return (int)offload(loop, run_connect, &call);
+    return (int)offload_call(loop, run_connect, &call);
 }
 
 static void *run_recv(void *data)
@@ -155,7 +155,7 @@ static void *run_recv(void *data)
 /* Tried first: only what would wait is worth a thread. */
 static ssize_t hooked_recv(int fd, void *buffer, size_t length, int flags)
 {
-    heddle_loop *loop = flags & MSG_DONTWAIT ? NULL : loop_here();
+    heddle_loop *loop = flags & MSG_DONTWAIT ? NULL : current_loop();
     if (!loop)
         return recv(fd, buffer, length, flags);
     if (!(flags & MSG_WAITALL)) {
@@ -164,7 +164,7 @@ static ssize_t hooked_recv(int fd, void *buffer, size_t length, int flags)
             return now;
     }
     libc_call call = ARGUMENTS(fd, (intptr_t)buffer, (intptr_t)length, flags);
-    return (ssize_t)offload(loop, run_recv, &call);
+    return (ssize_t)offload_call(loop, run_recv, &call);
 }
 
 static ssize_t hooked_recv_chk(int fd, void *buffer, size_t length, size_t size, int flags)
@@ -188,14 +188,14 @@ static const heddle_import hooks[] = {
     {"__recv_chk", NULL, (void *)hooked_recv_chk},
 };
 
-static pthread_mutex_t leading = PTHREAD_MUTEX_INITIALIZER;
-static char **names, **led;
-static size_t name_count, led_count;
+static pthread_mutex_t intercepting = PTHREAD_MUTEX_INITIALIZER;
+static char **names, **intercepted;
+static size_t name_count, intercepted_count;
 
 int heddle_libc_libraries(const char *const *given, size_t count)
 {
     int result = 0;
-    pthread_mutex_lock(&leading);
+    pthread_mutex_lock(&intercepting);
     for (size_t i = 0; i < count && result == 0; i++) {
         char **more = realloc(names, (name_count + 1) * sizeof(*more)), *name = strdup(given[i]);
         if (more)
@@ -207,46 +207,46 @@ int heddle_libc_libraries(const char *const *given, size_t count)
             result = -ENOMEM;
         }
     }
-    pthread_mutex_unlock(&leading);
+    pthread_mutex_unlock(&intercepting);
     return result;
 }
 
-static void lead_object(const heddle_object *object, void *data)
+static void intercept_object(const heddle_object *object, void *data)
 {
     const char *path = heddle_object_path(object);
-    if (heddle_object_contains(object, (void *)lead_object) || heddle_policy_denied(path) ||
+    if (heddle_object_contains(object, (void *)intercept_object) || heddle_policy_denied(path) ||
         !heddle_library_listed(path, (const char *const *)names, name_count))
         return;
     /* Each time: it may have been unloaded and loaded again. */
-    if (heddle_object_lead(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
+    if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return;
-    for (size_t i = 0; i < led_count; i++) {
-        if (strcmp(led[i], path) == 0)
+    for (size_t i = 0; i < intercepted_count; i++) {
+        if (strcmp(intercepted[i], path) == 0)
             return;
     }
-    char **more = realloc(led, (led_count + 1) * sizeof(*more)), *copy = strdup(path);
+    char **more = realloc(intercepted, (intercepted_count + 1) * sizeof(*more)), *copy = strdup(path);
     if (more)
-        led = more;
+        intercepted = more;
     if (more && copy)
-        led[led_count++] = copy;
+        intercepted[intercepted_count++] = copy;
     else
         free(copy);
 }
 
-void heddle_libc_lead(void)
+void heddle_libc_intercept(void)
 {
-    pthread_mutex_lock(&leading);
+    pthread_mutex_lock(&intercepting);
     if (name_count)
-        heddle_objects_each(lead_object, NULL);
-    pthread_mutex_unlock(&leading);
+        heddle_objects_each(intercept_object, NULL);
+    pthread_mutex_unlock(&intercepting);
 }
 
 size_t heddle_libc_count(void)
 {
-    return led_count;
+    return intercepted_count;
 }
 
 const char *heddle_libc_library(size_t index)
 {
-    return index < led_count ? led[index] : NULL;
+    return index < intercepted_count ? intercepted[index] : NULL;
 }

@@ -169,7 +169,7 @@ static bool is_system(const object *object, const void *ruby)
 }
 
 /* Adds what the library needs, and what that needs. */
-static bool collect(judging *self)
+static bool collect_needed(judging *self)
 {
     for (size_t i = 0; i < self->count; i++) {
         for (size_t n = 0; n < self->objects[i].needed_count; n++) {
@@ -194,7 +194,7 @@ static bool collect(judging *self)
 
 /* -- what it imports ----------------------------------------------------------------------------------------------- */
 
-static bool provided_by_judged(judging *self, const char *name, const void *address)
+static bool is_provided_by_judged(judging *self, const char *name, const void *address)
 {
     object provider;
     if (!address || !find_object((uintptr_t)address, NULL, &provider))
@@ -224,7 +224,7 @@ static bool judge_import(judging *self, const object *object, const char *name)
             dlclose(library);
         }
     }
-    if (provided_by_judged(self, name, address))
+    if (is_provided_by_judged(self, name, address))
         return true;
     return refuse(self, "%s imports %s", file_of(object->path), name);
 }
@@ -313,7 +313,7 @@ static bool judge_storage(judging *self, const object *object)
            refuse(self, "%s has no symbols", file_of(object->path));
 }
 
-static bool judge(judging *self)
+static bool judge_library(judging *self)
 {
     /* Cheap first: few libraries pass all of it. */
     for (size_t i = 0; i < self->count; i++) {
@@ -349,7 +349,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
         refuse(self, "libc and Ruby are judged by the function");
     else {
         self->count = 1;
-        verdict.safe = collect(self) && judge(self);
+        verdict.safe = collect_needed(self) && judge_library(self);
     }
     free(self);
     return verdict;

@@ -80,7 +80,7 @@ static void each_command(const void *header, visit_command *visit, void *data)
     }
 }
 
-static bool named(const segment *segment, const char *name)
+static bool has_name(const segment *segment, const char *name)
 {
     return strncmp(segment->name, name, sizeof(segment->name)) == 0;
 }
@@ -98,9 +98,9 @@ static bool read_command(const command *next, void *data)
         self->image.symbols = (const symbols_command *)next;
     else if (next->kind == COMMAND_DYNAMIC_SYMBOLS)
         self->image.dynamic = (const dynamic_symbols_command *)next;
-    else if (next->kind == COMMAND_SEGMENT_64 && named(part, "__TEXT"))
+    else if (next->kind == COMMAND_SEGMENT_64 && has_name(part, "__TEXT"))
         self->image.slide = (uintptr_t)self->header - (uintptr_t)part->address;
-    else if (next->kind == COMMAND_SEGMENT_64 && named(part, "__LINKEDIT"))
+    else if (next->kind == COMMAND_SEGMENT_64 && has_name(part, "__LINKEDIT"))
         self->image.link_edit = part;
     return true;
 }
@@ -188,7 +188,7 @@ static bool visit_segment(const command *next, void *data)
     const segment *part = (const segment *)next;
     if (next->kind != COMMAND_SEGMENT_64)
         return true;
-    bool read_only = (part->flags & SEGMENT_READ_ONLY) || named(part, "__DATA_CONST");
+    bool read_only = (part->flags & SEGMENT_READ_ONLY) || has_name(part, "__DATA_CONST");
     const section *sections = (const section *)(part + 1);
     for (uint32_t i = 0; i < part->section_count; i++) {
         if (!visit_section(data, &sections[i], read_only))

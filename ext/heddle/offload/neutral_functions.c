@@ -58,8 +58,8 @@ static const char *const libc_functions[] = {
 };
 
 /*
- * Ruby's C API is used with the GVL, so on the thread that called: where it leads back to Ruby code, that is the caller's
- * own. The beginnings of names; the ones below are excepted.
+ * Ruby's C API is used with the GVL, so on the thread that called: where it leads back to Ruby code, that is the
+ * caller's own. The beginnings of names; the ones below are excepted.
  */
 static const char *const ruby_functions[] = {
     "rb_ary_", "rb_str_", "rb_hash_", "rb_obj_", "rb_class", "rb_module_", "rb_mod_", "rb_define_", "rb_undef",
@@ -120,7 +120,7 @@ static size_t plain_name(const char **name)
     return length;
 }
 
-static bool find(const char *const *list, size_t count, const char *name)
+static bool list_contains(const char *const *list, size_t count, const char *name)
 {
     size_t length = plain_name(&name);
     for (size_t i = 0; length && i < count; i++) {
@@ -133,12 +133,12 @@ static bool find(const char *const *list, size_t count, const char *name)
 
 bool heddle_libc_function_neutral(const char *name)
 {
-    return find(libc_functions, sizeof(libc_functions) / sizeof(libc_functions[0]), name);
+    return list_contains(libc_functions, sizeof(libc_functions) / sizeof(libc_functions[0]), name);
 }
 
 bool heddle_libc_function_waits(const char *name)
 {
-    return find(waiting_functions, sizeof(waiting_functions) / sizeof(waiting_functions[0]), name);
+    return list_contains(waiting_functions, sizeof(waiting_functions) / sizeof(waiting_functions[0]), name);
 }
 
 bool heddle_ruby_function_neutral(const char *name)

@@ -24,34 +24,34 @@ static void *serve_without_gvl(void *data)
     return NULL;
 }
 
-static void leave(void *data)
+static void leave_threads(void *data)
 {
     heddle_threads_leave(((serving *)data)->thread);
 }
 
-static VALUE serve(VALUE data)
+static VALUE serve_calls(VALUE data)
 {
     serving *self = (serving *)data;
     while (!self->spare) {
-        rb_nogvl(serve_without_gvl, self, leave, self, RB_NOGVL_INTR_FAIL);
+        rb_nogvl(serve_without_gvl, self, leave_threads, self, RB_NOGVL_INTR_FAIL);
         rb_thread_check_ints();
     }
     return Qnil;
 }
 
-static VALUE part(VALUE data)
+static VALUE leave_loop(VALUE data)
 {
-    heddle_threads_part(((serving *)data)->thread);
+    heddle_threads_detach(((serving *)data)->thread);
     return Qnil;
 }
 
 /* The calling thread runs jobs until it has had nothing to do for a while. */
 static VALUE offload_serve(VALUE self)
 {
-    serving thread = {.thread = heddle_threads_join()};
+    serving thread = {.thread = heddle_threads_attach()};
     if (!thread.thread)
         rb_memerror();
-    return rb_ensure(serve, (VALUE)&thread, part, (VALUE)&thread);
+    return rb_ensure(serve_calls, (VALUE)&thread, leave_loop, (VALUE)&thread);
 }
 
 /* -- switches ------------------------------------------------------------------------------------------------------ */
@@ -65,7 +65,7 @@ int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core();
-    fprintf(to, "-- Heddle: native calls led to offload threads (%s; HEDDLE_PROTECT=off: never) --\n",
+    fprintf(to, "-- Heddle: native calls intercepted to offload threads (%s; HEDDLE_PROTECT=off: never) --\n",
             heddle_offload_on() ? "on" : "off now");
     fprintf(to, "rb_nogvl, rb_thread_call_without_gvl, rb_thread_call_without_gvl2, rb_thread_call_with_gvl in:\n");
     for (size_t i = 0; i < heddle_offload_library_count(); i++)
@@ -76,7 +76,7 @@ static void report_crash(FILE *to, void *data)
     fprintf(to, "this thread runs %s\n\n", heddle_threads_current() ? "an offloaded call" : "no offloaded call");
 }
 
-static void tell_crash_reports(void)
+static void register_crash_report(void)
 {
     static bool told;
     if (!told)
@@ -86,16 +86,16 @@ static void tell_crash_reports(void)
 
 #else
 
-static void tell_crash_reports(void)
+static void register_crash_report(void)
 {
 }
 
 #endif
 
-static VALUE offload_lead(VALUE self)
+static VALUE offload_intercept(VALUE self)
 {
-    heddle_offload_lead();
-    tell_crash_reports();
+    heddle_offload_intercept();
+    register_crash_report();
     return Qnil;
 }
 
@@ -113,7 +113,7 @@ static VALUE offload_enabled_p(VALUE self)
     return heddle_offload_on() ? Qtrue : Qfalse;
 }
 
-static VALUE give_list(VALUE list, int (*take)(const char *const *names, size_t count))
+static VALUE pass_list(VALUE list, int (*take)(const char *const *names, size_t count))
 {
     VALUE buffer;
     Check_Type(list, T_ARRAY);
@@ -132,29 +132,29 @@ static VALUE give_list(VALUE list, int (*take)(const char *const *names, size_t 
 
 static VALUE offload_deny(VALUE self, VALUE list)
 {
-    return give_list(list, heddle_policy_deny);
+    return pass_list(list, heddle_policy_deny);
 }
 
 static VALUE offload_quick(VALUE self, VALUE list)
 {
-    return give_list(list, heddle_policy_quick);
+    return pass_list(list, heddle_policy_quick);
 }
 
 static VALUE offload_allow(VALUE self, VALUE list)
 {
-    return give_list(list, heddle_policy_allow);
+    return pass_list(list, heddle_policy_allow);
 }
 
 static VALUE offload_know_good(VALUE self, VALUE list)
 {
-    return give_list(list, heddle_policy_know_good);
+    return pass_list(list, heddle_policy_know_good);
 }
 
 static VALUE offload_hook_libc(VALUE self, VALUE list)
 {
-    give_list(list, heddle_libc_libraries);
+    pass_list(list, heddle_libc_libraries);
     if (!heddle_offload_unsupported())
-        heddle_libc_lead();
+        heddle_libc_intercept();
     return Qnil;
 }
 
@@ -190,22 +190,22 @@ static VALUE offload_refused_p(VALUE self)
 
 /* -- what is known ------------------------------------------------------------------------------------------------- */
 
-static void set(VALUE hash, const char *key, VALUE value)
+static void set_value(VALUE hash, const char *key, VALUE value)
 {
     rb_hash_aset(hash, ID2SYM(rb_intern(key)), value);
 }
 
-static VALUE text(const char *value)
+static VALUE string_of(const char *value)
 {
     return value ? rb_utf8_str_new_cstr(value) : Qnil;
 }
 
 static VALUE offload_core(VALUE self)
 {
-    return text(heddle_offload_core());
+    return string_of(heddle_offload_core());
 }
 
-static VALUE symbol(const char *name)
+static VALUE symbol_of(const char *name)
 {
     return ID2SYM(rb_intern(name));
 }
@@ -213,8 +213,8 @@ static VALUE symbol(const char *name)
 /*
  * call-seq: libraries -> [{path:, class:, reason:}]
  *
- * The libraries whose calls Heddle gets, with where these run and why. Those that nobody has asked about are judged now,
- * which takes some milliseconds each.
+ * The libraries whose calls Heddle gets, with where these run and why. Those that nobody has asked about are judged
+ * now, which takes some milliseconds each.
  */
 static VALUE offload_libraries(VALUE self)
 {
@@ -225,9 +225,9 @@ static VALUE offload_libraries(VALUE self)
         const char *path = heddle_offload_library(i, &address);
         heddle_library_class class = heddle_policy_class(path, address, reason, sizeof(reason));
         VALUE hash = rb_hash_new();
-        set(hash, "path", text(path));
-        set(hash, "class", symbol(heddle_policy_class_name(class)));
-        set(hash, "reason", reason[0] ? text(reason) : Qnil);
+        set_value(hash, "path", string_of(path));
+        set_value(hash, "class", symbol_of(heddle_policy_class_name(class)));
+        set_value(hash, "reason", reason[0] ? string_of(reason) : Qnil);
         rb_ary_push(list, hash);
     }
     return list;
@@ -242,7 +242,7 @@ static VALUE offload_libc_libraries(VALUE self)
 {
     VALUE list = rb_ary_new();
     for (size_t i = 0; i < heddle_libc_count(); i++)
-        rb_ary_push(list, text(heddle_libc_library(i)));
+        rb_ary_push(list, string_of(heddle_libc_library(i)));
     return list;
 }
 
@@ -250,36 +250,37 @@ static VALUE offload_threads(VALUE self)
 {
     heddle_threads_counts now = heddle_threads_count();
     VALUE hash = rb_hash_new();
-    set(hash, "threads", UINT2NUM(now.threads));
-    set(hash, "idle", UINT2NUM(now.idle));
-    set(hash, "queued", UINT2NUM(now.queued));
-    set(hash, "running", UINT2NUM(now.running));
-    set(hash, "computing", UINT2NUM(now.computing));
-    set(hash, "calls", ULL2NUM(now.jobs));
-    set(hash, "grown", ULL2NUM(now.grown));
-    set(hash, "limit", UINT2NUM(now.limit));
-    set(hash, "full", ULL2NUM(now.full));
+    set_value(hash, "threads", UINT2NUM(now.threads));
+    set_value(hash, "idle", UINT2NUM(now.idle));
+    set_value(hash, "queued", UINT2NUM(now.queued));
+    set_value(hash, "running", UINT2NUM(now.running));
+    set_value(hash, "computing", UINT2NUM(now.computing));
+    set_value(hash, "calls", ULL2NUM(now.jobs));
+    set_value(hash, "grown", ULL2NUM(now.grown));
+    set_value(hash, "limit", UINT2NUM(now.limit));
+    set_value(hash, "full", ULL2NUM(now.full));
     return hash;
 }
 
-static VALUE describe(const heddle_function *function)
+static VALUE describe_function(const heddle_function *function)
 {
     VALUE hash = rb_hash_new();
     uintptr_t offset = (uintptr_t)function->address - (uintptr_t)function->base;
-    set(hash, "library", text(function->library));
-    set(hash, "function", function->symbol ? text(function->symbol) : rb_sprintf("+0x%lx", (unsigned long)offset));
-    set(hash, "method", function->method ? ID2SYM((ID)function->method) : Qnil);
-    set(hash, "calls", ULL2NUM(function->calls));
-    set(hash, "offloaded", ULL2NUM(function->offloaded));
-    set(hash, "wall", DBL2NUM((double)function->wall / 1e9));
-    set(hash, "cpu", DBL2NUM((double)function->cpu / 1000));
-    set(hash, "class", symbol(function->class == HEDDLE_LIBRARY_DENIED ? "denied"
+    set_value(hash, "library", string_of(function->library));
+    set_value(hash, "function",
+              function->symbol ? string_of(function->symbol) : rb_sprintf("+0x%lx", (unsigned long)offset));
+    set_value(hash, "method", function->method ? ID2SYM((ID)function->method) : Qnil);
+    set_value(hash, "calls", ULL2NUM(function->calls));
+    set_value(hash, "offloaded", ULL2NUM(function->offloaded));
+    set_value(hash, "wall", DBL2NUM((double)function->wall / 1e9));
+    set_value(hash, "cpu", DBL2NUM((double)function->cpu / 1000));
+    set_value(hash, "class", symbol_of(function->class == HEDDLE_LIBRARY_DENIED ? "denied"
                               : function->denied                     ? "in_place"
                               : heddle_function_computes(function)   ? "computes"
                               : function->offloaded                  ? "waits"
                                                                      : "quick"));
-    set(hash, "trust", symbol(heddle_policy_class_name(function->class)));
-    set(hash, "reason", text(function->reason));
+    set_value(hash, "trust", symbol_of(heddle_policy_class_name(function->class)));
+    set_value(hash, "reason", string_of(function->reason));
     return hash;
 }
 
@@ -288,8 +289,8 @@ static VALUE offload_take_held_up(VALUE self)
 {
     VALUE list = rb_ary_new();
     int64_t wall = 0;
-    for (const heddle_function *function; (function = heddle_policy_untold(&wall));)
-        rb_ary_push(list, rb_assoc_new(describe(function), DBL2NUM((double)wall / 1e9)));
+    for (const heddle_function *function; (function = heddle_policy_take_unreported(&wall));)
+        rb_ary_push(list, rb_assoc_new(describe_function(function), DBL2NUM((double)wall / 1e9)));
     return list;
 }
 
@@ -303,14 +304,14 @@ static VALUE offload_functions(VALUE self)
 {
     VALUE list = rb_ary_new();
     for (size_t i = 0; i < heddle_function_count(); i++)
-        rb_ary_push(list, describe(heddle_function_at(i)));
+        rb_ary_push(list, describe_function(heddle_function_at(i)));
     return list;
 }
 
-/* Heddle::Offload.dawdle(seconds, seed), for trials: see heddle_threads_dawdle. */
-static VALUE offload_dawdle(VALUE self, VALUE seconds, VALUE seed)
+/* Heddle::Offload.delay_threads(seconds, seed), for trials: see heddle_threads_set_delay. */
+static VALUE offload_delay_threads(VALUE self, VALUE seconds, VALUE seed)
 {
-    heddle_threads_dawdle((int64_t)(NUM2DBL(seconds) * 1e9), (unsigned)NUM2ULL(seed));
+    heddle_threads_set_delay((int64_t)(NUM2DBL(seconds) * 1e9), (unsigned)NUM2ULL(seed));
     return Qnil;
 }
 
@@ -327,8 +328,8 @@ void Init_heddle_offload(VALUE heddle)
     heddle_calls_setup();
     VALUE class = rb_singleton_class(offload);
     rb_define_private_method(class, "serve", offload_serve, 0);
-    rb_define_private_method(class, "dawdle", offload_dawdle, 2);
-    rb_define_private_method(class, "lead", offload_lead, 0);
+    rb_define_private_method(class, "delay_threads", offload_delay_threads, 2);
+    rb_define_private_method(class, "intercept", offload_intercept, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
     rb_define_private_method(class, "deny_libraries", offload_deny, 1);
     rb_define_private_method(class, "quick_libraries", offload_quick, 1);

@@ -27,7 +27,7 @@ static struct {
     void (*set_error)(int library, int reason, const char *format, ...);
 } openssl;
 
-static bool load(void)
+static bool load_functions(void)
 {
     static bool loaded;
     if (loaded)
@@ -54,7 +54,7 @@ static bool load(void)
     return loaded = true;
 }
 
-static heddle_openssl_errors *take(void)
+static heddle_openssl_errors *take_errors(void)
 {
     heddle_openssl_errors *taken = NULL;
     while (openssl.peek()) {
@@ -78,11 +78,11 @@ static heddle_openssl_errors *take(void)
 
 heddle_openssl_errors *(*heddle_openssl_errors_taker(void))(void)
 {
-    return load() ? take : NULL;
+    return load_functions() ? take_errors : NULL;
 }
 
 /* ERR_GET_LIB and ERR_GET_REASON: an error of the system has errno in all of its bits. */
-static void give(const error *one)
+static void put_error(const error *one)
 {
     bool of_system = one->code & ((unsigned long)1 << 31);
     int library = of_system ? LIBRARY_SYSTEM : (int)(one->code >> 23 & 0xff);
@@ -95,10 +95,10 @@ static void give(const error *one)
         openssl.set_error(library, reason, NULL);
 }
 
-void heddle_openssl_errors_give(heddle_openssl_errors *errors)
+void heddle_openssl_errors_put(heddle_openssl_errors *errors)
 {
     for (size_t i = 0; errors && i < errors->count; i++)
-        give(&errors->errors[i]);
+        put_error(&errors->errors[i]);
     heddle_openssl_errors_free(errors);
 }
 

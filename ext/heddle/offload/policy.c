@@ -23,7 +23,7 @@ static heddle_function others = {.path = "", .library = "(others)", .denied = tr
                                 .reason = "there are too many functions to know each of them"};
 static name_list denied, quick, allowed, good;
 static const void *ruby;
-static heddle_function *untold; /* one of them: the others are looked for when it was told */
+static heddle_function *unreported; /* one of them: the others are looked for when it was reported */
 
 /* -- libraries ----------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ typedef struct {
 static verdict *verdicts;
 static size_t verdict_count;
 
-static heddle_judgement judge(const void *base, const void *address)
+static heddle_judgement judge_address(const void *base, const void *address)
 {
     for (size_t i = 0; i < verdict_count; i++) {
         if (verdicts[i].base == base)
@@ -68,7 +68,7 @@ bool heddle_policy_denied(const char *path)
 }
 
 /* "name other another": the libraries that it may need follow the beginning of its own name. */
-static bool known_good(const char *path, const void *address, char *reason, size_t size)
+static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
@@ -112,11 +112,11 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
         return HEDDLE_LIBRARY_RUBYS;
     if (heddle_library_listed(path, (const char *const *)allowed.names, allowed.count))
         return HEDDLE_LIBRARY_ALLOWED;
-    if (known_good(path, address, reason, size))
+    if (is_known_good(path, address, reason, size))
         return HEDDLE_LIBRARY_KNOWN_GOOD;
     char untried[HEDDLE_JUDGEMENT_REASON];
     snprintf(untried, sizeof(untried), "%s", reason);
-    heddle_judgement judgement = judge(info.dli_fbase, address);
+    heddle_judgement judgement = judge_address(info.dli_fbase, address);
     snprintf(reason, size, "%s", judgement.safe ? "" : untried[0] ? untried : judgement.reason);
     return judgement.safe ? HEDDLE_LIBRARY_JUDGED_SAFE : HEDDLE_LIBRARY_IN_PLACE;
 }
@@ -133,7 +133,7 @@ static heddle_library_class class_in_libc(const heddle_function *function, char 
     return HEDDLE_LIBRARY_IN_PLACE;
 }
 
-static void classify(heddle_function *function)
+static void classify_function(heddle_function *function)
 {
     char reason[HEDDLE_JUDGEMENT_REASON] = "";
     function->class = heddle_library_is_libc(function->path)
@@ -149,7 +149,7 @@ static void classify(heddle_function *function)
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
 /* Finds out where the function is. False: there is no memory. */
-static bool locate(heddle_function *function)
+static bool locate_function(heddle_function *function)
 {
     Dl_info info = {0};
     if (!dladdr(function->address, &info))
@@ -168,17 +168,17 @@ static bool locate(heddle_function *function)
     function->library = slash ? slash + 1 : path;
     /* Otherwise it is the name of some exported function that happens to lie before it. */
     function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
-    classify(function);
+    classify_function(function);
     return true;
 }
 
-static heddle_function *add(void *address, size_t slot)
+static heddle_function *add_function(void *address, size_t slot)
 {
     heddle_function *function = count < MOST ? calloc(1, sizeof(*function)) : NULL;
     if (!function)
         return &others;
     function->address = address;
-    if (!locate(function)) {
+    if (!locate_function(function)) {
         free(function);
         return &others;
     }
@@ -196,7 +196,7 @@ heddle_function *heddle_function_find(void *address)
             return slots[slot];
         slot = (slot + 1) & (SLOTS - 1);
     }
-    return add(address, slot);
+    return add_function(address, slot);
 }
 
 void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu)
@@ -227,24 +227,24 @@ bool heddle_function_computes(const heddle_function *function)
 
 void heddle_function_held_up(heddle_function *function, int64_t wall)
 {
-    if (function->told)
+    if (function->reported)
         return;
     if (wall > function->held_up)
         function->held_up = wall;
-    untold = function;
+    unreported = function;
 }
 
-const heddle_function *heddle_policy_untold(int64_t *held_up)
+const heddle_function *heddle_policy_take_unreported(int64_t *held_up)
 {
-    for (size_t i = 0; !untold && i < count; i++) {
-        if (all[i]->held_up && !all[i]->told)
-            untold = all[i];
+    for (size_t i = 0; !unreported && i < count; i++) {
+        if (all[i]->held_up && !all[i]->reported)
+            unreported = all[i];
     }
-    heddle_function *function = untold;
-    untold = NULL;
-    if (!function || function->told)
+    heddle_function *function = unreported;
+    unreported = NULL;
+    if (!function || function->reported)
         return NULL;
-    function->told = true;
+    function->reported = true;
     *held_up = function->held_up;
     return function;
 }
@@ -266,7 +266,7 @@ static int set_list(name_list *list, const char *const *names, size_t name_count
     free(list->names);
     *list = (name_list){.names = copies, .count = name_count};
     for (size_t i = 0; i < count; i++)
-        classify(all[i]);
+        classify_function(all[i]);
     return 0;
 }
 
@@ -299,7 +299,7 @@ void heddle_policy_relocate(void)
 {
     verdict_count = 0;
     for (size_t i = 0; i < count; i++)
-        locate(all[i]);
+        locate_function(all[i]);
 }
 
 size_t heddle_function_count(void)

@@ -39,8 +39,8 @@ typedef struct {
     const char *reason; /* of the class; "" if the class says it all */
     bool denied;  /* it runs in place, whatever Ruby's lock does: for one of the first two classes, or for want of trust */
     bool carries_errors; /* its library leaves errors in OpenSSL's queue, which belongs to the thread */
-    int64_t held_up;     /* ns: the longest time for which it held up the loop in place, not told yet */
-    bool told;           /* … it was */
+    int64_t held_up;     /* ns: the longest time for which it held up the loop in place, not reported yet */
+    bool reported;           /* … it was */
     bool quick;   /* its library's functions only compute, so they run inline while they are quick */
 } heddle_function;
 
@@ -59,8 +59,8 @@ int heddle_policy_deny(const char *const *names, size_t count);
 int heddle_policy_quick(const char *const *names, size_t count);
 int heddle_policy_allow(const char *const *names, size_t count);
 /*
- * Each name may be followed by spaces and the names of the libraries with which it was tried: it is known good only where
- * it needs no others.
+ * Each name may be followed by spaces and the names of the libraries with which it was tried: it is known good only
+ * where it needs no others.
  */
 int heddle_policy_know_good(const char *const *names, size_t count);
 
@@ -75,8 +75,8 @@ const char *heddle_policy_class_name(heddle_library_class class);
 
 /* The function ran in place for so long (ns), and what held up the loop. */
 void heddle_function_held_up(heddle_function *function, int64_t wall);
-/* One that held up the loop in place, for the first time, and has not been told yet; or NULL. */
-const heddle_function *heddle_policy_untold(int64_t *held_up);
+/* One that held up the loop in place, for the first time, and has not been reported yet; or NULL. */
+const heddle_function *heddle_policy_take_unreported(int64_t *held_up);
 
 /* Is the library with the path not to be offloaded? */
 bool heddle_policy_denied(const char *path);

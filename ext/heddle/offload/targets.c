@@ -6,13 +6,13 @@ static enum { UNKNOWN, PROBING, KNOWN, NOT_FOUND } place = UNKNOWN;
 static void *fiddles; /* Fiddle's function whose argument it is */
 static int word;
 
-static void probe(void)
+static void probe_layout(void)
 {
 }
 
 void *heddle_target_probe(void)
 {
-    return (void *)probe;
+    return (void *)probe_layout;
 }
 
 bool heddle_target_needed(const heddle_function *function)
@@ -26,7 +26,7 @@ static VALUE call_probe(VALUE data)
     return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("call_probe"), 0);
 }
 
-static void look_for_place(void)
+static void find_slot(void)
 {
     int state = 0;
     VALUE before = rb_errinfo();
@@ -38,10 +38,10 @@ static void look_for_place(void)
         place = NOT_FOUND;
 }
 
-static void note_place(void *function, void *const *words)
+static void note_slot(void *function, void *const *words)
 {
     for (int i = 0; i < WORDS; i++) {
-        if (words[i] != (void *)probe)
+        if (words[i] != (void *)probe_layout)
             continue;
         word = i;
         fiddles = function;
@@ -53,11 +53,11 @@ static void note_place(void *function, void *const *words)
 heddle_function *heddle_target_find(const heddle_function *function, const void *argument)
 {
     if (place == PROBING) {
-        note_place(function->address, argument);
+        note_slot(function->address, argument);
         return NULL;
     }
     if (place == UNKNOWN)
-        look_for_place();
+        find_slot();
     if (place != KNOWN || function->address != fiddles)
         return NULL;
     return heddle_function_find(((void *const *)argument)[word]);

@@ -1,6 +1,6 @@
 #include "offload/threads.h"
 
-#include "offload/dawdling.h"
+#include "offload/thread_delay.h"
 #include "offload/job_queue.h"
 #include "scheduler/spin.h"
 #include "offload/thread_calls.h"
@@ -47,7 +47,7 @@ static _Thread_local heddle_job *current;
 
 /* -- time ---------------------------------------------------------------------------------------------------------- */
 
-static int64_t nanoseconds(clockid_t clock)
+static int64_t read_clock(clockid_t clock)
 {
     struct timespec now = {0};
     clock_gettime(clock, &now);
@@ -79,7 +79,7 @@ static struct timespec seconds_from_now(time_t seconds)
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-static void reset(void)
+static void reset_state(void)
 {
     monotonic_condition(&work);
     waiting = computing = prompt = (heddle_job_queue){0};
@@ -107,12 +107,12 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&heddle_threads_lock, NULL);
-    reset();
+    reset_state();
     current = NULL;
     atomic_fetch_add(&generation, 1);
 }
 
-static unsigned available_cores(void)
+static unsigned count_available_cores(void)
 {
 #ifdef __linux__
     cpu_set_t set;
@@ -125,9 +125,9 @@ static unsigned available_cores(void)
 
 void heddle_threads_setup(void)
 {
-    counts.cores = available_cores();
+    counts.cores = count_available_cores();
     counts.limit = HEDDLE_THREADS_LIMIT;
-    reset();
+    reset_state();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -143,7 +143,7 @@ static heddle_job_queue *queue_of(const heddle_job *job)
     return job->prompt ? &prompt : job->computes ? &computing : &waiting;
 }
 
-static void append(heddle_job *job)
+static void append_job(heddle_job *job)
 {
     heddle_job_queue_append(queue_of(job), job);
     atomic_fetch_add_explicit(&queued, 1, memory_order_relaxed);
@@ -155,36 +155,36 @@ static void unlink_job(heddle_job *job)
     atomic_fetch_sub_explicit(&queued, 1, memory_order_relaxed);
 }
 
-static unsigned free_cores(void)
+static unsigned count_free_cores(void)
 {
     return counts.computing < counts.cores ? counts.cores - counts.computing : 0;
 }
 
 /* How many of the queued jobs a thread could take now. */
-static unsigned runnable(void)
+static unsigned count_runnable(void)
 {
-    unsigned cores = free_cores(), room = slow < counts.limit ? counts.limit - slow : 0;
+    unsigned cores = count_free_cores(), room = slow < counts.limit ? counts.limit - slow : 0;
     unsigned others = waiting.count + (computing.count < cores ? computing.count : cores);
     return prompt.count + (others < room ? others : room);
 }
 
-static unsigned queued_now(void)
+static unsigned count_queued(void)
 {
     return waiting.count + computing.count + prompt.count;
 }
 
 /* Has each of so many more jobs a core of its own, and the thread that spins, too? */
-static bool room_to_spin(unsigned more)
+static bool may_spin(unsigned more)
 {
     return counts.running + more < counts.cores;
 }
 
 /* The oldest one that may run. */
-static heddle_job *take(void)
+static heddle_job *take_job(void)
 {
     bool room = slow < counts.limit;
     heddle_job *job = room ? waiting.head : NULL;
-    heddle_job *others[] = {room && free_cores() ? computing.head : NULL, prompt.head};
+    heddle_job *others[] = {room && count_free_cores() ? computing.head : NULL, prompt.head};
     for (int i = 0; i < 2; i++) {
         if (others[i] && (!job || others[i]->queued < job->queued))
             job = others[i];
@@ -195,17 +195,17 @@ static heddle_job *take(void)
 }
 
 /* Is one of those that sleep to be woken? Best done without the lock, which is the first thing that it takes. */
-static bool somebody_to_wake(void)
+static bool find_thread_to_wake(void)
 {
-    return runnable() > spinning;
+    return count_runnable() > spinning;
 }
 
 /* True: those who are queued need one more thread. */
-static bool recruit(bool limited)
+static bool needs_thread(bool limited)
 {
-    if (slow >= counts.limit && queued_now() > prompt.count)
+    if (slow >= counts.limit && count_queued() > prompt.count)
         counts.full++;
-    if (runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
+    if (count_runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
         return false;
     if (limited && counts.threads + starting >= counts.soft_limit + counts.cores)
         return false;
@@ -215,12 +215,12 @@ static bool recruit(bool limited)
 
 bool heddle_threads_submit(heddle_job *job)
 {
-    job->queued = nanoseconds(CLOCK_MONOTONIC);
+    job->queued = read_clock(CLOCK_MONOTONIC);
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
-    append(job);
-    job->expected = job->brief && room_to_spin(queued_now());
-    bool wake = somebody_to_wake(), more = recruit(true);
+    append_job(job);
+    job->expected = job->brief && may_spin(count_queued());
+    bool wake = find_thread_to_wake(), more = needs_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
         pthread_cond_signal(&work);
@@ -238,7 +238,7 @@ void heddle_threads_not_started(void)
 /* Those that turn out to wait give their core back. */
 static void judge_computing(void)
 {
-    int64_t now = nanoseconds(CLOCK_MONOTONIC);
+    int64_t now = read_clock(CLOCK_MONOTONIC);
     for (heddle_offload_thread *thread = threads; thread; thread = thread->next) {
         heddle_job *job = thread->job;
         if (!job || !job->computes || now - job->began < JUDGED_AFTER || !heddle_thread_sleeps(thread->id))
@@ -249,9 +249,9 @@ static void judge_computing(void)
 }
 
 /* Has the first one been overdue for a while, with nobody asking for a thread? */
-static bool neglected(const heddle_job_queue *in)
+static bool is_neglected(const heddle_job_queue *in)
 {
-    int64_t before = nanoseconds(CLOCK_MONOTONIC) - 3 * HEDDLE_OVERDUE_NS;
+    int64_t before = read_clock(CLOCK_MONOTONIC) - 3 * HEDDLE_OVERDUE_NS;
     return in->head->queued < before && grown_at < before;
 }
 
@@ -259,14 +259,14 @@ bool heddle_threads_overdue(heddle_job *job)
 {
     bool more = false;
     pthread_mutex_lock(&heddle_threads_lock);
-    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && (queue_of(job)->head == job || neglected(queue_of(job)))) {
+    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && (queue_of(job)->head == job || is_neglected(queue_of(job)))) {
         if (job->computes)
             judge_computing();
         pthread_cond_signal(&work);
-        more = recruit(false);
+        more = needs_thread(false);
         if (more) {
             counts.grown++;
-            grown_at = nanoseconds(CLOCK_MONOTONIC);
+            grown_at = read_clock(CLOCK_MONOTONIC);
         }
     }
     pthread_mutex_unlock(&heddle_threads_lock);
@@ -306,7 +306,7 @@ void heddle_threads_settle(void)
 
 /* -- the threads' side --------------------------------------------------------------------------------------------- */
 
-heddle_offload_thread *heddle_threads_join(void)
+heddle_offload_thread *heddle_threads_attach(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
     if (!thread) {
@@ -327,7 +327,7 @@ heddle_offload_thread *heddle_threads_join(void)
     return thread;
 }
 
-void heddle_threads_part(heddle_offload_thread *thread)
+void heddle_threads_detach(heddle_offload_thread *thread)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     counts.threads--;
@@ -343,7 +343,7 @@ void heddle_threads_part(heddle_offload_thread *thread)
 }
 
 /* Under the lock before and after, without it meanwhile. */
-static void run(heddle_offload_thread *thread, heddle_job *job)
+static void run_job(heddle_offload_thread *thread, heddle_job *job)
 {
     job->thread = thread;
     thread->frames = (heddle_native_frames){.end = __builtin_frame_address(0)};
@@ -352,16 +352,16 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     slow += !job->prompt;
     if (job->computes)
         counts.computing++;
-    job->began = nanoseconds(CLOCK_MONOTONIC);
+    job->began = read_clock(CLOCK_MONOTONIC);
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&heddle_threads_lock);
 
-    heddle_dawdle();
+    heddle_thread_delay();
     heddle_thread_pauses before = {0};
     int64_t cpu_before = 0;
     if (!job->brief) {
         before = heddle_thread_pauses_now();
-        cpu_before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+        cpu_before = read_clock(CLOCK_THREAD_CPUTIME_ID);
     }
     current = job;
     errno = 0;
@@ -370,11 +370,11 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
     current = NULL;
     if (job->take_errors)
         job->errors = job->take_errors();
-    int64_t wall = nanoseconds(CLOCK_MONOTONIC) - job->began;
+    int64_t wall = read_clock(CLOCK_MONOTONIC) - job->began;
     int64_t cpu = -1;
     if (!job->brief)
-        cpu = heddle_thread_computed(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
-    heddle_dawdle();
+        cpu = heddle_thread_computed(read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
+    heddle_thread_delay();
 
     pthread_mutex_lock(&heddle_threads_lock);
     while (thread->interrupting)
@@ -396,27 +396,27 @@ static void run(heddle_offload_thread *thread, heddle_job *job)
 }
 
 /* Under the lock before and after, without it meanwhile. True: there is something to do. */
-static bool spin(void)
+static bool spin_for_job(void)
 {
-    int64_t until = nanoseconds(CLOCK_MONOTONIC) + HEDDLE_SPIN_NS;
+    int64_t until = read_clock(CLOCK_MONOTONIC) + HEDDLE_SPIN_NS;
     spinning = true;
     pthread_mutex_unlock(&heddle_threads_lock);
-    while (!atomic_load_explicit(&queued, memory_order_relaxed) && nanoseconds(CLOCK_MONOTONIC) < until)
+    while (!atomic_load_explicit(&queued, memory_order_relaxed) && read_clock(CLOCK_MONOTONIC) < until)
         heddle_spin_pause();
     pthread_mutex_lock(&heddle_threads_lock);
     spinning = false;
-    heddle_spin_ended(&spins, runnable());
-    return runnable();
+    heddle_spin_ended(&spins, count_runnable());
+    return count_runnable();
 }
 
 /* Until there may be something to do. False: there was nothing for a while. */
-static bool rest(heddle_offload_thread *thread)
+static bool wait_for_job(heddle_offload_thread *thread)
 {
     counts.idle++;
-    bool due = !spinning && room_to_spin(1) && heddle_spin_due(&spins) && spin();
+    bool due = !spinning && may_spin(1) && heddle_spin_due(&spins) && spin_for_job();
     if (!due && !thread->leave) {
         struct timespec limit = seconds_from_now(IDLE_SECONDS);
-        due = pthread_cond_timedwait(&work, &heddle_threads_lock, &limit) != ETIMEDOUT || runnable();
+        due = pthread_cond_timedwait(&work, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
     }
     counts.idle--;
     return due || thread->leave;
@@ -431,11 +431,11 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     thread->id = syscall(SYS_gettid);
 #endif
     while (!thread->leave && !spare) {
-        heddle_job *job = take();
+        heddle_job *job = take_job();
         if (job) {
-            run(thread, job);
+            run_job(thread, job);
         } else {
-            spare = !rest(thread);
+            spare = !wait_for_job(thread);
         }
     }
     thread->leave = false;
@@ -487,7 +487,7 @@ heddle_threads_counts heddle_threads_count(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     heddle_threads_counts now = counts;
-    now.queued = queued_now();
+    now.queued = count_queued();
     pthread_mutex_unlock(&heddle_threads_lock);
     return now;
 }

@@ -53,12 +53,12 @@ void heddle_threads_abandon(heddle_job *job);
 void heddle_threads_settle(void);
 
 /* The thread's life; NULL when there is not the memory for one. */
-heddle_offload_thread *heddle_threads_join(void);
+heddle_offload_thread *heddle_threads_attach(void);
 /* Runs jobs until told to leave (false) or not needed for a while (true). Without the GVL. */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes `serve` return, and what it runs end early. */
 void heddle_threads_leave(heddle_offload_thread *thread);
-void heddle_threads_part(heddle_offload_thread *thread);
+void heddle_threads_detach(heddle_offload_thread *thread);
 
 /* The job that the calling thread runs, or NULL. */
 heddle_job *heddle_threads_current(void);
@@ -69,7 +69,7 @@ heddle_job *heddle_threads_current(void);
 void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data);
 
 /* For trials: every call is preceded and followed by a pause of up to so many ns; 0: none. */
-void heddle_threads_dawdle(int64_t most, unsigned seed);
+void heddle_threads_set_delay(int64_t most, unsigned seed);
 
 /* The frames of a native function on its thread's stack, which may hold values since its first callback. */
 typedef struct {

@@ -17,7 +17,7 @@ typedef struct {
     bool over; /* with the mutex */
 } delivery;
 
-static void let_go(delivery *self)
+static void release_delivery(delivery *self)
 {
     if (--self->holders > 0)
         return;
@@ -52,7 +52,7 @@ static VALUE raise_in_thread(VALUE data)
     return rb_funcall(self->thread, rb_intern("raise"), 1, self->exception);
 }
 
-static VALUE deliver(void *data)
+static VALUE deliver_exception(void *data)
 {
     delivery *self = data;
     int state = 0;
@@ -61,16 +61,16 @@ static VALUE deliver(void *data)
     self->done = self->begun && !state;
     rb_set_errinfo(Qnil);
     end_wait(self);
-    let_go(self);
+    release_delivery(self);
     return Qnil;
 }
 
 static VALUE create_thread(VALUE data)
 {
-    return rb_thread_create(deliver, (void *)data);
+    return rb_thread_create(deliver_exception, (void *)data);
 }
 
-bool heddle_deliver(VALUE exception)
+bool heddle_exception_deliver(VALUE exception)
 {
     delivery *self = calloc(1, sizeof(*self));
     int state = 0;
@@ -83,14 +83,14 @@ bool heddle_deliver(VALUE exception)
     if (state) {
         rb_set_errinfo(Qnil);
         self->holders = 1;
-        let_go(self);
+        release_delivery(self);
         return false;
     }
     /* INTR_FAIL: raises nothing now. With an interrupt pending it does not even wait; that one comes first then. */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
     bool given = self->done || self->begun;
     self->given_up = !given;
-    let_go(self);
+    release_delivery(self);
     RB_GC_GUARD(exception);
     return given;
 }

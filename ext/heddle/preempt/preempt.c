@@ -1,7 +1,7 @@
 #include "preempt/preempt.h"
 
 #include "scheduler/callbacks.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 #include "watch/stalls.h"
 #include "watch/watch.h"
 
@@ -21,7 +21,7 @@ static ID id_alive, id_pending_interrupt, id_raise_delivered;
 
 /* -- where the last switch led to -------------------------------------------------------------------------------- */
 
-static void switched(rb_event_flag_t event, VALUE loop, VALUE self, ID id, VALUE class)
+static void follow_switch(rb_event_flag_t event, VALUE loop, VALUE self, ID id, VALUE class)
 {
     ((heddle_loop *)(loop & ~(VALUE)1))->switched_to = rb_fiber_current();
 }
@@ -29,19 +29,19 @@ static void switched(rb_event_flag_t event, VALUE loop, VALUE self, ID id, VALUE
 void heddle_preempt_follow(heddle_loop *loop, bool follow)
 {
     VALUE data = (VALUE)loop | 1; /* an Integer to the garbage collector */
-    if (follow == loop->hooked || !loop->beat)
+    if (follow == loop->hooked || !loop->heartbeat)
         return;
     loop->switched_to = rb_fiber_current();
     loop->hooked = follow;
     if (follow)
-        rb_thread_add_event_hook(rb_thread_current(), switched, RUBY_EVENT_FIBER_SWITCH, data);
+        rb_thread_add_event_hook(rb_thread_current(), follow_switch, RUBY_EVENT_FIBER_SWITCH, data);
     else
-        rb_thread_remove_event_hook_with_data(rb_thread_current(), switched, data);
+        rb_thread_remove_event_hook_with_data(rb_thread_current(), follow_switch, data);
 }
 
 /* -- exceptions for a preempted fiber ---------------------------------------------------------------------------- */
 
-static VALUE cancelled(const char *message)
+static VALUE make_cancelled(const char *message)
 {
     VALUE class = rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
     return rb_exc_new_cstr(class, message);
@@ -57,11 +57,11 @@ void heddle_preempt_raise_delivered(heddle_fiber *fiber)
 void heddle_preempt_doom(heddle_loop *loop)
 {
     loop->doomed = false;
-    rb_exc_raise(cancelled("the thread was killed"));
+    rb_exc_raise(make_cancelled("the thread was killed"));
 }
 
 /* Its next wait raises it, if not its next slice. */
-static void put_off(heddle_fiber *fiber, VALUE exception)
+static void postpone_error(heddle_fiber *fiber, VALUE exception)
 {
     fiber->alarm = true;
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
@@ -81,14 +81,14 @@ static VALUE raise_delivered(VALUE fiber)
 }
 
 /* From the thread, of which all fibers are; Qundef: it has it no more. */
-static VALUE take_back(heddle_fiber *fiber)
+static VALUE take_back_error(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
     int state = 0;
     rb_protect(raise_delivered, (VALUE)fiber, &state);
     if (!state)
         return Qundef;
-    VALUE error = heddle_drop_error();
+    VALUE error = heddle_take_errinfo();
     if (!RB_SPECIAL_CONST_P(error))
         return error;
     loop->doomed = true; /* the thread was killed meanwhile */
@@ -97,9 +97,9 @@ static VALUE take_back(heddle_fiber *fiber)
 
 void heddle_preempt_take_back(heddle_fiber *fiber)
 {
-    VALUE exception = take_back(fiber);
+    VALUE exception = take_back_error(fiber);
     if (exception != Qundef)
-        put_off(fiber, exception);
+        postpone_error(fiber, exception);
 }
 
 /* Does Thread.handle_interrupt keep back what was delivered to it? */
@@ -126,19 +126,19 @@ typedef struct {
     VALUE kept; /* what was delivered before, and kept back by a mask; or Qundef */
 } preemption;
 
-static VALUE give_way(VALUE data)
+static VALUE yield_to_others(VALUE data)
 {
     preemption *self = (preemption *)data;
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     self->park.preempted = true;
     self->loop->preemptions++;
-    heddle_park_wake_spent(&self->park);
-    heddle_park_wait_deaf(&self->park);
+    heddle_park_wake_preempted(&self->park);
+    heddle_park_wait_uninterruptibly(&self->park);
     return Qnil;
 }
 
-static VALUE strike(VALUE data)
+static VALUE raise_timeout(VALUE data)
 {
     preemption *self = (preemption *)data;
     self->exception = heddle_timeout_exception(self->struck);
@@ -148,11 +148,11 @@ static VALUE strike(VALUE data)
 /* What was raised in the fiber while it was away, or in making an exception for it. */
 static void take_error(preemption *self)
 {
-    VALUE error = heddle_drop_error();
+    VALUE error = heddle_take_errinfo();
     if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
     } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby does it again at the fiber's next switch */
-        self->exception = cancelled("the fiber was killed");
+        self->exception = make_cancelled("the fiber was killed");
     } else {
         self->loop->doomed = true;
         heddle_fiber_transfer(self->loop->fiber);
@@ -165,7 +165,7 @@ static void find_timeout(preemption *self)
     self->struck = heddle_fiber_timeout_due(self->owner, self->fiber);
     if (!self->struck)
         return;
-    rb_protect(strike, (VALUE)self, &state);
+    rb_protect(raise_timeout, (VALUE)self, &state);
     if (state) {
         self->struck = NULL;
         take_error(self);
@@ -174,19 +174,19 @@ static void find_timeout(preemption *self)
     }
 }
 
-static void deliver(preemption *self)
+static void deliver_error(preemption *self)
 {
     volatile VALUE exception = self->exception;
-    if (heddle_deliver(exception)) {
+    if (heddle_exception_deliver(exception)) {
         self->owner->delivering = exception;
         self->owner->alarm = true;
         return;
     }
     /* Something else comes first, or there is no thread to be had: at its next wait, then. */
-    put_off(self->owner, exception);
+    postpone_error(self->owner, exception);
 }
 
-static void preempt(heddle_loop *loop, VALUE kept)
+static void preempt_fiber(heddle_loop *loop, VALUE kept)
 {
     preemption self = {
         .loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef, .kept = kept};
@@ -194,7 +194,7 @@ static void preempt(heddle_loop *loop, VALUE kept)
     if (kept == Qundef)
         find_timeout(&self);
     if (self.exception == Qundef) {
-        rb_protect(give_way, (VALUE)&self, &state);
+        rb_protect(yield_to_others, (VALUE)&self, &state);
         bool forgotten = self.parked && !heddle_park_entered(&self.park);
         if (self.parked)
             heddle_park_leave(&self.park);
@@ -205,32 +205,32 @@ static void preempt(heddle_loop *loop, VALUE kept)
         if (self.exception == Qundef)
             self.exception = kept;
         else if (kept != Qundef)
-            put_off(self.owner, kept);
+            postpone_error(self.owner, kept);
         if (self.exception == Qundef)
             find_timeout(&self);
     }
     if (self.exception != Qundef)
-        deliver(&self);
+        deliver_error(&self);
 }
 
 /* -- may it? ----------------------------------------------------------------------------------------------------- */
 
 /* Is there anything for the loop to do but to go on with the current fiber? */
-static bool anybody_else(heddle_loop *loop)
+static bool has_other_work(heddle_loop *loop)
 {
     if (!loop->running)
         return true; /* the program, which is to run the loop yet */
-    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent) || loop->current->starter)
+    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->starter)
         return true;
     if (!heddle_inbox_empty(&loop->inbox))
         return true;
-    if (loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_now())
+    if (loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_clock_now())
         return true;
-    return loop->operations->news(loop->selector);
+    return loop->operations->has_events(loop->selector);
 }
 
 /* Does anything but a fiber of this loop run, or one that must not be left here? */
-static bool out_of_bounds(heddle_loop *loop)
+static bool is_exempt(heddle_loop *loop)
 {
     if (loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->hooked ||
         !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->doomed)
@@ -241,28 +241,28 @@ static bool out_of_bounds(heddle_loop *loop)
     return fiber == loop->fiber || (loop->starter && fiber == loop->starter);
 }
 
-static int consider(heddle_loop *loop)
+static int consider_preempting(heddle_loop *loop)
 {
-    if (out_of_bounds(loop))
+    if (is_exempt(loop))
         return HEDDLE_LOOK_LATER;
     if (loop->switched_to != rb_fiber_current() || heddle_own_code_runs())
         return HEDDLE_LOOK_SOON;
-    if (!anybody_else(loop))
+    if (!has_other_work(loop))
         return HEDDLE_LOOK_AFRESH;
     if (heddle_callbacks_look(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     /* What a mask keeps back is its own: with the thread it would strike whoever first lets it in. */
-    preempt(loop, delivery_pending(loop->current) ? take_back(loop->current) : Qundef);
+    preempt_fiber(loop, delivery_pending(loop->current) ? take_back_error(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
 }
 
 /* -- the job ----------------------------------------------------------------------------------------------------- */
 
-static heddle_beat *beat_of(VALUE thread)
+static heddle_heartbeat *heartbeat_of(VALUE thread)
 {
-    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-        if (atomic_load(&beat->thread) == thread)
-            return beat;
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+        if (atomic_load(&heartbeat->thread) == thread)
+            return heartbeat;
     }
     return NULL;
 }
@@ -274,21 +274,21 @@ static void look_after_loop(void *unused)
     VALUE thread = rb_thread_current();
     if (!wants)
         return;
-    heddle_beat *beat = beat_of(thread);
-    heddle_stalls_sight(thread, beat);
-    if (!beat)
+    heddle_heartbeat *heartbeat = heartbeat_of(thread);
+    heddle_stalls_record_sighting(thread, heartbeat);
+    if (!heartbeat)
         return;
-    heddle_loop *loop = beat->loop;
-    switch (atomic_exchange(&beat->pass, NOT_ASKED)) {
+    heddle_loop *loop = heartbeat->loop;
+    switch (atomic_exchange(&heartbeat->pass, NOT_ASKED)) {
     case ASKED:
-        atomic_fetch_add(&beat->answers, 1);
-        atomic_store(&beat->pass, LAST_IN_LINE);
+        atomic_fetch_add(&heartbeat->answers, 1);
+        atomic_store(&heartbeat->pass, LAST_IN_LINE);
         rb_postponed_job_trigger(job);
         return;
     case LAST_IN_LINE:
         if (!heddle_preempting)
             return;
-        atomic_store(&beat->look, rb_thread_interrupted(thread) ? HEDDLE_LOOK_SOON : consider(loop));
+        atomic_store(&heartbeat->look, rb_thread_interrupted(thread) ? HEDDLE_LOOK_SOON : consider_preempting(loop));
         return;
     default:
         return;
@@ -296,12 +296,12 @@ static void look_after_loop(void *unused)
 }
 
 /* It reads a flag; that it may be just about to change does not matter. */
-static bool collects(void)
+static bool is_collecting(void)
 {
     return rb_during_gc();
 }
 
-static void ask(void)
+static void trigger_job(void)
 {
     rb_postponed_job_trigger(job);
 }
@@ -316,7 +316,7 @@ static void follow_gvl(int wants)
 /* Before Ruby takes itself apart: the watch asks things of it. */
 static bool end_seen_to;
 
-static void stop(VALUE unused)
+static void stop_preempting(VALUE unused)
 {
     end_seen_to = false;
     heddle_watch_pause(true);
@@ -332,7 +332,7 @@ void heddle_preempt_see_to_end(void)
         return;
     }
     end_seen_to = true;
-    rb_set_end_proc(stop, Qnil);
+    rb_set_end_proc(stop_preempting, Qnil);
     heddle_watch_pause(false); /* what can't be had now is tried again with the next loop */
     follow_gvl(heddle_watch_wants());
 }
@@ -341,17 +341,18 @@ void heddle_preempt_see_to_end(void)
  * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
  * How long a fiber may run while others wait, how long anything may take before it is a stall, and how long before
- * connections are handed over to other processes, in seconds; nil: as long as it likes. Raises SystemCallError when there is no thread to be had.
+ * connections are handed over to other processes, in seconds; nil: as long as it likes. Raises SystemCallError when
+ * there is no thread to be had.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {
     int wants = (NIL_P(slice) ? 0 : HEDDLE_WATCH_PREEMPT) | (NIL_P(threshold) ? 0 : HEDDLE_WATCH_STALLS) |
                 (NIL_P(handoff) ? 0 : HEDDLE_WATCH_HANDOFF);
-    heddle_watch_settings settings = {.slice = heddle_duration(slice),
-                                      .threshold = heddle_duration(threshold),
-                                      .handoff = heddle_duration(handoff),
-                                      .collects = collects,
-                                      .ask = ask};
+    heddle_watch_settings settings = {.slice = heddle_parse_duration(slice),
+                                      .threshold = heddle_parse_duration(threshold),
+                                      .handoff = heddle_parse_duration(handoff),
+                                      .collects = is_collecting,
+                                      .ask = trigger_job};
     if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
         job = rb_postponed_job_preregister(0, look_after_loop, NULL);
         if (job == POSTPONED_JOB_HANDLE_INVALID)

@@ -35,8 +35,10 @@ void heddle_preempt_doom(heddle_loop *loop);
  */
 void heddle_preempt_see_to_end(void);
 
-/* Gives an exception to the calling thread, which is raised as soon as it takes interrupts again. false: it could not. */
-bool heddle_deliver(VALUE exception);
+/*
+ * Gives an exception to the calling thread, which is raised as soon as it takes interrupts again. false: it could not.
+ */
+bool heddle_exception_deliver(VALUE exception);
 
 void Init_heddle_preempt(VALUE heddle);
 

@@ -16,7 +16,7 @@ static rlim_t soft_limit, raised_limit;
 /* -- between fork, or vfork, and exec: nothing but system calls --------------------------------------------------- */
 
 /* A limit that is neither is somebody's wish (spawn's `rlimit_nofile:`). */
-static bool lower(struct rlimit *before)
+static bool lower_limit(struct rlimit *before)
 {
     if (getrlimit(RLIMIT_NOFILE, before) != 0 || before->rlim_cur != raised_limit)
         return false;
@@ -27,7 +27,7 @@ static bool lower(struct rlimit *before)
 static int exec_execve(const char *path, char *const *words, char *const *environment)
 {
     struct rlimit before;
-    bool lowered = lower(&before);
+    bool lowered = lower_limit(&before);
     int result = execve(path, words, environment);
     int error = errno;
     if (lowered) /* this process goes on: it may try another path */
@@ -47,7 +47,7 @@ enum {
 };
 
 /* False: there are more than WORDS. */
-static bool collect(const char **words, const char *first, va_list *more)
+static bool collect_words(const char **words, const char *first, va_list *more)
 {
     size_t count = 0;
     for (const char *word = first; count < WORDS; word = va_arg(*more, const char *)) {
@@ -64,7 +64,7 @@ static int exec_execl(const char *path, const char *first, ...)
     const char *words[WORDS];
     va_list more;
     va_start(more, first);
-    bool complete = collect(words, first, &more);
+    bool complete = collect_words(words, first, &more);
     va_end(more);
     return complete ? exec_execve(path, (char *const *)words, environ) : -1;
 }
@@ -74,7 +74,7 @@ static int exec_execle(const char *path, const char *first, ...)
     const char *words[WORDS];
     va_list more;
     va_start(more, first);
-    bool complete = collect(words, first, &more);
+    bool complete = collect_words(words, first, &more);
     char *const *environment = complete ? va_arg(more, char *const *) : NULL;
     va_end(more);
     return complete ? exec_execve(path, (char *const *)words, environment) : -1;
@@ -82,7 +82,7 @@ static int exec_execle(const char *path, const char *first, ...)
 
 /* -- where Ruby calls them ---------------------------------------------------------------------------------------- */
 
-static void lead_ruby(const heddle_object *object, void *led)
+static void intercept_ruby(const heddle_object *object, void *intercepted)
 {
     const heddle_import imports[] = {
         {"execve", (void *)execve, (void *)exec_execve},
@@ -91,16 +91,16 @@ static void lead_ruby(const heddle_object *object, void *led)
         {"execle", (void *)execle, (void *)exec_execle},
     };
     if (heddle_object_contains(object, (void *)rb_nogvl))
-        *(int *)led = heddle_object_lead(object, imports, sizeof(imports) / sizeof(imports[0]));
+        *(int *)intercepted = heddle_object_intercept(object, imports, sizeof(imports) / sizeof(imports[0]));
 }
 
 bool heddle_exec_with_limit(rlim_t soft, rlim_t raised)
 {
-    int led = 0;
+    int intercepted = 0;
     if (heddle_imports_unsupported())
         return false;
     soft_limit = soft;
     raised_limit = raised;
-    heddle_objects_each(lead_ruby, &led);
-    return led > 0;
+    heddle_objects_each(intercept_ruby, &intercepted);
+    return intercepted > 0;
 }

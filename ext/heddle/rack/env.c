@@ -78,7 +78,7 @@ static env_builder *builder_of(VALUE self)
  */
 enum { USUAL_PAIRS = 31 };
 
-static void add(VALUE env, const char *key, VALUE value)
+static void add_pair(VALUE env, const char *key, VALUE value)
 {
     rb_hash_aset(env, rb_enc_interned_str_cstr(key, rb_utf8_encoding()), value);
 }
@@ -101,7 +101,7 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
     /* What most requests say is there already, so that only the others have to say it. */
     rb_hash_aset(template, heddle_env_key.request_method, heddle_env_value.methods[HEDDLE_GET]);
-    add(template, "SCRIPT_NAME", heddle_env_value.empty);
+    add_pair(template, "SCRIPT_NAME", heddle_env_value.empty);
     rb_hash_aset(template, heddle_env_key.path_info, Qnil);
     rb_hash_aset(template, heddle_env_key.query_string, heddle_env_value.empty);
     rb_hash_aset(template, heddle_env_key.request_uri, heddle_env_value.root);
@@ -109,9 +109,9 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     rb_hash_aset(template, heddle_env_key.server_port, Qnil);
     rb_hash_aset(template, heddle_env_key.server_protocol, heddle_env_value.protocols[1]);
     rb_hash_aset(template, heddle_env_key.remote_addr, heddle_env_value.loopback);
-    add(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
-    add(template, "rack.errors", values[0]);
-    add(template, "rack.hijack?", Qtrue);
+    add_pair(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
+    add_pair(template, "rack.errors", values[0]);
+    add_pair(template, "rack.hijack?", Qtrue);
     if (values[2] != Qundef && !NIL_P(values[2])) {
         rb_check_typeddata(values[2], &heddle_networks_type);
         RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, values[2]);
@@ -175,7 +175,7 @@ static VALUE own_name(env *env)
 }
 
 /* The host of a target in absolute form counts, and not the Host header (RFC 9112, 3.2.2). */
-static void start(env *env)
+static void start_env(env *env)
 {
     heddle_env_memory *memory = &env->parts->memory;
     heddle_env_host host = {
@@ -210,8 +210,8 @@ static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earli
 _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
 
 /*
- * No standard has a field `Proxy`, and in an env it would be HTTP_PROXY, which HTTP clients and programs that are started
- * with the env take for the proxy to send their own requests through (CVE-2016-5385 and others, "httpoxy").
+ * No standard has a field `Proxy`, and in an env it would be HTTP_PROXY, which HTTP clients and programs that are
+ * started with the env take for the proxy to send their own requests through (CVE-2016-5385 and others, "httpoxy").
  */
 static bool is_proxy(const char *name, size_t size)
 {
@@ -286,7 +286,7 @@ static void add_protocols(const env *env)
 }
 
 /* Whose word is it? Rack and Rails believe anybody's. */
-static void judge(env *env)
+static void judge_scheme(env *env)
 {
     VALUE proxies = env->parts->proxies;
     if (NIL_P(proxies))
@@ -309,16 +309,16 @@ static void add_https(VALUE hash)
     rb_hash_aset(hash, heddle_env_key.https, heddle_env_value.on);
 }
 
-static VALUE build(env *env)
+static VALUE build_env(env *env)
 {
     env->parts = builder_of(env->builder);
-    start(env);
+    start_env(env);
     add_target(env);
     add_fields(env);
     if (env->head->upgrade)
         add_protocols(env);
     if (env->forwarded)
-        judge(env);
+        judge_scheme(env);
     if (env->secure)
         add_https(env->hash);
     RB_GC_GUARD(env->builder);
@@ -344,7 +344,7 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
         .connection = connection,
         .secure = connection->secure,
     };
-    VALUE hash = build(&env);
+    VALUE hash = build_env(&env);
     if (connection->transport.tls)
         add_client_certificate(hash, connection);
     return hash;
@@ -354,7 +354,7 @@ VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, co
                               const heddle_address *remote, const heddle_address *local)
 {
     env env = {.builder = builder, .head = head, .bytes = bytes, .remote = remote, .local = local};
-    return build(&env);
+    return build_env(&env);
 }
 
 void Init_heddle_env(VALUE rack)

@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-static VALUE ask(VALUE object, const char *method)
+static VALUE call_method(VALUE object, const char *method)
 {
     return rb_funcall(object, rb_intern(method), 0);
 }
@@ -24,7 +24,7 @@ static size_t size_of(VALUE text)
     return NIL_P(text) ? 0 : (size_t)RSTRING_LEN(text);
 }
 
-static heddle_slice append(head_bytes *to, VALUE text)
+static heddle_slice append_text(head_bytes *to, VALUE text)
 {
     heddle_slice slice = {.start = to->used, .size = (uint32_t)size_of(text)};
     if (slice.size)
@@ -67,8 +67,8 @@ static heddle_address address_of(VALUE text, VALUE port)
 static VALUE env_of(VALUE builder, heddle_request_head *head, const char *bytes, VALUE connection)
 {
     head->method_id = method_of(bytes + head->method.start, head->method.size);
-    heddle_address remote = address_of(ask(connection, "remote_address"), Qnil);
-    heddle_address local = address_of(ask(connection, "local_address"), ask(connection, "local_port"));
+    heddle_address remote = address_of(call_method(connection, "remote_address"), Qnil);
+    heddle_address local = address_of(call_method(connection, "local_address"), call_method(connection, "local_port"));
     return heddle_rack_env_between(builder, head, bytes, &remote, &local);
 }
 
@@ -77,19 +77,19 @@ enum { METHOD, TARGET, PATH, QUERY, AUTHORITY, HOST, PORT, TEXTS };
 VALUE heddle_rack_env_of_objects(VALUE builder, VALUE given, VALUE connection)
 {
     static const char *const names[] = {"method", "target", "path", "query", "authority", "host", "port"};
-    VALUE texts[TEXTS], lines = rb_Array(ask(given, "fields"));
+    VALUE texts[TEXTS], lines = rb_Array(call_method(given, "fields"));
     size_t size = 1;
     for (int i = 0; i < TEXTS; i++) {
-        texts[i] = ask(given, names[i]);
+        texts[i] = call_method(given, names[i]);
         size += NIL_P(texts[i]) ? 0 : (size_t)RSTRING_LEN(StringValue(texts[i]));
     }
     for (long i = 0; i < RARRAY_LEN(lines); i++)
         size += size_of(rb_ary_entry(lines, i));
 
     heddle_request_head head = {
-        .minor = (uint8_t)NUM2UINT(ask(given, "minor")),
+        .minor = (uint8_t)NUM2UINT(call_method(given, "minor")),
         .has_host = !NIL_P(texts[HOST]),
-        .upgrade = !NIL_P(ask(given, "upgrade")),
+        .upgrade = !NIL_P(call_method(given, "upgrade")),
         .field_count = (uint16_t)(RARRAY_LEN(lines) / 2),
     };
     VALUE bytes_room, fields_room;
@@ -98,11 +98,11 @@ VALUE heddle_rack_env_of_objects(VALUE builder, VALUE given, VALUE connection)
     heddle_slice *const slices[TEXTS] = {&head.method,    &head.target, &head.path, &head.query,
                                          &head.authority, &head.host,   &head.port};
     for (int i = 0; i < TEXTS; i++)
-        *slices[i] = append(&to, texts[i]);
+        *slices[i] = append_text(&to, texts[i]);
     for (unsigned i = 0; i < head.field_count; i++) {
         heddle_field *field = &head.fields[i];
-        field->name = append(&to, rb_ary_entry(lines, 2 * i));
-        field->value = append(&to, rb_ary_entry(lines, 2 * i + 1));
+        field->name = append_text(&to, rb_ary_entry(lines, 2 * i));
+        field->value = append_text(&to, rb_ary_entry(lines, 2 * i + 1));
         field->id = (uint16_t)heddle_field_find(to.bytes + field->name.start, field->name.size);
     }
     VALUE env = env_of(builder, &head, to.bytes, connection);

@@ -9,7 +9,7 @@ heddle_env_values heddle_env_value;
 
 /* -- keys and values that are made once -------------------------------------------------------------------------- */
 
-static VALUE forever(VALUE string)
+static VALUE keep_forever(VALUE string)
 {
     rb_gc_register_mark_object(string);
     return string;
@@ -17,12 +17,12 @@ static VALUE forever(VALUE string)
 
 static VALUE made_key(const char *text)
 {
-    return forever(rb_enc_interned_str_cstr(text, rb_utf8_encoding()));
+    return keep_forever(rb_enc_interned_str_cstr(text, rb_utf8_encoding()));
 }
 
 static VALUE made_value(const char *text)
 {
-    return forever(rb_enc_interned_str_cstr(text, rb_ascii8bit_encoding()));
+    return keep_forever(rb_enc_interned_str_cstr(text, rb_ascii8bit_encoding()));
 }
 
 VALUE heddle_env_string(const char *bytes, size_t size)
@@ -72,7 +72,7 @@ void Init_heddle_env_parts(void)
     };
     for (int id = HEDDLE_FIELD_OTHER + 1; id < HEDDLE_FIELD_COUNT; id++) {
         const char *name = heddle_field_name(id);
-        heddle_env_key.fields[id] = forever(heddle_env_key_of(name, strlen(name)));
+        heddle_env_key.fields[id] = keep_forever(heddle_env_key_of(name, strlen(name)));
     }
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_TYPE] = made_key("CONTENT_TYPE");
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_LENGTH] = made_key("CONTENT_LENGTH");
@@ -94,12 +94,12 @@ void Init_heddle_env_parts(void)
 
 /* -- hosts ------------------------------------------------------------------------------------------------------- */
 
-static VALUE frozen(const char *bytes, size_t size)
+static VALUE make_frozen(const char *bytes, size_t size)
 {
     return rb_obj_freeze(heddle_env_string(bytes, size));
 }
 
-static bool same(VALUE string, const char *bytes, size_t size)
+static bool is_same(VALUE string, const char *bytes, size_t size)
 {
     return (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), bytes, size) == 0;
 }
@@ -131,13 +131,13 @@ heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE
     heddle_env_host *kept = NULL;
     if (size <= HEDDLE_ENV_LONGEST_KEPT) {
         kept = &memory->hosts[hash_of(authority, size) & (HEDDLE_ENV_HOSTS - 1)];
-        if (kept->authority && same(kept->authority, authority, size))
+        if (kept->authority && is_same(kept->authority, authority, size))
             return *kept;
     }
     heddle_env_host host = {
-        .authority = frozen(authority, size),
-        .name = frozen(bytes + head->host.start, head->host.size),
-        .port = head->port.size ? frozen(bytes + head->port.start, head->port.size) : heddle_env_value.empty,
+        .authority = make_frozen(authority, size),
+        .name = make_frozen(bytes + head->host.start, head->host.size),
+        .port = head->port.size ? make_frozen(bytes + head->port.start, head->port.size) : heddle_env_value.empty,
     };
     host.template = template_for(template, &host);
     if (kept) {
@@ -160,7 +160,7 @@ static VALUE text_of(const heddle_address *address)
     /* Who can reach a unix socket is on this machine. */
     if (address->family == AF_UNIX || strcmp(text, "127.0.0.1") == 0)
         return heddle_env_value.loopback;
-    return frozen(text, strlen(text));
+    return make_frozen(text, strlen(text));
 }
 
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address)
@@ -182,7 +182,7 @@ VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_ad
     if (!memory->own_port || memory->own_port_number != number) {
         char text[8];
         int size = snprintf(text, sizeof(text), "%u", number);
-        VALUE port = frozen(text, (size_t)size);
+        VALUE port = make_frozen(text, (size_t)size);
         memory->own_port_number = number;
         RB_OBJ_WRITE(owner, &memory->own_port, port);
     }
@@ -220,8 +220,8 @@ VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_i
     if (!steady[id] || size > HEDDLE_ENV_LONGEST_KEPT)
         return heddle_env_string(value, size);
     VALUE latest = memory->latest[id];
-    if (!latest || !same(latest, value, size)) {
-        latest = frozen(value, size);
+    if (!latest || !is_same(latest, value, size)) {
+        latest = make_frozen(value, size);
         RB_OBJ_WRITE(owner, &memory->latest[id], latest);
     }
     return latest;
@@ -229,7 +229,7 @@ VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_i
 
 /* -- the collector ----------------------------------------------------------------------------------------------- */
 
-static void each_place(heddle_env_memory *memory, void (*visit)(VALUE *))
+static void each_slot(heddle_env_memory *memory, void (*visit)(VALUE *))
 {
     for (int i = 0; i < HEDDLE_ENV_HOSTS; i++) {
         visit(&memory->hosts[i].authority);
@@ -244,13 +244,13 @@ static void each_place(heddle_env_memory *memory, void (*visit)(VALUE *))
     visit(&memory->own_port);
 }
 
-static void mark(VALUE *place)
+static void mark_slot(VALUE *place)
 {
     if (*place)
         rb_gc_mark_movable(*place);
 }
 
-static void update(VALUE *place)
+static void update_slot(VALUE *place)
 {
     if (*place)
         *place = rb_gc_location(*place);
@@ -258,10 +258,10 @@ static void update(VALUE *place)
 
 void heddle_env_memory_mark(const heddle_env_memory *memory)
 {
-    each_place((heddle_env_memory *)memory, mark);
+    each_slot((heddle_env_memory *)memory, mark_slot);
 }
 
 void heddle_env_memory_compact(heddle_env_memory *memory)
 {
-    each_place(memory, update);
+    each_slot(memory, update_slot);
 }

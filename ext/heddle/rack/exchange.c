@@ -29,7 +29,7 @@ static bool is_plain(VALUE answer)
  * kind. What the client does not take at once goes out by itself, unless +wait+ says that somebody wants to know how
  * that ends. Raises InvalidResponse, and ClientGone.
  */
-static VALUE respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
+static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     if (!heddle_exchange_connection(handle) || !is_plain(answer))
@@ -47,7 +47,7 @@ static VALUE respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
  *
  * The env of a request, without rack.input and rack.early_hints.
  */
-static VALUE env(VALUE self, VALUE builder, VALUE object)
+static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     heddle_exchange *exchange = heddle_exchange_of(handle);
@@ -86,8 +86,8 @@ void Init_heddle_rack_exchange(VALUE rack)
     server_protocol_key = made_key("SERVER_PROTOCOL");
     protocol_key = made_key("rack.protocol");
     finished_key = made_key("rack.response_finished");
-    rb_define_singleton_method(rack, "env", env, 2);
-    rb_define_singleton_method(rack, "respond", respond, 3);
+    rb_define_singleton_method(rack, "env", rack_env, 2);
+    rb_define_singleton_method(rack, "respond", rack_respond, 3);
     id_lock = rb_intern("@lock");
     id_exchange = rb_intern("@exchange");
     id_write_all = rb_intern("write_all");

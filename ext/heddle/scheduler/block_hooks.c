@@ -14,7 +14,7 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
     if (timeout == 0)
         heddle_park_wake(&park);
     else if (timeout > 0)
-        heddle_park_until(&park, heddle_deadline(timeout));
+        heddle_park_until(&park, heddle_deadline_after(timeout));
     heddle_park_wait_and_leave(&park);
     return !park.timed_out;
 }
@@ -31,7 +31,7 @@ static int64_t block_duration(VALUE timeout)
         if (!(seconds < 9e9))
             return -1;
     }
-    return heddle_duration(timeout);
+    return heddle_parse_duration(timeout);
 }
 
 /*
@@ -108,7 +108,7 @@ static VALUE end_sleep_in_place(VALUE data)
 /* False: it may switch. So does what has no end but by somebody else, who may be a fiber of this loop. */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
-    sleep_in_place self = {.deadline = heddle_deadline(timeout)};
+    sleep_in_place self = {.deadline = heddle_deadline_after(timeout)};
     if (timeout < 0 || !heddle_must_wait_in_place(loop))
         return false;
     heddle_park_enter(loop, &self.park);
@@ -126,7 +126,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);
     heddle_loop *loop = heddle_loop_get(self);
-    int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
+    int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
     if (!heddle_early_unblock_take_asleep(loop) && !sleep_without_switch(loop, timeout))
         park_for(loop, timeout, true);
     return Qtrue;
@@ -140,7 +140,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);
-    int64_t timeout = heddle_duration(argc == 1 ? argv[0] : Qnil);
+    int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
     if (timeout == 0) {
         park_for(heddle_loop_get(self), 0, false);
         return Qfalse;
@@ -162,15 +162,15 @@ static VALUE scheduler_yield(VALUE self)
 }
 
 /*
- * call-seq: yield_spent -> nil
+ * call-seq: yield_preempted -> nil
  *
- * Like #yield, for a fiber that has computed for long: of those the loop runs one a turn, after everybody ready.
+ * Like #yield, for a fiber that has computed for long: of those the loop runs one in each tick, after everybody ready.
  */
-static VALUE scheduler_yield_spent(VALUE self)
+static VALUE scheduler_yield_preempted(VALUE self)
 {
     heddle_park park;
     heddle_park_enter(heddle_loop_get(self), &park);
-    heddle_park_wake_spent(&park);
+    heddle_park_wake_preempted(&park);
     heddle_park_wait_and_leave(&park);
     return Qnil;
 }
@@ -181,7 +181,7 @@ void heddle_define_block_hooks(VALUE scheduler_class)
     rb_define_method(scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(scheduler_class, "yield", scheduler_yield, 0);
-    rb_define_method(scheduler_class, "yield_spent", scheduler_yield_spent, 0);
+    rb_define_method(scheduler_class, "yield_preempted", scheduler_yield_preempted, 0);
     rb_define_method(scheduler_class, "park", scheduler_park, -1);
     rb_define_method(scheduler_class, "unpark", scheduler_unpark, 1);
 }

@@ -56,7 +56,7 @@ bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
 
 /* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
 
-static void list(heddle_code_kind kind, VALUE names)
+static void list_libraries(heddle_code_kind kind, VALUE names)
 {
     Check_Type(names, T_ARRAY);
     long count = RARRAY_LEN(names);
@@ -80,8 +80,8 @@ static void list(heddle_code_kind kind, VALUE names)
  */
 static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentrant)
 {
-    list(HEDDLE_CODE_REENTRANT, reentrant);
-    list(HEDDLE_CODE_NOT_REENTRANT, not_reentrant);
+    list_libraries(HEDDLE_CODE_REENTRANT, reentrant);
+    list_libraries(HEDDLE_CODE_NOT_REENTRANT, not_reentrant);
     features_seen = -1;
     return Qnil;
 }
@@ -95,8 +95,8 @@ static VALUE verdict_symbol(heddle_frames_verdict verdict)
 /*
  * call-seq: Heddle::Native.callback_of -> [Symbol, String or nil]
  *
- * Does a function of an extension, other than the re-entrant ones, wait for the caller? :clear, :native or :unknown, and
- * the library's path. Of the calling fiber alone.
+ * Does a function of an extension, other than the re-entrant ones, wait for the caller? :clear, :native or :unknown,
+ * and the library's path. Of the calling fiber alone.
  */
 static VALUE native_callback_of(VALUE self)
 {

@@ -112,7 +112,7 @@ typedef struct {
     bool failed;
 } reading;
 
-static bool reserve(void **list, size_t *capacity, size_t count, size_t size)
+static bool reserve_room(void **list, size_t *capacity, size_t count, size_t size)
 {
     if (count < *capacity)
         return true;
@@ -125,7 +125,7 @@ static bool reserve(void **list, size_t *capacity, size_t count, size_t size)
     return true;
 }
 
-static bool contains(const struct dl_phdr_info *info, uintptr_t address)
+static bool object_contains(const struct dl_phdr_info *info, uintptr_t address)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
@@ -145,7 +145,7 @@ static bool add_ranges(const struct dl_phdr_info *info, uint32_t library)
             libraries[library].unwind_table = (const uint8_t *)start;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
             continue;
-        if (!reserve((void **)&ranges, &range_capacity, range_count, sizeof(*ranges)))
+        if (!reserve_room((void **)&ranges, &range_capacity, range_count, sizeof(*ranges)))
             return false;
         ranges[range_count++] = (code_range){.start = start, .end = start + part->p_memsz, .library = library};
     }
@@ -157,15 +157,15 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *data)
     (void)size;
     reading *to = data;
     char *path = strdup(info->dlpi_name ? info->dlpi_name : "");
-    if (!path || !reserve((void **)&libraries, &library_capacity, library_count, sizeof(*libraries))) {
+    if (!path || !reserve_room((void **)&libraries, &library_capacity, library_count, sizeof(*libraries))) {
         free(path);
         to->failed = true;
         return 1;
     }
     heddle_code_kind kind = kind_by_path(path);
-    if (contains(info, ruby_address))
+    if (object_contains(info, ruby_address))
         kind = HEDDLE_CODE_RUBY;
-    else if (contains(info, (uintptr_t)&heddle_code_map_refresh))
+    else if (object_contains(info, (uintptr_t)&heddle_code_map_refresh))
         kind = HEDDLE_CODE_HEDDLE;
     libraries[library_count++] = (heddle_library){.path = path, .kind = kind};
     to->failed = !add_ranges(info, (uint32_t)(library_count - 1));
@@ -178,7 +178,7 @@ static int compare_ranges(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void clear(void)
+static void clear_map(void)
 {
     while (library_count)
         free((char *)libraries[--library_count].path);
@@ -215,10 +215,10 @@ bool heddle_code_map_refresh(void)
     dl_iterate_phdr(compare_counts, &same);
     if (same && current)
         return true;
-    clear();
+    clear_map();
     dl_iterate_phdr(add_library, &one);
     if (one.failed) {
-        clear();
+        clear_map();
         return false;
     }
     qsort(ranges, range_count, sizeof(*ranges), compare_ranges);

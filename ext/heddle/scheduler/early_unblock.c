@@ -26,14 +26,14 @@ void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker)
     rb_hash_aset(loop->early_unblocks, fiber, blocker);
 }
 
-static bool kept(const heddle_loop *loop)
+static bool is_kept(const heddle_loop *loop)
 {
     return loop->early_unblocks && RHASH_SIZE(loop->early_unblocks);
 }
 
 bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker)
 {
-    if (!kept(loop))
+    if (!is_kept(loop))
         return false;
     VALUE fiber = rb_fiber_current();
     if (rb_hash_lookup2(loop->early_unblocks, fiber, Qundef) != blocker)
@@ -56,7 +56,7 @@ static bool called_by_kernel_sleep(void)
 
 bool heddle_early_unblock_take_asleep(heddle_loop *loop)
 {
-    if (!kept(loop) || rb_hash_delete(loop->early_unblocks, rb_fiber_current()) == Qnil)
+    if (!is_kept(loop) || rb_hash_delete(loop->early_unblocks, rb_fiber_current()) == Qnil)
         return false;
     return !called_by_kernel_sleep();
 }

@@ -1,4 +1,4 @@
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/foreign_return.h"
@@ -50,7 +50,7 @@ static bool is_exception(VALUE error)
 }
 
 /* A fiber that it left by Fiber#transfer may wait in its name still. */
-static void give_away_parks(heddle_fiber *fiber)
+static void release_parks(heddle_fiber *fiber)
 {
     heddle_fiber *foreign = &fiber->loop->foreign;
     while (fiber->park) {
@@ -62,10 +62,10 @@ static void give_away_parks(heddle_fiber *fiber)
     }
 }
 
-static void forget(heddle_fiber *fiber)
+static void forget_fiber(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
-    give_away_parks(fiber);
+    release_parks(fiber);
     heddle_fiber_drop_timeouts(fiber);
     heddle_park *starter = heddle_fiber_take_starter(fiber);
     if (starter && loop->running)
@@ -109,7 +109,7 @@ static void end_childs_program(heddle_loop *loop, VALUE job, int state)
         ruby_stop(state);
     heddle_fiber *fiber = heddle_fiber_find(loop, rb_fiber_current());
     if (fiber)
-        forget(fiber);
+        forget_fiber(fiber);
     loop->forked_by = Qfalse;
     loop->running = true;
     for (;;)
@@ -120,7 +120,7 @@ static void end_childs_program(heddle_loop *loop, VALUE job, int state)
  * It holds the scheduler, and looks its record up: a program that kept the Fiber may switch to it when the record is
  * gone, because the scheduler was closed, or the fiber found no stack, or this is a child after fork.
  */
-static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
+static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
     heddle_loop *loop = heddle_loop_of(scheduler);
     heddle_fiber_stacks_release(loop);
@@ -146,7 +146,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
             !RTEST(rb_obj_is_kind_of(error, rb_eSignal)) && !RTEST(rb_obj_is_kind_of(error, rb_eNoMemError))) {
             int failed = 0;
             rb_protect(report_failure, scheduler, &failed);
-            heddle_drop_error();
+            heddle_take_errinfo();
             state = 0;
         }
     }
@@ -155,7 +155,7 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         heddle_hooks.take_back_delivered(fiber); /* there is nobody left to raise it in */
     bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->went_to != self && !fiber->starter;
     if (fiber)
-        forget(fiber);
+        forget_fiber(fiber);
     if (from_elsewhere && !state && loop->running && !heddle_loop_forked(loop)) {
         loop->ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
@@ -175,10 +175,10 @@ static VALUE body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
  */
 VALUE heddle_fiber_body(VALUE scheduler)
 {
-    return rb_proc_new(body, scheduler);
+    return rb_proc_new(run_body, scheduler);
 }
 
-static VALUE set_up(VALUE data)
+static VALUE init_fiber(VALUE data)
 {
     heddle_fiber *fiber = (heddle_fiber *)data;
     heddle_loop *loop = fiber->loop;
@@ -196,12 +196,13 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
     heddle_fiber *fiber = calloc(1, sizeof(*fiber));
     if (!fiber)
         rb_memerror();
-    *fiber = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = job, .errand = Qnil, .interrupt = Qundef, .next = loop->fibers};
+    *fiber = (heddle_fiber){
+        .loop = loop, .fiber = Qnil, .job = job, .request = Qnil, .interrupt = Qundef, .next = loop->fibers};
     const heddle_fiber *parent = loop->current;
     if (parent && parent->describe) {
         fiber->describe = parent->describe;
-        fiber->errand = parent->errand;
-        fiber->errand_number = parent->errand_number;
+        fiber->request = parent->request;
+        fiber->request_number = parent->request_number;
         fiber->label = parent->label;
     }
     /* Linked first: from here on the collector sees job and fiber. */
@@ -211,10 +212,10 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
     loop->fiber_count++;
 
     int state = 0;
-    rb_protect(set_up, (VALUE)fiber, &state);
+    rb_protect(init_fiber, (VALUE)fiber, &state);
     if (state) {
         heddle_park_leave(&fiber->entry);
-        forget(fiber);
+        forget_fiber(fiber);
         rb_jump_tag(state);
     }
     return fiber;
@@ -237,7 +238,7 @@ void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error)
 {
     VALUE arguments[] = {fiber->loop->scheduler, fiber->job, heddle_fiber_limit_error(error)};
     heddle_park_leave(&fiber->entry);
-    forget(fiber);
+    forget_fiber(fiber);
     report_unstarted((VALUE)arguments);
 }
 
@@ -245,18 +246,18 @@ void heddle_fiber_killed(heddle_fiber *fiber)
 {
     VALUE scheduler = fiber->loop->scheduler, job = fiber->job;
     heddle_park_leave(&fiber->entry);
-    forget(fiber);
+    forget_fiber(fiber);
     rb_funcall(scheduler, id_report_killed, 1, job);
 }
 
-NORETURN(static void refuse(heddle_fiber *fiber, VALUE error));
+NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error));
 
 /* It has got no stack. */
-static void refuse(heddle_fiber *fiber, VALUE error)
+static void reject_fiber(heddle_fiber *fiber, VALUE error)
 {
     VALUE explained = heddle_fiber_limit_error(error);
     heddle_park_leave(&fiber->entry);
-    forget(fiber);
+    forget_fiber(fiber);
     rb_exc_raise(explained);
 }
 
@@ -266,7 +267,7 @@ static void claim_stacks(heddle_loop *loop, VALUE fiber)
     heddle_fiber *record = state ? heddle_fiber_find(loop, fiber) : NULL;
     if (record) {
         heddle_park_leave(&record->entry);
-        forget(record);
+        forget_fiber(record);
     }
     if (state)
         rb_jump_tag(state);
@@ -283,7 +284,7 @@ static void switch_to_new(heddle_loop *loop, VALUE fiber)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
     if (record && heddle_park_entered(&record->entry) && !record->entry.put_back)
-        refuse(record, heddle_drop_error());
+        reject_fiber(record, heddle_take_errinfo());
     rb_jump_tag(state);
 }
 
@@ -305,10 +306,10 @@ static VALUE end_start(VALUE data)
 }
 
 /* Timers don't count: who starts many sleepers is not to wait for those that wake up meanwhile. */
-static bool anybody_else(heddle_loop *loop)
+static bool has_other_work(heddle_loop *loop)
 {
-    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent) ||
-           !heddle_inbox_empty(&loop->inbox) || loop->operations->news(loop->selector);
+    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||
+           !heddle_inbox_empty(&loop->inbox) || loop->operations->has_events(loop->selector);
 }
 
 /*
@@ -316,15 +317,15 @@ static bool anybody_else(heddle_loop *loop)
  * that it has started can end before the last of them begins. Each fiber that is alive has a stack, which takes pages
  * of memory and is looked through by every garbage collection.
  */
-static void give_way(starting *start)
+static void yield_to_others(starting *start)
 {
     heddle_loop *loop = start->park.loop;
     VALUE self = start->park.fiber;
     if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->forked_by ||
-        start->park.owner->fiber != self || self == loop->fiber || !anybody_else(loop))
+        start->park.owner->fiber != self || self == loop->fiber || !has_other_work(loop))
         return;
     heddle_park_wake(&start->park);
-    heddle_park_wait_deaf(&start->park);
+    heddle_park_wait_uninterruptibly(&start->park);
 }
 
 static VALUE start_from_park(VALUE data)
@@ -337,11 +338,11 @@ static VALUE start_from_park(VALUE data)
     start->fiber->starter = &start->park;
     start->park.away = true;
     heddle_park_leave_for(&start->park, fiber);
-    heddle_loop_beat(loop);
+    heddle_loop_advance_heartbeat(loop);
     switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);
     RB_GC_GUARD(fiber);
-    give_way(start);
+    yield_to_others(start);
     return Qnil;
 }
 
@@ -385,7 +386,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
         if (state)
             rb_jump_tag(state);
         if (!NIL_P(error))
-            refuse(fiber, error);
+            reject_fiber(fiber, error);
     }
     RB_GC_GUARD(keep);
 }

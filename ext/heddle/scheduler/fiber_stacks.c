@@ -48,7 +48,7 @@ static int thread_number(void)
     return identity;
 }
 
-static bool claim(uintptr_t who)
+static bool claim_stacks_for(uintptr_t who)
 {
     uintptr_t before = 0;
     if (!atomic_compare_exchange_strong(&holder, &before, who))
@@ -57,7 +57,7 @@ static bool claim(uintptr_t who)
     return true;
 }
 
-static void release(uintptr_t who)
+static void release_stacks(uintptr_t who)
 {
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
@@ -72,7 +72,7 @@ static void release(uintptr_t who)
 
 void heddle_fiber_stacks_release(const void *loop)
 {
-    release((uintptr_t)loop);
+    release_stacks((uintptr_t)loop);
 }
 
 static void wait_for(int64_t nanoseconds)
@@ -120,7 +120,7 @@ static VALUE wait_without_gvl(VALUE unused)
 int heddle_fiber_stacks_obtain(const void *loop)
 {
     int state = 0;
-    while (!claim((uintptr_t)loop) && !state)
+    while (!claim_stacks_for((uintptr_t)loop) && !state)
         rb_protect(wait_without_gvl, Qnil, &state);
     return state;
 }
@@ -155,7 +155,7 @@ static bool stands_still(int thread)
 }
 
 /* Of a collection that runs in this native thread. */
-static uintptr_t collection(void)
+static uintptr_t collection_id(void)
 {
     return (uintptr_t)thread_number() << 1 | 1;
 }
@@ -164,7 +164,7 @@ static void claim_for_collector(void)
 {
     if (!atomic_load(&shared) || atomic_load(&holding_thread) == thread_number())
         return;
-    for (int64_t waited = 0; !claim(collection()) && waited < PATIENCE; waited += LOOK) {
+    for (int64_t waited = 0; !claim_stacks_for(collection_id()) && waited < PATIENCE; waited += LOOK) {
         if (stands_still(atomic_load(&holding_thread)))
             return;
         wait_for(LOOK);
@@ -176,7 +176,7 @@ static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID m
     if (event == RUBY_INTERNAL_EVENT_GC_ENTER)
         claim_for_collector();
     else
-        release(collection());
+        release_stacks(collection_id());
 }
 
 static void listen_to_collector(void)
@@ -185,15 +185,15 @@ static void listen_to_collector(void)
                        RUBY_EVENT_HOOK_FLAG_SAFE);
 }
 
-static void ignore(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
+static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
 {
 }
 
 /* Runs in the main Ractor. Its own hook stays: a collection may be under way in another one. */
 static void listen_again(void *unused)
 {
-    rb_add_event_hook2(ignore, RUBY_INTERNAL_EVENT_GC_EXIT, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE);
-    rb_remove_event_hook(ignore);
+    rb_add_event_hook2(ignore_event, RUBY_INTERNAL_EVENT_GC_EXIT, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE);
+    rb_remove_event_hook(ignore_event);
 }
 
 /*

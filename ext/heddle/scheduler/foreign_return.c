@@ -1,6 +1,6 @@
 #include "scheduler/foreign_return.h"
 
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 
 /* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
@@ -30,7 +30,7 @@ static void prepare_switch(heddle_loop *loop, VALUE fiber)
     loop->went_to = fiber;
     loop->arriving = NULL;
     loop->brought = Qnil;
-    heddle_loop_beat(loop);
+    heddle_loop_advance_heartbeat(loop);
 }
 
 void heddle_foreign_return(heddle_loop *loop)
@@ -52,7 +52,7 @@ typedef struct {
     VALUE error;
 } delivery;
 
-static VALUE deliver(VALUE data)
+static VALUE deliver_error(VALUE data)
 {
     const delivery *self = (const delivery *)data;
     heddle_loop *loop = self->loop;
@@ -75,9 +75,9 @@ static bool is_exception(VALUE error)
 void heddle_foreign_raise(heddle_loop *loop, int *state)
 {
     while (*state && is_exception(rb_errinfo()) && current_was_left(loop)) {
-        delivery self = {.loop = loop, .error = heddle_drop_error()};
+        delivery self = {.loop = loop, .error = heddle_take_errinfo()};
         heddle_fiber_stacks_release(loop);
-        rb_protect(deliver, (VALUE)&self, state);
+        rb_protect(deliver_error, (VALUE)&self, state);
         RB_GC_GUARD(self.error);
     }
 }

@@ -164,7 +164,7 @@ static const void *dynamic_address(const ruby_object *ruby, const ElfW(Dyn) *ent
     return (const void *)(value < ruby->base ? value + ruby->base : value);
 }
 
-static bool replace(const ruby_object *ruby, uintptr_t slot, uintptr_t function)
+static bool replace_slot(const ruby_object *ruby, uintptr_t slot, uintptr_t function)
 {
     uintptr_t page = slot & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
     bool read_only = page >= ruby->relro_start && page < ruby->relro_end;
@@ -198,21 +198,21 @@ static int replace_all(const ruby_object *ruby, const symbol_tables *tables, con
         const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(relocation->r_info)];
         if ((type != JUMP_SLOT && type != GLOBAL_DATA) || strcmp(tables->names + symbol->st_name, name) != 0)
             continue;
-        if (!replace(ruby, ruby->base + relocation->r_offset, function))
+        if (!replace_slot(ruby, ruby->base + relocation->r_offset, function))
             return -1;
         replaced++;
     }
     return replaced;
 }
 
-static int lead(const ruby_object *ruby, const symbol_tables *tables, const char *name, uintptr_t function)
+static int intercept_function(const ruby_object *ruby, const symbol_tables *tables, const char *name, uintptr_t function)
 {
     int called = replace_all(ruby, tables, &tables->calls, name, function);
     int taken = called < 0 ? -1 : replace_all(ruby, tables, &tables->data, name, function);
     return called < 0 || taken < 0 ? -1 : called + taken;
 }
 
-static const char *lead_ruby_to_us(void)
+static const char *intercept_ruby(void)
 {
     void *function = dlsym(RTLD_DEFAULT, "rb_fiber_new");
     ruby_object ruby = {.inside = (uintptr_t)function};
@@ -243,49 +243,49 @@ static const char *lead_ruby_to_us(void)
     next_madvise = (madvise_fn *)dlsym(RTLD_DEFAULT, "madvise");
     if (!next_madvise)
         next_madvise = madvise;
-    int replaced = lead(&ruby, &tables, "mprotect", (uintptr_t)guarding_mprotect);
+    int replaced = intercept_function(&ruby, &tables, "mprotect", (uintptr_t)guarding_mprotect);
     if (replaced < 0)
         return "the system refuses to change Ruby's table of functions";
     if (replaced == 0)
         return "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
-    lead(&ruby, &tables, "madvise", (uintptr_t)keeping_madvise); /* only saves time: it may fail */
+    intercept_function(&ruby, &tables, "madvise", (uintptr_t)keeping_madvise); /* only saves time: it may fail */
     return NULL;
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int outcome;
 
-static void fail(int error, const char *reason)
+static void note_failure(int error, const char *reason)
 {
     outcome = -error;
     atomic_store(&status, reason);
 }
 
-static void install(void)
+static void install_guards(void)
 {
     const char *wanted = getenv("HEDDLE_GUARD_PAGES");
     if (wanted && strcmp(wanted, "0") == 0) {
-        fail(ECANCELED, "switched off by HEDDLE_GUARD_PAGES=0");
+        note_failure(ECANCELED, "switched off by HEDDLE_GUARD_PAGES=0");
         return;
     }
     if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED) {
-        fail(ENOTSUP, "only for memory pages of 4 KiB; this kernel has larger ones");
+        note_failure(ENOTSUP, "only for memory pages of 4 KiB; this kernel has larger ones");
         return;
     }
     if (!guards_work()) {
-        fail(ENOSYS, "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have)");
+        note_failure(ENOSYS, "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have)");
         return;
     }
-    const char *reason = lead_ruby_to_us();
+    const char *reason = intercept_ruby();
     if (reason)
-        fail(ENOTSUP, reason);
+        note_failure(ENOTSUP, reason);
     else
         atomic_store(&status, NULL);
 }
 
 int heddle_guard_pages_install(void)
 {
-    pthread_once(&once, install);
+    pthread_once(&once, install_guards);
     return outcome;
 }
 

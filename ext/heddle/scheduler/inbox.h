@@ -2,7 +2,7 @@
 #define HEDDLE_INBOX_H
 
 /*
- * What other native threads have for the loop: many writers, one reader, no lock and no GVL. A letter is part of
+ * What other native threads have for the loop: many writers, one reader, no lock and no GVL. A message is part of
  * the sender's own record and must stay until it was opened.
  */
 
@@ -10,20 +10,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct heddle_letter heddle_letter;
-struct heddle_letter {
-    void (*open)(heddle_letter *letter); /* on the loop's thread, with the GVL; must not block */
-    heddle_letter *next;
+typedef struct heddle_loop_message heddle_loop_message;
+struct heddle_loop_message {
+    void (*open)(heddle_loop_message *message); /* on the loop's thread, with the GVL; must not block */
+    heddle_loop_message *next;
 };
 
 typedef struct {
-    _Atomic(heddle_letter *) newest;
+    _Atomic(heddle_loop_message *) newest;
 } heddle_inbox;
 
-static inline void heddle_inbox_post(heddle_inbox *inbox, heddle_letter *letter)
+static inline void heddle_inbox_post(heddle_inbox *inbox, heddle_loop_message *message)
 {
-    letter->next = atomic_load_explicit(&inbox->newest, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak(&inbox->newest, &letter->next, letter)) {
+    message->next = atomic_load_explicit(&inbox->newest, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&inbox->newest, &message->next, message)) {
     }
 }
 
@@ -32,20 +32,20 @@ static inline bool heddle_inbox_empty(heddle_inbox *inbox)
     return atomic_load(&inbox->newest) == NULL;
 }
 
-/* Opens all letters in the order in which they came. */
+/* Opens all messages in the order in which they came. */
 static inline void heddle_inbox_open(heddle_inbox *inbox)
 {
     if (heddle_inbox_empty(inbox))
         return;
-    heddle_letter *letter = atomic_exchange(&inbox->newest, NULL), *ordered = NULL;
-    while (letter) {
-        heddle_letter *next = letter->next;
-        letter->next = ordered;
-        ordered = letter;
-        letter = next;
+    heddle_loop_message *message = atomic_exchange(&inbox->newest, NULL), *ordered = NULL;
+    while (message) {
+        heddle_loop_message *next = message->next;
+        message->next = ordered;
+        ordered = message;
+        message = next;
     }
     while (ordered) {
-        heddle_letter *next = ordered->next;
+        heddle_loop_message *next = ordered->next;
         ordered->open(ordered);
         ordered = next;
     }

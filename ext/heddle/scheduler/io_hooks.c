@@ -11,8 +11,8 @@
 
 /*
  * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of OffloadThreads. Where it has to wait there, Ruby asks the
- * scheduler of the thread that it was called on. This thread has none: Ruby's own waiting blocks it alone, and ends with
- * an IOError when the IO is closed.
+ * scheduler of the thread that it was called on. This thread has none: Ruby's own waiting blocks it alone, and ends
+ * with an IOError when the IO is closed.
  */
 static bool on_offload_thread(VALUE scheduler)
 {
@@ -34,7 +34,7 @@ static bool on_offload_thread(VALUE scheduler)
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 2, 3);
-    int64_t timeout = heddle_duration(argc == 3 ? argv[2] : Qnil);
+    int64_t timeout = heddle_parse_duration(argc == 3 ? argv[2] : Qnil);
     bool own = timeout < 0;
     if (own)
         timeout = heddle_io_timeout(argv[0]);
@@ -106,7 +106,7 @@ static bool has_buffered_bytes(VALUE io)
     return rb_io_read_pending(pointer);
 }
 
-static VALUE collect(io_selection *selection)
+static VALUE collect_ready(io_selection *selection)
 {
     VALUE result = rb_ary_new_capa(3);
     size_t index = 0;
@@ -130,7 +130,7 @@ static VALUE collect(io_selection *selection)
     return any ? result : Qnil;
 }
 
-static void look(io_selection *selection)
+static void poll_selection(io_selection *selection)
 {
     if (selection->count && poll(selection->polls, (nfds_t)selection->count, 0) < 0 && errno != EINTR)
         rb_sys_fail("select");
@@ -195,11 +195,11 @@ static VALUE run_select(VALUE data)
                 selection->buffered = true;
         }
     }
-    int64_t deadline = selection->timeout < 0 ? -1 : heddle_deadline(selection->timeout);
+    int64_t deadline = selection->timeout < 0 ? -1 : heddle_deadline_after(selection->timeout);
     for (;;) {
-        look(selection);
-        VALUE result = collect(selection);
-        if (!NIL_P(result) || selection->timeout == 0 || (deadline >= 0 && heddle_now() >= deadline))
+        poll_selection(selection);
+        VALUE result = collect_ready(selection);
+        if (!NIL_P(result) || selection->timeout == 0 || (deadline >= 0 && heddle_clock_now() >= deadline))
             return result;
         if (heddle_must_wait_in_place(selection->loop)) {
             heddle_wait_in_place(selection->loop, selection->polls, (nfds_t)selection->count, deadline, NULL);
@@ -237,7 +237,7 @@ static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
             selection.count += (size_t)RARRAY_LEN(selection.lists[i]);
         }
     }
-    selection.timeout = heddle_duration(argc == 4 ? argv[3] : Qnil);
+    selection.timeout = heddle_parse_duration(argc == 4 ? argv[3] : Qnil);
     selection.items = calloc(selection.count + 1, sizeof(*selection.items));
     selection.polls = calloc(selection.count + 1, sizeof(*selection.polls));
     if (!selection.items || !selection.polls) {

@@ -8,7 +8,7 @@
 
 int64_t heddle_io_timeout(VALUE io)
 {
-    return RB_TYPE_P(io, T_FILE) ? heddle_duration(rb_io_timeout(io)) : -1;
+    return RB_TYPE_P(io, T_FILE) ? heddle_parse_duration(rb_io_timeout(io)) : -1;
 }
 
 void heddle_io_timed_out(void)
@@ -22,7 +22,7 @@ static bool is_closed(VALUE io)
 }
 
 /* Room for what is kept of this descriptor; raises NoMemoryError. */
-static void reserve(heddle_loop *loop, int fd)
+static void reserve_descriptor(heddle_loop *loop, int fd)
 {
     if (fd < loop->io_waits_size)
         return;
@@ -44,7 +44,7 @@ static void reserve(heddle_loop *loop, int fd)
 
 static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
 {
-    reserve(loop, fd);
+    reserve_descriptor(loop, fd);
     return &loop->io_waits[fd];
 }
 
@@ -55,12 +55,12 @@ uint8_t heddle_io_note(const heddle_loop *loop, int fd)
 
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 {
-    reserve(loop, fd);
+    reserve_descriptor(loop, fd);
     loop->io_notes[fd] = note;
 }
 
 /* -EBADF stands for "closed while you waited". */
-static void fail(heddle_io_wait *wait)
+static void fail_wait(heddle_io_wait *wait)
 {
     wait->result = -EBADF;
     heddle_loop_disarm(wait->park.loop, &wait->waiter);
@@ -75,7 +75,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
     /* Another IO object got this number: whoever waits with the closed one must not hear its events. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
         if (other->io != wait->io && is_closed(other->io))
-            fail(other);
+            fail_wait(other);
     }
     wait->next = *first;
     if (wait->next)
@@ -105,7 +105,7 @@ void heddle_io_wait_sweep(heddle_loop *loop)
     for (int fd = 0; fd < loop->io_waits_size; fd++) {
         for (heddle_io_wait *wait = loop->io_waits[fd]; wait; wait = wait->next) {
             if (!wait->park.woken && is_closed(wait->io))
-                fail(wait);
+                fail_wait(wait);
         }
     }
 }
@@ -116,7 +116,7 @@ void heddle_io_wait_closed(heddle_loop *loop, int fd)
         return;
     for (heddle_io_wait *wait = loop->io_waits[fd]; wait; wait = wait->next) {
         if (!wait->park.woken)
-            fail(wait);
+            fail_wait(wait);
     }
 }
 
@@ -127,7 +127,7 @@ void heddle_io_wait_reopened(heddle_loop *loop, int fd)
     heddle_io_wait_closed(loop, fd);
 }
 
-static void ready(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
     wait->result = result;
@@ -173,13 +173,13 @@ void heddle_io_check_open(VALUE io)
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout)
 {
     heddle_io_wait wait = {.io = io};
-    wait.waiter = (heddle_waiter){.fn = ready, .fd = rb_io_descriptor(io), .events = (uint8_t)events};
+    wait.waiter = (heddle_waiter){.fn = note_ready, .fd = rb_io_descriptor(io), .events = (uint8_t)events};
 
     if (wait.waiter.fd < 0)
         rb_syserr_fail(EBADF, "waiting for IO");
     heddle_park_enter(loop, &wait.park);
     if (timeout >= 0)
-        heddle_park_until(&wait.park, heddle_deadline(timeout));
+        heddle_park_until(&wait.park, heddle_deadline_after(timeout));
     rb_ensure(wait_for_event, (VALUE)&wait, end_wait, (VALUE)&wait);
     RB_GC_GUARD(io);
 
@@ -196,7 +196,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout)
 {
     struct pollfd one = {.fd = rb_io_descriptor(io)};
-    int64_t deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     if (one.fd < 0)
         rb_syserr_fail(EBADF, "waiting for IO");
     one.events = (short)((events & HEDDLE_READABLE ? POLLIN : 0) | (events & HEDDLE_WRITABLE ? POLLOUT : 0) |
@@ -216,7 +216,7 @@ bool heddle_io_others_ready(const heddle_loop *loop)
            (!loop->operations->blind && loop->operations->pending(loop->selector));
 }
 
-void heddle_io_wait_a_turn(heddle_loop *loop, VALUE io)
+void heddle_io_wait_a_tick(heddle_loop *loop, VALUE io)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);

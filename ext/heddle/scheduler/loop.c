@@ -1,4 +1,4 @@
-/* The life of a loop, in this process and in forked children. What it does in a turn is in turns.c. */
+/* The life of a loop, in this process and in forked children. What it does in a tick is in ticks.c. */
 
 #include "scheduler/loop.h"
 
@@ -13,25 +13,25 @@
 
 /* -- time -------------------------------------------------------------------------------------------------------- */
 
-int64_t heddle_now(void)
+int64_t heddle_clock_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int64_t heddle_coarse_now(void)
+int64_t heddle_clock_coarse(void)
 {
 #ifdef CLOCK_MONOTONIC_COARSE
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 #else
-    return heddle_now();
+    return heddle_clock_now();
 #endif
 }
 
-int64_t heddle_duration(VALUE seconds)
+int64_t heddle_parse_duration(VALUE seconds)
 {
     if (NIL_P(seconds))
         return -1;
@@ -41,9 +41,9 @@ int64_t heddle_duration(VALUE seconds)
     return (int64_t)duration.tv_sec * 1000000000 + duration.tv_nsec;
 }
 
-int64_t heddle_deadline(int64_t duration)
+int64_t heddle_deadline_after(int64_t duration)
 {
-    int64_t now = heddle_now();
+    int64_t now = heddle_clock_now();
     return duration > INT64_MAX - now ? INT64_MAX : now + duration;
 }
 
@@ -119,7 +119,7 @@ static void forget_parent(heddle_loop *loop)
     loop->park_count = 0;
     loop->resting = 0;
     loop->foreign.park = NULL;
-    loop->ready.head = loop->ready.tail = loop->spent.head = loop->spent.tail = 0;
+    loop->ready.head = loop->ready.tail = loop->preempted.head = loop->preempted.tail = 0;
     for (size_t i = 0; own && i < loop->timers.count; i++)
         loop->timers.entries[i]->place = 0;
     loop->timers.count = 0;
@@ -134,8 +134,8 @@ static void forget_parent(heddle_loop *loop)
     loop->ending = Qfalse;
     loop->forked_by = loop->current ? loop->current->fiber : Qfalse;
     loop->parent_ran = loop->running;
-    if (loop->beat) /* the parent's is no longer looked at */
-        loop->beat = own ? heddle_hooks.take_beat(loop, (uintptr_t)loop->thread) : NULL;
+    if (loop->heartbeat) /* the parent's is no longer looked at */
+        loop->heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
     loop->until = NULL;
@@ -165,7 +165,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->fiber = rb_fiber_current();
     loop->free_slot = UINT32_MAX;
     loop->fork_generation = forks;
-    loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .errand = Qnil, .interrupt = Qundef};
+    loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
 }
@@ -209,7 +209,7 @@ void heddle_loop_release(heddle_loop *loop)
     loop->fiber_count = 0;
     loop->closed = true;
     heddle_token_ring_free(&loop->ready);
-    heddle_token_ring_free(&loop->spent);
+    heddle_token_ring_free(&loop->preempted);
     heddle_timer_heap_free(&loop->timers);
     heddle_fiber_table_free(&loop->by_fiber);
     heddle_fiber_table_free(&loop->by_waiter);
@@ -286,7 +286,7 @@ void heddle_loop_mark(heddle_loop *loop)
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         rb_gc_mark(fiber->fiber); /* pinned: its address is a key of by_fiber */
         rb_gc_mark_movable(fiber->job);
-        rb_gc_mark_movable(fiber->errand);
+        rb_gc_mark_movable(fiber->request);
         if (fiber->delivering)
             rb_gc_mark(fiber->delivering);
         if (fiber->interrupt != Qundef)
@@ -305,7 +305,7 @@ void heddle_loop_compact(heddle_loop *loop)
         loop->foreign.interrupt = rb_gc_location(loop->foreign.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         fiber->job = rb_gc_location(fiber->job);
-        fiber->errand = rb_gc_location(fiber->errand);
+        fiber->request = rb_gc_location(fiber->request);
         if (fiber->interrupt != Qundef)
             fiber->interrupt = rb_gc_location(fiber->interrupt);
     }
@@ -314,7 +314,7 @@ void heddle_loop_compact(heddle_loop *loop)
 size_t heddle_loop_memory_size(const heddle_loop *loop)
 {
     return sizeof(*loop) + loop->fiber_count * sizeof(heddle_fiber) + loop->slot_count * sizeof(heddle_slot) +
-           (loop->ready.size + loop->spent.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
+           (loop->ready.size + loop->preempted.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
            (loop->by_fiber.size + loop->by_waiter.size) * (sizeof(VALUE) + sizeof(void *)) +
            (size_t)loop->io_waits_size * sizeof(*loop->io_waits);
 }
@@ -324,23 +324,23 @@ size_t heddle_loop_memory_size(const heddle_loop *loop)
 /* Only the main Ractor's: postponed jobs reach no other. */
 bool heddle_loop_begin_watch(heddle_loop *loop)
 {
-    if (loop->beat || !loop->in_main_ractor)
+    if (loop->heartbeat || !loop->in_main_ractor)
         return false;
     heddle_hooks.prepare_preemption();
-    loop->beats = 1;
-    loop->beat = heddle_hooks.take_beat(loop, (uintptr_t)rb_thread_current());
+    loop->heartbeats = 1;
+    loop->heartbeat = heddle_hooks.acquire_heartbeat(loop, (uintptr_t)rb_thread_current());
     if (heddle_preempting)
         heddle_hooks.follow_switches(loop, true);
-    return loop->beat != NULL;
+    return loop->heartbeat != NULL;
 }
 
 void heddle_loop_end_watch(heddle_loop *loop)
 {
-    if (!loop->beat)
+    if (!loop->heartbeat)
         return;
     heddle_hooks.follow_switches(loop, false);
-    heddle_hooks.release_beat(loop->beat);
-    loop->beat = NULL;
+    heddle_hooks.release_heartbeat(loop->heartbeat);
+    loop->heartbeat = NULL;
 }
 
 /* -- waits that only the selector can end ------------------------------------------------------------------------ */

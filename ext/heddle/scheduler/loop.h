@@ -4,7 +4,7 @@
 /*
  * The run loop of one thread: who is ready, who waits, for how long.
  *
- * In each turn it runs a snapshot of the ready tokens, each once, then at most one spent fiber, then asks the
+ * In each tick it runs a snapshot of the ready tokens, each once, then at most one preempted fiber, then asks the
  * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
  */
 
@@ -13,7 +13,7 @@
 #include "scheduler/timer_heap.h"
 #include "scheduler/token_ring.h"
 #include "selector/selector.h"
-#include "scheduler/beat.h"
+#include "scheduler/heartbeat.h"
 #include "scheduler/loop_hooks.h"
 
 #include <ruby.h>
@@ -36,7 +36,7 @@ struct heddle_park {
     heddle_fiber *owner; /* the scheduled fiber on whose behalf `fiber` waits: itself, or what resumed it */
     VALUE fiber;         /* who waits */
     uint32_t slot, generation;
-    bool queued;    /* has its one live entry in the ready or spent ring */
+    bool queued;    /* has its one live entry in the ready or preempted ring */
     bool woken;     /* somebody ended the wait */
     bool timed_out; /* … and it was the deadline */
     bool away;      /* switched away, not yet back */
@@ -66,9 +66,9 @@ struct heddle_fiber {
     VALUE delivering;         /* an exception that its thread was given for it at a preemption, or 0 */
     /* What it is there for, in words, for a report: how many bytes, 0 if for nothing. NULL: not known. */
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
-    /* What `describe` tells of, an object and which of its errands; fibers inherit all three. */
-    VALUE errand; /* or nil */
-    unsigned errand_number;
+    /* The request that reports name: an object and a number in it, see `describe`; child fibers inherit all three. */
+    VALUE request; /* or nil */
+    unsigned request_number;
     uint32_t label; /* of its request, hashed: another process tells by it what holds this one up. 0: none; inherited */
     heddle_fiber *next, *previous;
 };
@@ -115,20 +115,20 @@ struct heddle_loop {
     heddle_selector *selector; /* NULL until first needed, and in a child after fork */
     unsigned fork_generation;
 
-    heddle_token_ring ready, spent;
-    uint32_t left; /* of this turn's snapshot of `ready` */
+    heddle_token_ring ready, preempted;
+    uint32_t left; /* of this tick's snapshot of `ready` */
     heddle_slot *slots;
     uint32_t slot_count, free_slot;
 
     heddle_timer_heap timers;
     heddle_inbox inbox;
     _Atomic int sleeping; /* in a blocking wait, or about to be: whoever has news must wake it */
-    int64_t spin_until;   /* a letter is expected before: who would sleep looks for it until then; or 0 */
+    int64_t spin_until;   /* a message is expected before: who would sleep looks for it until then; or 0 */
     heddle_spin spins;
 
     heddle_fiber *fibers;
     size_t fiber_count;
-    unsigned starts; /* of fibers by others, in this turn */
+    unsigned starts; /* of fibers by others, in this tick */
     heddle_fiber_table by_fiber;  /* scheduled fibers */
     heddle_fiber_table by_waiter; /* parks of nested and foreign fibers */
     heddle_fiber foreign;         /* stands for fibers that no scheduled fiber is responsible for */
@@ -150,9 +150,10 @@ struct heddle_loop {
     heddle_park *until;    /* whose end the run waits for: a fiber that runs the loop itself */
     size_t hosting;        /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
     /*
-     * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that forks
-     * is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the thread's
-     * root fiber, to which fibers return that end. What ran the loop in the parent must not go on as long as it lives.
+     * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that
+     * forks is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the
+     * thread's root fiber, to which fibers return that end. What ran the loop in the parent must not go on as long as
+     * it lives.
      */
     VALUE forked_by;
     bool parent_ran; /* … and something did run the loop: it waits in `fiber` */
@@ -168,26 +169,26 @@ struct heddle_loop {
     int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
     uint64_t swept_switches;
 
-    heddle_beat *beat; /* while it runs, in the main Ractor; else NULL */
-    uint64_t beats;    /* odd */
+    heddle_heartbeat *heartbeat; /* while it runs, in the main Ractor; else NULL */
+    uint64_t heartbeats;    /* odd */
     VALUE switched_to; /* the fiber that the last switch on this thread has led to, while `hooked`; see preempt.h */
     bool hooked;
     bool doomed; /* a kill of the thread struck a preempted fiber, which could not be given it */
-    _Atomic int64_t *turn_shown; /* to other processes: when this turn began, coarsely, 0: it sleeps; NULL: to nobody */
+    _Atomic int64_t *published_tick; /* for other processes: its start, coarsely; 0: asleep; NULL: not published */
 
-    uint64_t turns; /* counters, for tests and for `heddle top` */
+    uint64_t ticks; /* counters, for tests and for `heddle top` */
     uint64_t switches;
     uint64_t waits;
     uint64_t preemptions;
 };
 
-int64_t heddle_now(void); /* CLOCK_MONOTONIC, nanoseconds */
+int64_t heddle_clock_now(void); /* CLOCK_MONOTONIC, nanoseconds */
 /* The same, good to a few milliseconds, for next to nothing. */
-int64_t heddle_coarse_now(void);
+int64_t heddle_clock_coarse(void);
 /* nil: -1. Raises as Kernel#sleep does for what is not a duration. */
-int64_t heddle_duration(VALUE seconds);
+int64_t heddle_parse_duration(VALUE seconds);
 /* Adds without overflow. */
-int64_t heddle_deadline(int64_t duration);
+int64_t heddle_deadline_after(int64_t duration);
 
 /* -- life -------------------------------------------------------------------------------------------------------- */
 
@@ -207,13 +208,13 @@ void heddle_fork_watch(void);
 bool heddle_loop_forked(const heddle_loop *loop);
 /* Forgets the parent's fibers in a child, the first time it is called there: before `current` changes. */
 void heddle_loop_notice_fork(heddle_loop *loop);
-void heddle_turns_setup(void); /* once */
+void heddle_ticks_setup(void); /* once */
 /* One tick: runs the fibers that are ready, asks the selector, and waits for it where no fiber is ready. */
-void heddle_loop_turn(heddle_loop *loop);
+void heddle_loop_tick(heddle_loop *loop);
 /* Is there any fiber but those that rest until they are called, and the one that runs the loop itself? */
-bool heddle_loop_anybody_lives(const heddle_loop *loop);
+bool heddle_loop_has_live_fiber(const heddle_loop *loop);
 
-/* Runs turns until no fiber is left. Raises what is raised into it; the loop stays consistent. */
+/* Runs ticks until no fiber is left. Raises what is raised into it; the loop stays consistent. */
 void heddle_loop_run(heddle_loop *loop);
 /* The same for a fiber that waits where nothing runs the loop: it does so itself until the park is woken. */
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
@@ -230,24 +231,24 @@ void heddle_loop_wake(heddle_loop *loop);
 /* Its fibers run from here on, on this thread: true if that is watched, and so has to be ended. */
 bool heddle_loop_begin_watch(heddle_loop *loop);
 void heddle_loop_end_watch(heddle_loop *loop);
-/* The beat that ends now was found late: notes a stall. `idle`: the loop has waited in the selector since. */
+/* The heartbeat that ends now was found late: notes a stall. `idle`: the loop has waited in the selector since. */
 void heddle_loop_was_late(heddle_loop *loop, bool idle);
 
-static inline void heddle_loop_check_beat(heddle_loop *loop, bool idle)
+static inline void heddle_loop_check_heartbeat(heddle_loop *loop, bool idle)
 {
-    if (__builtin_expect(atomic_load_explicit(&loop->beat->verdict, memory_order_relaxed) != HEDDLE_IN_TIME, 0))
+    if (__builtin_expect(atomic_load_explicit(&loop->heartbeat->verdict, memory_order_relaxed) != HEDDLE_IN_TIME, 0))
         heddle_loop_was_late(loop, idle);
 }
 
 /* Something else runs from here on: a fiber, or another request in the same one. */
-static inline void heddle_loop_beat(heddle_loop *loop)
+static inline void heddle_loop_advance_heartbeat(heddle_loop *loop)
 {
-    if (!loop->beat)
+    if (!loop->heartbeat)
         return;
-    loop->beats += 2;
-    atomic_store_explicit(&loop->beat->label, loop->current ? loop->current->label : 0, memory_order_relaxed);
-    atomic_store_explicit(&loop->beat->word, loop->beats, memory_order_relaxed);
-    heddle_loop_check_beat(loop, false);
+    loop->heartbeats += 2;
+    atomic_store_explicit(&loop->heartbeat->label, loop->current ? loop->current->label : 0, memory_order_relaxed);
+    atomic_store_explicit(&loop->heartbeat->word, loop->heartbeats, memory_order_relaxed);
+    heddle_loop_check_heartbeat(loop, false);
 }
 
 /* -- fibers ------------------------------------------------------------------------------------------------------ */
@@ -257,7 +258,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
 /* Runs it at once, until it first waits; then the caller goes on. Raises FiberError where there is no stack for it. */
 void heddle_fiber_start(heddle_fiber *fiber);
 heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber);
-/* Runs it in a later turn. */
+/* Runs it in a later tick. */
 void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* It could not be switched to for the first time: tells the scheduler, forgets it. */
 void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error);
@@ -321,7 +322,7 @@ void heddle_park_wait(heddle_park *park);
 /* The same for a wait without a result of its own: leaves it, whatever is raised. */
 void heddle_park_wait_and_leave(heddle_park *park);
 /* As heddle_park_wait, but what is to be raised waits for the next wait. */
-void heddle_park_wait_deaf(heddle_park *park);
+void heddle_park_wait_uninterruptibly(heddle_park *park);
 /* Raises what a wait of this fiber would raise before it begins. The calling fiber's own. */
 void heddle_fiber_check(heddle_loop *loop, VALUE fiber);
 /* Waits for a submitted operation. What is raised meanwhile cancels it, but leaves only after its last event: until
@@ -329,8 +330,8 @@ void heddle_fiber_check(heddle_loop *loop, VALUE fiber);
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 /* Ends the wait. Idempotent; from any thread that has the GVL. */
 void heddle_park_wake(heddle_park *park);
-/* Puts the park at the end of the spent queue: it runs once everybody ready had a turn. */
-void heddle_park_wake_spent(heddle_park *park);
+/* Puts the park at the end of the preempted queue: it runs once everybody ready had a tick. */
+void heddle_park_wake_preempted(heddle_park *park);
 /* The park in which this very fiber waits, or NULL. */
 heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber);
 

@@ -2,4 +2,4 @@
 
 heddle_loop_hooks heddle_hooks;
 _Atomic int heddle_watch_asleep;
-bool heddle_stalls_untold, heddle_preempting, heddle_reporting_callbacks;
+bool heddle_stalls_pending, heddle_preempting, heddle_reporting_callbacks;

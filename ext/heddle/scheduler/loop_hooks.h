@@ -6,7 +6,7 @@
  * loop. So the scheduler includes nothing of watch/, preempt/ and offload/.
  */
 
-#include "scheduler/beat.h"
+#include "scheduler/heartbeat.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,8 +18,8 @@ typedef struct {
     /* -- watch: whether a loop is late, and why -- */
     bool (*is_watching)(void);
     /* A heartbeat for a loop that begins to run on this thread; NULL without memory. */
-    heddle_beat *(*take_beat)(void *loop, uintptr_t thread);
-    void (*release_beat)(heddle_beat *beat);
+    heddle_heartbeat *(*acquire_heartbeat)(void *loop, uintptr_t thread);
+    void (*release_heartbeat)(heddle_heartbeat *heartbeat);
     void (*rouse_watch)(void);
     /* Stalls were noted: Ruby is told so. */
     void (*announce_stalls)(heddle_loop *loop);
@@ -50,7 +50,7 @@ extern heddle_loop_hooks heddle_hooks;
 
 /* What the loop looks at in each tick. Written by the layers above, with the GVL but for the first. */
 extern _Atomic int heddle_watch_asleep; /* a loop that stops being idle rouses the watch, after its heartbeat */
-extern bool heddle_stalls_untold;       /* stalls were noted, and not announced */
+extern bool heddle_stalls_pending;       /* stalls were noted, and not announced */
 extern bool heddle_preempting;          /* preemption is on */
 extern bool heddle_reporting_callbacks; /* each switch of fibers is to be looked at */
 

@@ -10,33 +10,33 @@ typedef struct {
     heddle_fiber *outer; /* a scheduled fiber that runs the loop itself: a forked child's, on its way out */
     VALUE outer_fiber;
     bool outer_running;
-    bool watched; /* the beat is this run's */
+    bool watched; /* the heartbeat is this run's */
 } loop_run;
 
-static VALUE turns_of(VALUE data)
+static VALUE repeat_ticks(VALUE data)
 {
     loop_run *run = (loop_run *)data;
     heddle_loop *loop = run->loop;
     if (run->until) {
         do {
-            heddle_loop_turn(loop);
+            heddle_loop_tick(loop);
             /* A child's program with nothing left to do: one that has forked without a block, and should have ended. */
-            if (loop->forked_by && run->until->resting && !heddle_loop_anybody_lives(loop))
+            if (loop->forked_by && run->until->resting && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));
     } else {
-        while (heddle_loop_anybody_lives(loop))
-            heddle_loop_turn(loop);
+        while (heddle_loop_has_live_fiber(loop))
+            heddle_loop_tick(loop);
     }
     return Qnil;
 }
 
-static VALUE run_turns(VALUE data)
+static VALUE run_ticks(VALUE data)
 {
     heddle_loop *loop = ((loop_run *)data)->loop;
     int state;
     do {
-        rb_protect(turns_of, data, &state);
+        rb_protect(repeat_ticks, data, &state);
         if (!state)
             return Qnil;
         heddle_foreign_raise(loop, &state);
@@ -61,7 +61,7 @@ static VALUE end_run(VALUE data)
     return Qnil;
 }
 
-static void run_until(heddle_loop *loop, heddle_park *park)
+static void run_loop(heddle_loop *loop, heddle_park *park)
 {
     bool watched = heddle_loop_begin_watch(loop); /* asks Ruby, which may be interrupted: so nothing has begun yet */
     loop_run run = {.loop = loop,
@@ -75,7 +75,7 @@ static void run_until(heddle_loop *loop, heddle_park *park)
     loop->until = park;
     loop->handed_over = NULL;
     loop->hosting = run.outer ? 1 : 0;
-    rb_ensure(run_turns, (VALUE)&run, end_run, (VALUE)&run);
+    rb_ensure(run_ticks, (VALUE)&run, end_run, (VALUE)&run);
 }
 
 void heddle_loop_run(heddle_loop *loop)
@@ -83,10 +83,10 @@ void heddle_loop_run(heddle_loop *loop)
     heddle_loop_open(loop);
     if (loop->running)
         rb_raise(rb_eThreadError, "this loop runs already");
-    run_until(loop, NULL);
+    run_loop(loop, NULL);
 }
 
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
 {
-    run_until(loop, park);
+    run_loop(loop, park);
 }

@@ -45,7 +45,7 @@ typedef struct {
     uintptr_t inner;
 } search;
 
-static bool visit(const heddle_stack_frame *frame, void *data)
+static bool visit_frame(const heddle_stack_frame *frame, void *data)
 {
     search *self = data;
     counts.frames++;
@@ -58,7 +58,7 @@ static bool visit(const heddle_stack_frame *frame, void *data)
     return true;
 }
 
-static heddle_frames_verdict look(unsigned kinds, uintptr_t base, heddle_native_frame *found, bool refreshes)
+static heddle_frames_verdict look_at_frames(unsigned kinds, uintptr_t base, heddle_native_frame *found, bool refreshes)
 {
     search self = {.kinds = kinds};
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -72,7 +72,7 @@ static heddle_frames_verdict look(unsigned kinds, uintptr_t base, heddle_native_
             counts.walks++;
             if (!refreshes && !heddle_code_map_refresh())
                 return HEDDLE_FRAMES_UNKNOWN;
-            switch (heddle_stack_walk(base, visit, &self)) {
+            switch (heddle_stack_walk(base, visit_frame, &self)) {
             case HEDDLE_WALK_COMPLETE: break;
             case HEDDLE_WALK_STOPPED: verdict = HEDDLE_FRAMES_NATIVE; break;
             case HEDDLE_WALK_LOST: verdict = HEDDLE_FRAMES_UNKNOWN; break;
@@ -86,10 +86,10 @@ static heddle_frames_verdict look(unsigned kinds, uintptr_t base, heddle_native_
 
 heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, heddle_native_frame *found)
 {
-    return look(kinds, base, found, true);
+    return look_at_frames(kinds, base, found, true);
 }
 
 heddle_frames_verdict heddle_native_frames_look_again(unsigned kinds, uintptr_t base, heddle_native_frame *found)
 {
-    return look(kinds, base, found, false);
+    return look_at_frames(kinds, base, found, false);
 }

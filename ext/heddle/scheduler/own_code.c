@@ -20,7 +20,7 @@ void heddle_own_code_is(VALUE own, VALUE neutral)
     neutral_paths = rb_ary_freeze(neutral);
 }
 
-static bool among(VALUE paths, VALUE path)
+static bool contains_path(VALUE paths, VALUE path)
 {
     for (long i = 0; paths && i < RARRAY_LEN(paths); i++) {
         VALUE start = RARRAY_AREF(paths, i);
@@ -33,7 +33,7 @@ static bool among(VALUE paths, VALUE path)
 
 bool heddle_own_code_excludes(VALUE path)
 {
-    return !among(neutral_paths, path) && !among(own_paths, path);
+    return !contains_path(neutral_paths, path) && !contains_path(own_paths, path);
 }
 
 /* Methods in C have no path. Ruby's own in Ruby, and its library's, act for whoever has called them. */
@@ -45,8 +45,8 @@ bool heddle_own_code_runs(void)
         int count = rb_profile_frames(start, FRAMES, frames, lines);
         for (int i = 0; i < count; i++) {
             VALUE path = rb_profile_frame_path(frames[i]);
-            if (RB_TYPE_P(path, T_STRING) && !among(neutral_paths, path))
-                return among(own_paths, path);
+            if (RB_TYPE_P(path, T_STRING) && !contains_path(neutral_paths, path))
+                return contains_path(own_paths, path);
         }
         if (count < FRAMES)
             return false;

@@ -11,7 +11,7 @@ static void grow_slots(heddle_loop *loop)
     if (!slots)
         rb_memerror();
     loop->slots = slots;
-    if (heddle_token_ring_reserve(&loop->ready, count) != 0 || heddle_token_ring_reserve(&loop->spent, count) != 0)
+    if (heddle_token_ring_reserve(&loop->ready, count) != 0 || heddle_token_ring_reserve(&loop->preempted, count) != 0)
         rb_memerror();
     for (uint32_t i = loop->slot_count; i < count; i++)
         slots[i] = (heddle_slot){.next_free = i + 1 < count ? i + 1 : loop->free_slot};
@@ -58,7 +58,7 @@ static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
     }
 }
 
-static void enqueue(heddle_park *park, heddle_token_ring *ring)
+static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 {
     heddle_loop *loop = park->loop;
     if (heddle_token_ring_count(ring) == ring->size)
@@ -188,15 +188,15 @@ void heddle_park_wake(heddle_park *park)
     park->woken = true;
     end_rest(park);
     if (!park->queued)
-        enqueue(park, &park->loop->ready);
+        enqueue_park(park, &park->loop->ready);
 }
 
-void heddle_park_wake_spent(heddle_park *park)
+void heddle_park_wake_preempted(heddle_park *park)
 {
     park->woken = true;
     end_rest(park);
     if (!park->queued)
-        enqueue(park, &park->loop->spent);
+        enqueue_park(park, &park->loop->preempted);
 }
 
 heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)
@@ -249,10 +249,10 @@ static void raise_alarm(heddle_park *park)
     }
 }
 
-/* A deadline may have passed while the fiber computed: then it strikes here, not a turn later. */
+/* A deadline may have passed while the fiber computed: then it raises here, not a tick later. */
 static void notice_passed_timeouts(heddle_fiber *fiber)
 {
-    int64_t now = heddle_now();
+    int64_t now = heddle_clock_now();
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (timeout->timer.place && timeout->timer.deadline <= now) {
             heddle_timer_heap_remove(&fiber->loop->timers, &timeout->timer);
@@ -292,7 +292,7 @@ static void switch_away(heddle_park *park)
     park->away = true;
     if (next) {
         loop->arriving = next;
-        heddle_loop_beat(loop);
+        heddle_loop_advance_heartbeat(loop);
     } else {
         next = heddle_loop_next(loop, park);
     }
@@ -322,7 +322,7 @@ void heddle_park_wait(heddle_park *park)
         raise_alarm(park);
 }
 
-void heddle_park_wait_deaf(heddle_park *park)
+void heddle_park_wait_uninterruptibly(heddle_park *park)
 {
     wait_uninterrupted(park);
 }
@@ -342,7 +342,7 @@ static VALUE wait_interruptibly(VALUE park)
     return Qnil;
 }
 
-static VALUE leave(VALUE park)
+static VALUE leave_park(VALUE park)
 {
     heddle_park_leave((heddle_park *)park);
     return Qnil;
@@ -350,7 +350,7 @@ static VALUE leave(VALUE park)
 
 void heddle_park_wait_and_leave(heddle_park *park)
 {
-    rb_ensure(wait_interruptibly, (VALUE)park, leave, (VALUE)park);
+    rb_ensure(wait_interruptibly, (VALUE)park, leave_park, (VALUE)park);
 }
 
 static VALUE wait_for_the_end(VALUE park)

@@ -27,7 +27,7 @@ typedef struct {
 } process_waiting;
 
 /* Reaps if there is something to reap: nil when there is not yet. */
-static VALUE reap(int pid, int flags)
+static VALUE reap_child(int pid, int flags)
 {
     return rb_funcall(rb_const_get(rb_mProcess, rb_intern("Status")), rb_intern("wait"), 2, INT2NUM(pid),
                       INT2NUM(flags | WNOHANG));
@@ -35,7 +35,7 @@ static VALUE reap(int pid, int flags)
 
 #ifdef __linux__
 
-static void changed(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_change(heddle_waiter *waiter, int result, uint32_t flags)
 {
     process_waiting *wait = (process_waiting *)((char *)waiter - offsetof(process_waiting, waiter));
     wait->result = result;
@@ -77,7 +77,7 @@ static bool pidfd_wait(process_waiting *wait)
     wait->fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
     if (wait->fd < 0)
         return errno == ESRCH; /* gone: reaping says so. Else: another way */
-    wait->waiter = (heddle_waiter){.fn = changed, .fd = wait->fd, .events = HEDDLE_READABLE};
+    wait->waiter = (heddle_waiter){.fn = note_change, .fd = wait->fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
     rb_ensure(wait_for_pidfd, (VALUE)wait, end_wait_for_pidfd, (VALUE)wait);
     return true;
@@ -109,7 +109,7 @@ static bool waitid_wait(process_waiting *wait)
         .buffer = &wait->info,
         .offset = WEXITED | WNOWAIT | (wait->flags & WUNTRACED ? WSTOPPED : 0),
     };
-    wait->waiter = (heddle_waiter){.fn = changed, .fd = -1};
+    wait->waiter = (heddle_waiter){.fn = note_change, .fd = -1};
     heddle_park_enter(wait->loop, &wait->park);
     if (heddle_loop_submit(wait->loop, &wait->waiter, &operation) < 0) {
         heddle_park_leave(&wait->park);
@@ -145,11 +145,11 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags)
 {
     process_waiting wait = {.loop = heddle_loop_get(self), .pid = NUM2INT(pid), .flags = NUM2INT(flags)};
     for (;;) {
-        VALUE status = reap(wait.pid, wait.flags);
+        VALUE status = reap_child(wait.pid, wait.flags);
         if (!NIL_P(status))
             return status;
         if (heddle_must_wait_in_place(wait.loop)) {
-            heddle_wait_in_place(wait.loop, NULL, 0, heddle_deadline(LOOK_AT_CHILD), NULL);
+            heddle_wait_in_place(wait.loop, NULL, 0, heddle_deadline_after(LOOK_AT_CHILD), NULL);
             continue;
         }
         bool waited = wait.pid > 0 && !(wait.flags & WUNTRACED) && pidfd_wait(&wait);

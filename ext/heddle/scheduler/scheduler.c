@@ -94,14 +94,14 @@ static VALUE scheduler_selector(VALUE self)
     return ID2SYM(rb_intern(heddle_loop_of(self)->operations->name));
 }
 
-/* Runs turns until no fiber is left; what is raised into the loop goes to the caller. */
-static VALUE scheduler_run_turns(VALUE self)
+/* Runs ticks until no fiber is left; what is raised into the loop goes to the caller. */
+static VALUE scheduler_run_ticks(VALUE self)
 {
     heddle_loop_run(heddle_loop_get(self));
     return Qnil;
 }
 
-/* Raises unless the caller may run turns, or end it all, now. */
+/* Raises unless the caller may run ticks, or end it all, now. */
 static VALUE scheduler_claim(VALUE self)
 {
     if (heddle_loop_get(self)->running)
@@ -187,7 +187,7 @@ static VALUE scheduler_fiber(VALUE self)
 /*
  * call-seq: spawn(job) -> Fiber
  *
- * Runs job.call in a new non-blocking fiber, in a later turn.
+ * Runs job.call in a new non-blocking fiber, in a later tick.
  */
 static VALUE scheduler_spawn(VALUE self, VALUE job)
 {
@@ -296,7 +296,7 @@ static VALUE scheduler_statistics(VALUE self)
         const char *name;
         uint64_t value;
     } counters[] = {
-        {"turns", loop->turns},         {"switches", loop->switches},
+        {"ticks", loop->ticks},         {"switches", loop->switches},
         {"waits", loop->waits},         {"fibers", loop->fiber_count},
         {"parked", loop->park_count},   {"timers", loop->timers.count},
         {"armed", loop->armed},         {"preemptions", loop->preemptions},
@@ -309,13 +309,13 @@ static VALUE scheduler_statistics(VALUE self)
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
-    heddle_turns_setup();
+    heddle_ticks_setup();
     heddle_fiber_setup();
     heddle_fiber_stacks_setup();
     VALUE scheduler_class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
     rb_define_alloc_func(scheduler_class, scheduler_allocate);
     rb_define_private_method(scheduler_class, "open_loop", scheduler_open, 1);
-    rb_define_private_method(scheduler_class, "run_turns", scheduler_run_turns, 0);
+    rb_define_private_method(scheduler_class, "run_ticks", scheduler_run_ticks, 0);
     rb_define_private_method(scheduler_class, "claim", scheduler_claim, 0);
     rb_define_private_method(scheduler_class, "release", scheduler_release, 0);
     rb_define_method(scheduler_class, "selector", scheduler_selector, 0);

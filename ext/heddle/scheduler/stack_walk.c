@@ -37,7 +37,7 @@ static bool is_known(const machine *self, uint32_t number)
 }
 
 /* What compilers write for functions that align their stack: registers, offsets and a load. */
-static bool evaluate(const machine *self, const uint8_t *expression, size_t size, uintptr_t *result)
+static bool evaluate_expression(const machine *self, const uint8_t *expression, size_t size, uintptr_t *result)
 {
     uintptr_t operands[OPERANDS];
     int count = 0;
@@ -65,7 +65,7 @@ static bool evaluate(const machine *self, const uint8_t *expression, size_t size
 static bool find_cfa(const machine *self, const heddle_frame_rules *rules, uintptr_t *cfa)
 {
     if (rules->cfa_expression) {
-        if (!evaluate(self, rules->cfa_expression, rules->cfa_expression_size, cfa))
+        if (!evaluate_expression(self, rules->cfa_expression, rules->cfa_expression_size, cfa))
             return false;
     } else if (is_known(self, rules->cfa_register)) {
         *cfa = self->values[rules->cfa_register] + (uintptr_t)rules->cfa_offset;
@@ -200,7 +200,7 @@ static void forget_stale_code(void)
     known_version = heddle_code_map_version();
 }
 
-static heddle_walk_end walk(machine *self, heddle_frame_visitor *visit, void *data)
+static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, void *data)
 {
     /* Where a fiber begins there is nothing but the function that Ruby has begun it with. */
     const uintptr_t outermost = self->base - 4 * sizeof(uintptr_t);
@@ -252,7 +252,7 @@ __attribute__((noinline)) heddle_walk_end heddle_stack_walk(uintptr_t base, hedd
 #else
     self.values[HEDDLE_UNWIND_RETURN_ADDRESS] = (uintptr_t)__builtin_return_address(0);
 #endif
-    return walk(&self, visit, data);
+    return walk_frames(&self, visit, data);
 }
 
 #else

@@ -1,6 +1,6 @@
 #include "scheduler/starter.h"
 
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 
 /*
@@ -18,7 +18,7 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
         }
         rb_protect(heddle_fiber_transfer, loop->starting, &state);
         if (state) {
-            loop->start_error = heddle_drop_error();
+            loop->start_error = heddle_take_errinfo();
             loop->starting = Qnil;
         }
     }

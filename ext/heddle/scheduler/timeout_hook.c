@@ -3,7 +3,7 @@
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 
-static void expired(heddle_timer *timer)
+static void expire_timeout(heddle_timer *timer)
 {
     heddle_timeout *timeout = (heddle_timeout *)((char *)timer - offsetof(heddle_timeout, timer));
     timeout->fired = true;
@@ -33,7 +33,7 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
 }
 
 /* Not always the innermost: the blocks of fibers that run in turns end in any order. */
-static void leave(heddle_loop *loop, heddle_timeout *timeout)
+static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
 {
     if (!timeout->owner)
         return;
@@ -99,14 +99,14 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     rb_need_block();
     heddle_loop *loop = heddle_loop_get(self);
     heddle_fiber *owner = heddle_fiber_current(loop);
-    int64_t duration = heddle_duration(argv[0]);
+    int64_t duration = heddle_parse_duration(argv[0]);
     if (duration < 0)
         return rb_yield(argv[0]);
 
     bool converted;
     volatile VALUE exception = travelling_exception(argv[1], &converted), message = argc == 3 ? argv[2] : Qnil;
     heddle_timeout timeout = {
-        .timer = {.deadline = heddle_deadline(duration), .fn = expired},
+        .timer = {.deadline = heddle_deadline_after(duration), .fn = expire_timeout},
         .owner = owner,
         .outer = owner->timeouts,
         .fiber = rb_fiber_current(),
@@ -122,7 +122,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     timed_block block = {.timeout = &timeout, .duration = argv[0]};
     VALUE result = rb_protect(call_block, (VALUE)&block, &state);
 
-    leave(loop, &timeout);
+    leave_timeout(loop, &timeout);
     if (state) {
         if (converted && timeout.raised != Qundef && rb_errinfo() == timeout.raised) {
             rb_set_errinfo(Qnil);

@@ -6,7 +6,7 @@
 
 enum { CHILDREN = 4 };
 
-static void place(heddle_timer_heap *heap, size_t index, heddle_timer *timer)
+static void place_timer(heddle_timer_heap *heap, size_t index, heddle_timer *timer)
 {
     heap->entries[index] = timer;
     timer->place = index + 1;
@@ -19,10 +19,10 @@ static void sift_up(heddle_timer_heap *heap, size_t index)
         size_t parent = (index - 1) / CHILDREN;
         if (heap->entries[parent]->deadline <= timer->deadline)
             break;
-        place(heap, index, heap->entries[parent]);
+        place_timer(heap, index, heap->entries[parent]);
         index = parent;
     }
-    place(heap, index, timer);
+    place_timer(heap, index, timer);
 }
 
 static void sift_down(heddle_timer_heap *heap, size_t index)
@@ -40,10 +40,10 @@ static void sift_down(heddle_timer_heap *heap, size_t index)
         }
         if (timer->deadline <= heap->entries[least]->deadline)
             break;
-        place(heap, index, heap->entries[least]);
+        place_timer(heap, index, heap->entries[least]);
         index = least;
     }
-    place(heap, index, timer);
+    place_timer(heap, index, timer);
 }
 
 int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer)
@@ -72,7 +72,7 @@ void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer)
     heddle_timer *last = heap->entries[--heap->count];
     if (last == timer)
         return;
-    place(heap, index, last);
+    place_timer(heap, index, last);
     if (index > 0 && last->deadline < heap->entries[(index - 1) / CHILDREN]->deadline)
         sift_up(heap, index);
     else

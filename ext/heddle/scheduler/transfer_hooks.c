@@ -40,7 +40,7 @@ typedef struct {
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */
 
-static ssize_t plain_attempt(const io_transfer *transfer)
+static ssize_t try_plain(const io_transfer *transfer)
 {
     if (transfer->offset < 0)
         return transfer->write ? write(transfer->fd, transfer->memory, transfer->size)
@@ -65,10 +65,10 @@ static bool reads_at_once(const io_transfer *transfer)
 
 #ifdef __linux__
 /*
- * preadv2 and pwritev2, which musl has from 1.2.5 only. They answer EOPNOTSUPP for what can't tell: terminals, and files
- * on some file systems. The kernel takes the offset in two halves; on 64-bit systems the first is all of it.
+ * preadv2 and pwritev2, which musl has from 1.2.5 only. They answer EOPNOTSUPP for what can't tell: terminals, and
+ * files on some file systems. The kernel takes the offset in two halves; on 64-bit systems the first is all of it.
  */
-static ssize_t nowait_attempt(const io_transfer *transfer)
+static ssize_t try_nowait(const io_transfer *transfer)
 {
     struct iovec vector = {.iov_base = transfer->memory, .iov_len = transfer->size};
     return syscall(transfer->write ? SYS_pwritev2 : SYS_preadv2, transfer->fd, &vector, 1L, (long)transfer->offset,
@@ -80,7 +80,7 @@ static ssize_t nowait_attempt(const io_transfer *transfer)
  * Bytes or -errno, -EAGAIN meaning "wait". O_NONBLOCK is left as the program set it: it belongs to the open file,
  * which may be shared with a parent's terminal.
  */
-static ssize_t attempt(io_transfer *transfer)
+static ssize_t try_transfer(io_transfer *transfer)
 {
     ssize_t result;
     if (transfer->offset < 0 && !(transfer->note & HEDDLE_IO_STREAM)) {
@@ -91,22 +91,22 @@ static ssize_t attempt(io_transfer *transfer)
             return result < 0 ? -errno : result;
     }
 #ifdef __linux__
-    result = nowait_attempt(transfer);
+    result = try_nowait(transfer);
     if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result < 0 ? -errno : result;
 #endif
     if (!is_ready(transfer) && !reads_at_once(transfer))
         return -EAGAIN;
-    result = plain_attempt(transfer);
+    result = try_plain(transfer);
     return result < 0 ? -errno : result;
 }
 
 /* The same; a signal does not end it. */
-static ssize_t patient_attempt(io_transfer *transfer)
+static ssize_t try_patiently(io_transfer *transfer)
 {
     ssize_t result;
     do {
-        result = attempt(transfer);
+        result = try_transfer(transfer);
     } while (result == -EINTR);
     return result == -EWOULDBLOCK ? -EAGAIN : result;
 }
@@ -125,7 +125,7 @@ typedef struct {
     int result;
 } completion;
 
-static void completed(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_completion(heddle_waiter *waiter, int result, uint32_t flags)
 {
     completion *done = (completion *)((char *)waiter - offsetof(completion, waiter));
     done->result = result;
@@ -147,10 +147,10 @@ static VALUE leave_completion(VALUE data)
 }
 
 /* -ENOSYS where this selector has no completions. */
-static ssize_t complete(io_transfer *transfer)
+static ssize_t await_completion(io_transfer *transfer)
 {
     heddle_loop *loop = transfer->loop;
-    completion done = {.waiter = {.fn = completed, .fd = transfer->fd}};
+    completion done = {.waiter = {.fn = note_completion, .fd = transfer->fd}};
     heddle_operation operation = {
         .code = transfer->write ? HEDDLE_OPERATION_WRITE : HEDDLE_OPERATION_READ,
         .fd = transfer->fd,
@@ -169,8 +169,8 @@ static ssize_t complete(io_transfer *transfer)
     return done.result;
 }
 
-/* Of two ends of a pipe, the one that waits first needs two until it finds them waiting for each other in turns. */
-static const int TURNS_BEFORE_WAITING = 2;
+/* Of two ends of a pipe, the one that waits first needs two until it finds them waiting for each other in ticks. */
+static const int TICKS_BEFORE_WAITING = 2;
 
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
@@ -185,18 +185,18 @@ static bool waits_first(const io_transfer *transfer)
  * for its next request when they are through. Then no selector needs to be told of the wait. -EAGAIN: in vain, and the
  * next fifteen waits go to the selector without trying.
  */
-static ssize_t attempt_after_a_turn(io_transfer *transfer)
+static ssize_t try_after_a_tick(io_transfer *transfer)
 {
     ssize_t result = -EAGAIN;
     if (transfer->note & HEDDLE_IO_UNLUCKY) {
         transfer->note -= HEDDLE_IO_UNLUCKY_ONE;
         return result;
     }
-    for (int turns = 0; turns < TURNS_BEFORE_WAITING && result == -EAGAIN; turns++) {
+    for (int ticks = 0; ticks < TICKS_BEFORE_WAITING && result == -EAGAIN; ticks++) {
         if (!heddle_io_others_ready(transfer->loop))
             return result;
-        heddle_io_wait_a_turn(transfer->loop, transfer->io);
-        result = patient_attempt(transfer);
+        heddle_io_wait_a_tick(transfer->loop, transfer->io);
+        result = try_patiently(transfer);
     }
     if (result == -EAGAIN)
         transfer->note |= HEDDLE_IO_UNLUCKY;
@@ -255,13 +255,13 @@ static ssize_t transfer_some(io_transfer *transfer)
             skips = false;
         else if (skips)
             transfer->once = false;
-        ssize_t result = skips ? -EAGAIN : patient_attempt(transfer);
+        ssize_t result = skips ? -EAGAIN : try_patiently(transfer);
         if (result == -EAGAIN && first)
             in_place = heddle_must_wait_in_place(transfer->loop);
         if (result == -EAGAIN && !skips && !transfer->socket) {
             if (is_file(transfer->fd)) {
-                result = in_place ? -ENOSYS : complete(transfer);
-                return result == -ENOSYS ? plain_attempt(transfer) : result;
+                result = in_place ? -ENOSYS : await_completion(transfer);
+                return result == -ENOSYS ? try_plain(transfer) : result;
             }
             transfer->note |= HEDDLE_IO_STREAM;
         }
@@ -269,7 +269,7 @@ static ssize_t transfer_some(io_transfer *transfer)
             return result;
         transfer->once = false;
         if (result == -EAGAIN && first && !in_place)
-            result = attempt_after_a_turn(transfer);
+            result = try_after_a_tick(transfer);
         if (result != -EAGAIN) {
             if (transfer->socket || transfer->note & HEDDLE_IO_STREAM)
                 note_exhaustion(transfer, result);
@@ -342,13 +342,13 @@ static VALUE transfer_at_most(io_transfer *transfer, VALUE buffer, size_t offset
         return SSIZET2NUM(transfer_some(transfer));
     ssize_t result;
     do {
-        result = attempt(transfer);
+        result = try_transfer(transfer);
     } while (result == -EINTR);
     return SSIZET2NUM(result);
 }
 #endif
 
-static VALUE transfer(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE first, VALUE second, bool write)
+static VALUE transfer_bytes(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE first, VALUE second, bool write)
 {
     io_transfer transfer = {
         .loop = heddle_loop_get(self),
@@ -381,7 +381,7 @@ static VALUE transfer(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE firs
 static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
-    return transfer(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), false);
+    return transfer_bytes(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), false);
 }
 
 /*
@@ -392,7 +392,7 @@ static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
 static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 3, 4);
-    return transfer(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), true);
+    return transfer_bytes(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), true);
 }
 
 /*
@@ -403,7 +403,7 @@ static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
 static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);
-    return transfer(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), false);
+    return transfer_bytes(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), false);
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
@@ -411,7 +411,7 @@ static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
 static VALUE scheduler_io_pwrite(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);
-    return transfer(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), true);
+    return transfer_bytes(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), true);
 }
 #endif
 

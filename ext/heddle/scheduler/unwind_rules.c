@@ -125,14 +125,14 @@ static bool read_common(const uint8_t *record, heddle_function_entry *to)
     if (to->has_augmentation) {
         uint64_t size = heddle_unwind_unsigned(&from);
         heddle_unwind_reader data = {.at = from.at, .end = from.at + size};
-        for (const char *letter = augmentation + 1; *letter; letter++) {
-            if (*letter == 'R')
+        for (const char *message = augmentation + 1; *message; message++) {
+            if (*message == 'R')
                 to->pointer_encoding = (uint8_t)heddle_unwind_bytes(&data, 1);
-            else if (*letter == 'L')
+            else if (*message == 'L')
                 heddle_unwind_bytes(&data, 1);
-            else if (*letter == 'P')
+            else if (*message == 'P')
                 read_pointer(&data, (uint8_t)heddle_unwind_bytes(&data, 1) & 0x0f);
-            else if (*letter != 'B')
+            else if (*message != 'B')
                 return false; /* 'S': the frame of a signal, which no switch of fibers happens above */
         }
         if (data.failed || size > (uint64_t)(from.end - from.at))

@@ -8,7 +8,7 @@
 /* Nothing wakes the thread when the fiber is cancelled or one of its IOs closed: it looks, so often. */
 static const int64_t LOOK = 50 * 1000 * 1000;
 
-static void note(heddle_loop *loop, const heddle_native_frame *frame)
+static void note_callback(heddle_loop *loop, const heddle_native_frame *frame)
 {
     heddle_hooks.begin_wait_in_place(loop, frame->library ? frame->library->path : "");
 }
@@ -18,7 +18,7 @@ bool heddle_must_wait_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_callbacks_pinned(loop, &frame))
         return false;
-    note(loop, &frame);
+    note_callback(loop, &frame);
     return true;
 }
 
@@ -31,7 +31,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;
-    note(loop, &frame);
+    note_callback(loop, &frame);
     return true;
 }
 
@@ -71,7 +71,7 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
 {
     for (;;) {
         heddle_fiber_check(loop, rb_fiber_current());
-        int64_t now = heddle_now(), length = next_look(loop, now, deadline);
+        int64_t now = heddle_clock_now(), length = next_look(loop, now, deadline);
         polling one = {.polls = polls, .count = count};
         one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};
         rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);
@@ -80,7 +80,7 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
             return one.result > 0 ? one.result : 0;
         if (one.result < 0 && one.error != EINTR)
             rb_syserr_fail(one.error, "waiting in place");
-        if (deadline >= 0 && heddle_now() >= deadline)
+        if (deadline >= 0 && heddle_clock_now() >= deadline)
             return 0;
     }
 }

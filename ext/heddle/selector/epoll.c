@@ -169,14 +169,14 @@ static bool epoll_pending(heddle_selector *selector)
     return true; /* nothing but a system call can tell */
 }
 
-static bool epoll_news(heddle_selector *selector)
+static bool epoll_has_events(heddle_selector *selector)
 {
     struct pollfd self = {.fd = ((epoll_selector *)selector)->fd, .events = POLLIN};
     return poll(&self, 1, 0) > 0;
 }
 
 /* Nanoseconds to what epoll_wait takes; rounded up, so that a timer is never polled for just before its time. */
-static int milliseconds(int64_t timeout)
+static int milliseconds_of(int64_t timeout)
 {
     if (timeout < 0)
         return -1;
@@ -195,7 +195,7 @@ static int wait_for_events(epoll_selector *self, int64_t timeout)
         self->no_epoll_pwait2 = true;
     }
 #endif
-    return epoll_wait(self->fd, self->events, EVENTS_A_WAIT, milliseconds(timeout));
+    return epoll_wait(self->fd, self->events, EVENTS_A_WAIT, milliseconds_of(timeout));
 }
 
 static int epoll_selector_wait(heddle_selector *selector, int64_t timeout)
@@ -265,7 +265,7 @@ const heddle_selector_operations heddle_epoll_operations = {
     .arm = epoll_arm,
     .disarm = epoll_disarm,
     .pending = epoll_pending,
-    .news = epoll_news,
+    .has_events = epoll_has_events,
     .poll = epoll_poll,
     .wait = epoll_selector_wait,
     .harvest = epoll_harvest,

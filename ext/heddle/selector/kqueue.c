@@ -59,7 +59,7 @@ static const struct {
 enum { FILTER_COUNT = sizeof(FILTERS) / sizeof(FILTERS[0]) };
 
 /* Tells the kernel one thing. 0 or -errno. */
-static int change(kqueue_selector *self, uintptr_t id, int filter, unsigned flags, unsigned filter_flags)
+static int change_filter(kqueue_selector *self, uintptr_t id, int filter, unsigned flags, unsigned filter_flags)
 {
     struct kevent event;
     EV_SET(&event, id, filter, flags, filter_flags, 0, 0);
@@ -83,14 +83,14 @@ static int kqueue_probe(char *reason, size_t size)
 static int open_wakeup(kqueue_selector *self)
 {
 #ifdef EVFILT_USER
-    return change(self, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0);
+    return change_filter(self, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0);
 #else
     int result = heddle_wakeup_open(&self->wakeup);
-    return result < 0 ? result : change(self, (uintptr_t)self->wakeup.read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
+    return result < 0 ? result : change_filter(self, (uintptr_t)self->wakeup.read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
 #endif
 }
 
-static void release(kqueue_selector *self)
+static void release_memory(kqueue_selector *self)
 {
 #ifndef EVFILT_USER
     heddle_wakeup_close(&self->wakeup);
@@ -102,7 +102,7 @@ static void release(kqueue_selector *self)
 static void kqueue_close(heddle_selector *selector)
 {
     close(((kqueue_selector *)selector)->fd);
-    release((kqueue_selector *)selector);
+    release_memory((kqueue_selector *)selector);
 }
 
 static void kqueue_abandon(heddle_selector *selector)
@@ -111,7 +111,7 @@ static void kqueue_abandon(heddle_selector *selector)
 #ifdef LIBKQUEUE
     close(((kqueue_selector *)selector)->fd);
 #endif
-    release((kqueue_selector *)selector);
+    release_memory((kqueue_selector *)selector);
 }
 
 static int kqueue_open(heddle_selector **selector)
@@ -126,7 +126,7 @@ static int kqueue_open(heddle_selector **selector)
     self->fd = kqueue();
     if (self->fd < 0) {
         int error = errno;
-        release(self);
+        release_memory(self);
         return -error;
     }
     fcntl(self->fd, F_SETFD, FD_CLOEXEC);
@@ -168,7 +168,7 @@ static int ready_at_once(const heddle_waiter *waiter, int error)
 static void forget_filters(kqueue_selector *self, int fd)
 {
     for (int i = 0; i < FILTER_COUNT; i++)
-        change(self, (uintptr_t)fd, FILTERS[i].filter, EV_DELETE, 0);
+        change_filter(self, (uintptr_t)fd, FILTERS[i].filter, EV_DELETE, 0);
 }
 
 static int kqueue_arm(heddle_selector *selector, heddle_waiter *waiter)
@@ -189,7 +189,7 @@ static int kqueue_arm(heddle_selector *selector, heddle_waiter *waiter)
     for (int i = 0; i < FILTER_COUNT; i++) {
         if (!(waiter->events & FILTERS[i].event))
             continue;
-        result = change(self, (uintptr_t)waiter->fd, FILTERS[i].filter, EV_ADD | (persistent ? EV_CLEAR : EV_ONESHOT),
+        result = change_filter(self, (uintptr_t)waiter->fd, FILTERS[i].filter, EV_ADD | (persistent ? EV_CLEAR : EV_ONESHOT),
                         FILTERS[i].flags);
         if (result < 0) {
             if (persistent)
@@ -222,7 +222,7 @@ static bool kqueue_pending(heddle_selector *selector)
     return true; /* nothing but a system call can tell */
 }
 
-static bool kqueue_news(heddle_selector *selector)
+static bool kqueue_has_events(heddle_selector *selector)
 {
     struct pollfd self = {.fd = ((kqueue_selector *)selector)->fd, .events = POLLIN};
     return poll(&self, 1, 0) > 0;
@@ -239,7 +239,7 @@ static int kqueue_wait(heddle_selector *selector, int64_t timeout)
     return count < 0 && errno != EINTR ? -errno : 0;
 }
 
-static void deliver(kqueue_selector *self, const struct kevent *event)
+static void deliver_event(kqueue_selector *self, const struct kevent *event)
 {
     heddle_fd_entry *entry = heddle_fd_table_find(&self->table, (int)event->ident);
     if (!entry || !entry->waiters)
@@ -271,7 +271,7 @@ static void kqueue_harvest(heddle_selector *selector)
             continue;
         }
 #endif
-        deliver(self, &self->events[i]);
+        deliver_event(self, &self->events[i]);
     }
 }
 
@@ -292,7 +292,7 @@ static void kqueue_wake(heddle_selector *selector)
     kqueue_selector *self = (kqueue_selector *)selector;
 #ifdef EVFILT_USER
     int saved = errno;
-    change(self, 0, EVFILT_USER, 0, NOTE_TRIGGER);
+    change_filter(self, 0, EVFILT_USER, 0, NOTE_TRIGGER);
     errno = saved;
 #else
     heddle_wakeup_signal(&self->wakeup);
@@ -309,7 +309,7 @@ const heddle_selector_operations heddle_kqueue_operations = {
     .arm = kqueue_arm,
     .disarm = kqueue_disarm,
     .pending = kqueue_pending,
-    .news = kqueue_news,
+    .has_events = kqueue_has_events,
     .poll = kqueue_poll,
     .wait = kqueue_wait,
     .harvest = kqueue_harvest,

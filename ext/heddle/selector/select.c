@@ -60,7 +60,7 @@ static word bit_of(int fd)
     return (word)1 << (fd % WORD_BITS);
 }
 
-static int grow(select_selector *self, int fd)
+static int grow_sets(select_selector *self, int fd)
 {
     int words = self->words ? self->words : FIRST_WORDS;
     while (words <= fd / WORD_BITS)
@@ -79,7 +79,7 @@ static int grow(select_selector *self, int fd)
     return 0;
 }
 
-static void want(select_selector *self, int fd, uint8_t events)
+static void set_events(select_selector *self, int fd, uint8_t events)
 {
     int at = fd / WORD_BITS;
     for (int i = 0; i < SETS; i++) {
@@ -92,7 +92,7 @@ static void want(select_selector *self, int fd, uint8_t events)
         self->used = at + 1;
 }
 
-static word any(word *const sets[SETS], int at)
+static word union_of(word *const sets[SETS], int at)
 {
     return sets[0][at] | sets[1][at] | sets[2][at];
 }
@@ -128,12 +128,12 @@ static int select_open(heddle_selector **selector)
 
     int result = heddle_wakeup_open(&self->wakeup);
     if (result == 0)
-        result = grow(self, self->wakeup.read_fd);
+        result = grow_sets(self, self->wakeup.read_fd);
     if (result < 0) {
         select_close(&self->base);
         return result;
     }
-    want(self, self->wakeup.read_fd, HEDDLE_READABLE);
+    set_events(self, self->wakeup.read_fd, HEDDLE_READABLE);
     *selector = &self->base;
     return 0;
 }
@@ -153,10 +153,10 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
     }
 
     heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
-    if (!entry || grow(self, waiter->fd) < 0)
+    if (!entry || grow_sets(self, waiter->fd) < 0)
         return -ENOMEM;
     heddle_fd_entry_link(entry, waiter);
-    want(self, waiter->fd, heddle_fd_entry_events(entry));
+    set_events(self, waiter->fd, heddle_fd_entry_events(entry));
     return 0;
 }
 
@@ -167,7 +167,7 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
     int at = waiter->fd / WORD_BITS;
 
     heddle_fd_entry_unlink(entry, waiter);
-    want(self, waiter->fd, heddle_fd_entry_events(entry));
+    set_events(self, waiter->fd, heddle_fd_entry_events(entry));
     /* What was brought and not delivered must not reach whoever waits on this number next. */
     for (int i = 0; i < SETS; i++)
         self->ready[i][at] &= self->wanted[i][at] | ~bit_of(waiter->fd);
@@ -182,7 +182,7 @@ static bool select_pending(heddle_selector *selector)
 }
 
 /* Between a wait and its harvest `ready` is taken; this comes at other times, and leaves in it what nobody reads. */
-static bool select_news(heddle_selector *selector)
+static bool select_has_events(heddle_selector *selector)
 {
     select_selector *self = (select_selector *)selector;
     struct timespec now = {0};
@@ -195,7 +195,7 @@ static bool select_news(heddle_selector *selector)
 static int select_wait(heddle_selector *selector, int64_t timeout)
 {
     select_selector *self = (select_selector *)selector;
-    while (self->used > 0 && !any(self->wanted, self->used - 1))
+    while (self->used > 0 && !union_of(self->wanted, self->used - 1))
         self->used--;
     for (int i = 0; i < SETS; i++)
         memcpy(self->ready[i], self->wanted[i], (size_t)self->used * sizeof(word));
@@ -227,22 +227,22 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0 || errno != EBADF;
 }
 
-static void deliver(select_selector *self, int fd, int ready)
+static void deliver_event(select_selector *self, int fd, int ready)
 {
     heddle_fd_entry *entry = heddle_fd_table_find(&self->table, fd);
     if (!entry || !entry->waiters)
         return;
     heddle_fd_entry_deliver(entry, ready);
-    want(self, fd, heddle_fd_entry_events(entry));
+    set_events(self, fd, heddle_fd_entry_events(entry));
 }
 
 static void deliver_bad(select_selector *self)
 {
     for (int at = 0; at < self->used; at++) {
-        for (word bits = any(self->wanted, at); bits; bits &= bits - 1) {
+        for (word bits = union_of(self->wanted, at); bits; bits &= bits - 1) {
             int fd = at * WORD_BITS + __builtin_ctzl(bits);
             if (!is_open(fd))
-                deliver(self, fd, -EBADF);
+                deliver_event(self, fd, -EBADF);
         }
     }
 }
@@ -259,7 +259,7 @@ static void select_harvest(heddle_selector *selector)
     }
     for (int at = 0; at < words; at++) {
         word bits;
-        while ((bits = any(self->ready, at))) {
+        while ((bits = union_of(self->ready, at))) {
             int fd = at * WORD_BITS + __builtin_ctzl(bits), ready = 0;
             for (int i = 0; i < SETS; i++) {
                 if (self->ready[i][at] & bit_of(fd))
@@ -267,7 +267,7 @@ static void select_harvest(heddle_selector *selector)
                 self->ready[i][at] &= ~bit_of(fd);
             }
             /* Linux calls a descriptor readable that was closed during the wait. */
-            deliver(self, fd, is_open(fd) ? ready : -EBADF);
+            deliver_event(self, fd, is_open(fd) ? ready : -EBADF);
         }
     }
 }
@@ -294,7 +294,7 @@ const heddle_selector_operations heddle_select_operations = {
     .arm = select_arm,
     .disarm = select_disarm,
     .pending = select_pending,
-    .news = select_news,
+    .has_events = select_has_events,
     .poll = select_poll,
     .wait = select_wait,
     .harvest = select_harvest,

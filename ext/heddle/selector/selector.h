@@ -95,7 +95,7 @@ typedef struct {
     /* Would `poll` find or do anything? Cheap, makes no system call where the platform allows. */
     bool (*pending)(heddle_selector *selector);
     /* Has anything come that `poll` would take? Does nothing about it; may make a system call. */
-    bool (*news)(heddle_selector *selector);
+    bool (*has_events)(heddle_selector *selector);
     /* Submits, takes what is there without blocking, and calls the callbacks. 0 or -errno. */
     int (*poll)(heddle_selector *selector);
     /* Submits and blocks until an event, a wake-up or `timeout` nanoseconds (< 0: for ever). 0 or -errno. */

@@ -99,7 +99,7 @@ static uint64_t slot_identity(uring_selector *self, uint32_t index)
 }
 
 /* A slot and a submission together, or neither. */
-static struct io_uring_sqe *prepare(uring_selector *self, heddle_waiter *waiter, bool poll)
+static struct io_uring_sqe *prepare_submission(uring_selector *self, heddle_waiter *waiter, bool poll)
 {
     uint32_t index = slot_take(self);
     if (index == NO_SLOT)
@@ -136,7 +136,7 @@ static uint32_t to_poll(uint8_t events)
 /*
  * Since 5.19 io_uring passes over wake-ups that match nothing but POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c).
  * Sockets announce urgent data as POLLPRI and POLLRDBAND together, so that asking for both is heard; but then they
- * announce ordinary data so as well, and what came has to be looked at (see `look_again`).
+ * announce ordinary data so as well, and what came has to be looked at (see `rearm_poll`).
  */
 static uint32_t to_uring(uint8_t events)
 {
@@ -160,7 +160,7 @@ static int from_poll(int mask, uint8_t wanted)
 static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
 {
     HEDDLE_ASSERT(!waiter->armed);
-    struct io_uring_sqe *sqe = prepare((uring_selector *)selector, waiter, true);
+    struct io_uring_sqe *sqe = prepare_submission((uring_selector *)selector, waiter, true);
     if (!sqe)
         return -ENOMEM;
     uint32_t mask = to_uring(waiter->events);
@@ -210,7 +210,7 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
     uring_selector *self = (uring_selector *)selector;
     if (operation->code == HEDDLE_OPERATION_WAITID && !self->has_waitid)
         return -ENOSYS;
-    struct io_uring_sqe *sqe = prepare(self, waiter, false);
+    struct io_uring_sqe *sqe = prepare_submission(self, waiter, false);
     if (!sqe)
         return -ENOMEM;
 
@@ -241,13 +241,13 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
 }
 
 /* What a waiter for urgent data is told, 0 for nothing yet. */
-static int look_again(const heddle_waiter *waiter)
+static int rearm_poll(const heddle_waiter *waiter)
 {
     struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};
     return poll(&now, 1, 0) == 1 ? from_poll(now.revents, waiter->events) : 0;
 }
 
-static void deliver(uring_selector *self, const struct io_uring_cqe *cqe)
+static void deliver_completion(uring_selector *self, const struct io_uring_cqe *cqe)
 {
     uint32_t index = (uint32_t)cqe->user_data;
     operation_slot *slot = &self->slots[index];
@@ -269,7 +269,7 @@ static void deliver(uring_selector *self, const struct io_uring_cqe *cqe)
     if (!waiter)
         return;
     if (poll && result >= 0 && (waiter->events & HEDDLE_PRIORITY)) {
-        result = look_again(waiter);
+        result = rearm_poll(waiter);
         if (result == 0 && !more)
             result = uring_arm(&self->base, waiter);
         if (result == 0)
@@ -291,7 +291,7 @@ static void harvest_completions(uring_selector *self)
             return;
         struct io_uring_cqe cqe = self->ring.cqes[head & self->ring.cq_mask];
         atomic_store_explicit(self->ring.cq_head, head + 1, memory_order_release);
-        deliver(self, &cqe);
+        deliver_completion(self, &cqe);
     }
 }
 
@@ -306,7 +306,7 @@ static bool uring_pending(heddle_selector *selector)
     return heddle_ring_has_completions(&self->ring) || heddle_ring_needs_enter(&self->ring);
 }
 
-static int tolerate(int result)
+static int tolerate_busy(int result)
 {
     return result >= 0 || result == -ETIME || result == -EINTR || result == -EBUSY || result == -EAGAIN ? 0 : result;
 }
@@ -314,7 +314,7 @@ static int tolerate(int result)
 static int uring_poll(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
-    int result = heddle_ring_needs_enter(&self->ring) ? tolerate(heddle_ring_enter(&self->ring, 0, 0)) : 0;
+    int result = heddle_ring_needs_enter(&self->ring) ? tolerate_busy(heddle_ring_enter(&self->ring, 0, 0)) : 0;
     harvest_completions(self);
     return result;
 }
@@ -322,7 +322,7 @@ static int uring_poll(heddle_selector *selector)
 static int uring_wait(heddle_selector *selector, int64_t timeout)
 {
     uring_selector *self = (uring_selector *)selector;
-    return tolerate(heddle_ring_enter(&self->ring, heddle_ring_has_completions(&self->ring) ? 0 : 1, timeout));
+    return tolerate_busy(heddle_ring_enter(&self->ring, heddle_ring_has_completions(&self->ring) ? 0 : 1, timeout));
 }
 
 static void uring_wake(heddle_selector *selector)
@@ -333,7 +333,7 @@ static void uring_wake(heddle_selector *selector)
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
 /* The poll is multishot and reports each write: the eventfd never has to be read. */
-static void woken(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_wakeup(heddle_waiter *waiter, int result, uint32_t flags)
 {
     (void)result;
     uring_selector *self = (uring_selector *)((char *)waiter - offsetof(uring_selector, wakeup_waiter));
@@ -343,7 +343,7 @@ static void woken(heddle_waiter *waiter, int result, uint32_t flags)
     }
 }
 
-static void release(uring_selector *self)
+static void release_memory(uring_selector *self)
 {
     heddle_wakeup_close(&self->wakeup);
     free(self->slots);
@@ -370,14 +370,14 @@ static void uring_close(heddle_selector *selector)
     if (has_completions_outstanding(self))
         heddle_ring_cancel_everything(&self->ring);
     heddle_ring_close(&self->ring);
-    release(self);
+    release_memory(self);
 }
 
 static void uring_abandon(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
     heddle_ring_abandon(&self->ring);
-    release(self);
+    release_memory(self);
 }
 
 static int uring_open(heddle_selector **selector)
@@ -398,7 +398,7 @@ static int uring_open(heddle_selector **selector)
     result = heddle_wakeup_open(&self->wakeup);
     if (result == 0) {
         self->wakeup_waiter = (heddle_waiter){
-            .fn = woken, .fd = self->wakeup.read_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+            .fn = note_wakeup, .fd = self->wakeup.read_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
         result = uring_arm(&self->base, &self->wakeup_waiter);
     }
     if (result < 0) {
@@ -420,7 +420,7 @@ const heddle_selector_operations heddle_io_uring_operations = {
     .submit = uring_submit,
     .cancel = uring_cancel,
     .pending = uring_pending,
-    .news = uring_pending,
+    .has_events = uring_pending,
     .poll = uring_poll,
     .wait = uring_wait,
     .harvest = uring_harvest,

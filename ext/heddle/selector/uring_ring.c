@@ -15,7 +15,7 @@ enum {
     COMPLETIONS = 8192,
 };
 
-static int setup(unsigned entries, struct io_uring_params *parameters)
+static int setup_ring(unsigned entries, struct io_uring_params *parameters)
 {
     *parameters = (struct io_uring_params){
         .flags = HEDDLE_SETUP_SINGLE_ISSUER | HEDDLE_SETUP_DEFER_TASKRUN | HEDDLE_SETUP_SUBMIT_ALL |
@@ -28,7 +28,7 @@ static int setup(unsigned entries, struct io_uring_params *parameters)
 int heddle_ring_probe(char *reason, size_t size)
 {
     struct io_uring_params parameters;
-    int fd = setup(8, &parameters);
+    int fd = setup_ring(8, &parameters);
     if (fd < 0) {
         int error = errno;
         const char *why = error == ENOSYS  ? "this kernel has no io_uring"
@@ -82,7 +82,7 @@ bool heddle_ring_supports(const heddle_ring *ring, unsigned operation)
 
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
-static int map(heddle_ring *ring, const struct io_uring_params *parameters)
+static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)
 {
     size_t sq_size = parameters->sq_off.array + parameters->sq_entries * sizeof(unsigned);
     size_t cq_size = parameters->cq_off.cqes + parameters->cq_entries * sizeof(struct io_uring_cqe);
@@ -131,7 +131,7 @@ static void register_index(heddle_ring *ring)
 }
 
 /* The index holds the ring as a descriptor does, to the end of the thread, and a thread has 16 of them. */
-static void give_index_back(const heddle_ring *ring)
+static void unregister_index(const heddle_ring *ring)
 {
     struct io_uring_rsrc_update update = {.offset = (uint32_t)ring->enter_fd};
     if (ring->enter_flags & HEDDLE_ENTER_REGISTERED_RING)
@@ -141,10 +141,10 @@ static void give_index_back(const heddle_ring *ring)
 int heddle_ring_open(heddle_ring *ring)
 {
     struct io_uring_params parameters;
-    *ring = (heddle_ring){.fd = setup(SUBMISSIONS, &parameters)};
+    *ring = (heddle_ring){.fd = setup_ring(SUBMISSIONS, &parameters)};
     if (ring->fd < 0)
         return -errno;
-    int result = map(ring, &parameters);
+    int result = map_ring(ring, &parameters);
     if (result < 0) {
         heddle_ring_close(ring);
         return result;
@@ -160,7 +160,7 @@ void heddle_ring_close(heddle_ring *ring)
         munmap(ring->memory, ring->memory_size);
     if (ring->sqes)
         munmap(ring->sqes, ring->sqes_size);
-    give_index_back(ring);
+    unregister_index(ring);
     close(ring->fd);
 }
 

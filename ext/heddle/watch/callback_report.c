@@ -115,7 +115,7 @@ static void describe_function(const callback *found, report *to)
 
 /* -- each place once ----------------------------------------------------------------------------------------------- */
 
-static uint64_t hash(uint64_t start, const char *text)
+static uint64_t hash_text(uint64_t start, const char *text)
 {
     for (; *text; text++)
         start = (start ^ (uint8_t)*text) * UINT64_C(1099511628211);
@@ -124,7 +124,7 @@ static uint64_t hash(uint64_t start, const char *text)
 
 static bool is_known(const report *one)
 {
-    uint64_t key = hash(hash(UINT64_C(14695981039346656037), one->library), one->place);
+    uint64_t key = hash_text(hash_text(UINT64_C(14695981039346656037), one->library), one->place);
     for (unsigned i = 0; i < place_count; i++) {
         if (places[i] == key)
             return true;
@@ -137,7 +137,7 @@ static bool is_known(const report *one)
 
 static void count_wait(const char *path)
 {
-    uint64_t key = hash(UINT64_C(14695981039346656037), path) | 1;
+    uint64_t key = hash_text(UINT64_C(14695981039346656037), path) | 1;
     unsigned i = 0;
     while (i < LIBRARIES - 1 && libraries[i].key && libraries[i].key != key)
         i++;
@@ -160,7 +160,7 @@ static void report_callback(heddle_loop *loop)
     if (is_known(&one))
         return;
     reports[report_count++] = one;
-    heddle_stalls_untold = true; /* the stalls' way to the log is this one's, too */
+    heddle_stalls_pending = true; /* the stalls' way to the log is this one's, too */
 }
 
 /* -- finding the interpreter --------------------------------------------------------------------------------------- */

@@ -16,9 +16,9 @@ typedef struct {
     int64_t began, length; /* CLOCK_MONOTONIC, ns */
     heddle_doing doing;
     uintptr_t loop; /* which one: a number, and no pointer to be followed */
-    char request[HEDDLE_BEAT_REQUEST];
-    char place[HEDDLE_BEAT_PLACE];
-    char library[HEDDLE_BEAT_LIBRARY]; /* in a callback of which the loop waited in place, or "" */
+    char request[HEDDLE_HEARTBEAT_REQUEST];
+    char place[HEDDLE_HEARTBEAT_PLACE];
+    char library[HEDDLE_HEARTBEAT_LIBRARY]; /* in a callback of which the loop waited in place, or "" */
 } stall;
 
 
@@ -106,59 +106,59 @@ static void describe_request(heddle_loop *loop, char *text, size_t size)
     text[length] = '\0';
 }
 
-static void sight(heddle_beat *beat, VALUE thread, bool own)
+static void record_sighting(heddle_heartbeat *heartbeat, VALUE thread, bool own)
 {
-    bool first = beat->sighted == HEDDLE_UNSEEN;
+    bool first = heartbeat->sighted == HEDDLE_UNSEEN;
     if (first)
-        describe_request(beat->loop, beat->request, sizeof(beat->request));
-    beat->sighted = describe_place(beat->loop, thread, own && first, beat->place, sizeof(beat->place))
+        describe_request(heartbeat->loop, heartbeat->request, sizeof(heartbeat->request));
+    heartbeat->sighted = describe_place(heartbeat->loop, thread, own && first, heartbeat->place, sizeof(heartbeat->place))
                         ? HEDDLE_SEEN
                         : HEDDLE_GLIMPSED;
 }
 
-void heddle_stalls_sight(VALUE thread, heddle_beat *own)
+void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
 {
     if (!(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
         return;
-    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-        uintptr_t whose = atomic_load(&beat->thread);
-        if (!whose || beat->sighted == HEDDLE_SEEN || atomic_load(&beat->verdict) != HEDDLE_LATE)
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+        uintptr_t whose = atomic_load(&heartbeat->thread);
+        if (!whose || heartbeat->sighted == HEDDLE_SEEN || atomic_load(&heartbeat->verdict) != HEDDLE_LATE)
             continue;
-        if (beat->sighted == HEDDLE_GLIMPSED && beat != own)
+        if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
             continue; /* what another thread sees stays the same, and looking holds the loop up, too */
-        heddle_doing doing = heddle_watch_gvl(atomic_load(&beat->gvl));
-        if (beat == own || doing == HEDDLE_DOING_NATIVE_FREE)
-            sight(beat, (VALUE)whose, beat == own);
+        heddle_doing doing = heddle_watch_gvl(atomic_load(&heartbeat->gvl));
+        if (heartbeat == own || doing == HEDDLE_DOING_NATIVE_FREE)
+            record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
         else if (doing == HEDDLE_DOING_NOTHING)
-            sight(beat, thread, false); /* it is this one that it waits for */
+            record_sighting(heartbeat, thread, false); /* it is this one that it waits for */
     }
 }
 
 void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
 {
-    heddle_beat *beat = loop->beat;
-    if (!beat || !(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
+    heddle_heartbeat *heartbeat = loop->heartbeat;
+    if (!heartbeat || !(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
         return;
-    beat->callback_until = heddle_now();
-    snprintf(beat->callback_library, sizeof(beat->callback_library), "%s", library);
-    describe_request(loop, beat->callback_request, sizeof(beat->callback_request));
-    describe_place(loop, loop->thread, false, beat->callback_place, sizeof(beat->callback_place));
+    heartbeat->callback_until = heddle_clock_now();
+    snprintf(heartbeat->callback_library, sizeof(heartbeat->callback_library), "%s", library);
+    describe_request(loop, heartbeat->callback_request, sizeof(heartbeat->callback_request));
+    describe_place(loop, loop->thread, false, heartbeat->callback_place, sizeof(heartbeat->callback_place));
 }
 
 void heddle_stalls_prolong_callback(heddle_loop *loop)
 {
-    if (loop->beat)
-        loop->beat->callback_until = heddle_now();
+    if (loop->heartbeat)
+        loop->heartbeat->callback_until = heddle_clock_now();
 }
 
 /* -- when it is over --------------------------------------------------------------------------------------------- */
 
-static heddle_doing most(const heddle_beat *beat)
+static heddle_doing most_frequent(const heddle_heartbeat *heartbeat)
 {
-    uint32_t found[HEDDLE_DOINGS], unanswered = atomic_load_explicit(&beat->unanswered, memory_order_relaxed);
+    uint32_t found[HEDDLE_DOINGS], unanswered = atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed);
     for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
-        found[doing] = atomic_load_explicit(&beat->found[doing], memory_order_relaxed);
-    found[unanswered > HEDDLE_BEAT_PATIENCE ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += unanswered;
+        found[doing] = atomic_load_explicit(&heartbeat->found[doing], memory_order_relaxed);
+    found[unanswered > HEDDLE_HEARTBEAT_PATIENCE ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += unanswered;
     heddle_doing most = HEDDLE_DOING_NATIVE_FREE;
     for (int doing = 1; doing < HEDDLE_DOINGS; doing++) {
         if (found[doing] > found[most])
@@ -168,43 +168,43 @@ static heddle_doing most(const heddle_beat *beat)
 }
 
 /* The machine's part of what ended now: the watch may not have come to see the last of it. */
-static int64_t lost_until(const heddle_beat *beat, int64_t now)
+static int64_t lost_until(const heddle_heartbeat *heartbeat, int64_t now)
 {
-    int64_t due = atomic_load(&heddle_watch_due), lost = atomic_load_explicit(&beat->late_lost, memory_order_relaxed);
+    int64_t due = atomic_load(&heddle_watch_due), lost = atomic_load_explicit(&heartbeat->late_lost, memory_order_relaxed);
     return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
 }
 
 void heddle_loop_was_late(heddle_loop *loop, bool idle)
 {
-    heddle_beat *beat = loop->beat;
+    heddle_heartbeat *heartbeat = loop->heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
-    one->doing = most(beat);
+    one->doing = most_frequent(heartbeat);
     one->loop = (uintptr_t)loop;
-    one->began = beat->late_since;
+    one->began = heartbeat->late_since;
     /* What came to its end just as the watch found it has been followed by a wait for events since. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
-    int64_t over = ended ? beat->late_at : heddle_now();
-    one->length = over - one->began - lost_until(beat, over);
+    int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
+    one->length = over - one->began - lost_until(heartbeat, over);
     if (one->length < 0)
         one->length = 0;
-    memcpy(one->request, beat->request, sizeof(one->request));
-    memcpy(one->place, beat->place, sizeof(one->place));
-    if (beat->sighted == HEDDLE_UNSEEN)
+    memcpy(one->request, heartbeat->request, sizeof(one->request));
+    memcpy(one->place, heartbeat->place, sizeof(one->place));
+    if (heartbeat->sighted == HEDDLE_UNSEEN)
         one->request[0] = one->place[0] = '\0';
     one->library[0] = '\0';
-    if (beat->callback_until >= beat->late_since) {
-        memcpy(one->library, beat->callback_library, sizeof(one->library));
-        memcpy(one->request, beat->callback_request, sizeof(one->request));
-        memcpy(one->place, beat->callback_place, sizeof(one->place));
+    if (heartbeat->callback_until >= heartbeat->late_since) {
+        memcpy(one->library, heartbeat->callback_library, sizeof(one->library));
+        memcpy(one->request, heartbeat->callback_request, sizeof(one->request));
+        memcpy(one->place, heartbeat->callback_place, sizeof(one->place));
     }
-    beat->sighted = HEDDLE_UNSEEN;
-    atomic_store(&beat->verdict, HEDDLE_IN_TIME);
+    heartbeat->sighted = HEDDLE_UNSEEN;
+    atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
     if (noted < KEPT)
         noted++;
-    heddle_stalls_untold = true;
+    heddle_stalls_pending = true;
 }
 
-static VALUE announce(VALUE loop)
+static VALUE announce_stalls(VALUE loop)
 {
     return rb_funcall(rb_path2class("Heddle::Stalls"), id_noted, 1, ((heddle_loop *)loop)->scheduler);
 }
@@ -212,15 +212,15 @@ static VALUE announce(VALUE loop)
 void heddle_stalls_announce(heddle_loop *loop)
 {
     int state = 0;
-    heddle_stalls_untold = false;
-    rb_protect(announce, (VALUE)loop, &state);
+    heddle_stalls_pending = false;
+    rb_protect(announce_stalls, (VALUE)loop, &state);
     if (state)
         rb_set_errinfo(Qnil); /* to report one must not end the loop */
 }
 
 /* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
 
-static VALUE cause(heddle_doing doing)
+static VALUE cause_symbol(heddle_doing doing)
 {
     static const char *const names[] = {"native", "native_with_gvl", "ruby", "waiting_for_gvl",
                                          "garbage_collection"};
@@ -238,7 +238,7 @@ static VALUE stalls_take(VALUE self)
     VALUE list = rb_ary_new();
     for (; noted > 0; noted--) {
         const stall *one = &stalls[(next_stall - noted) % KEPT];
-        rb_ary_push(list, rb_ary_new_from_args(7, cause(one->doing), DBL2NUM((double)one->began / 1e9),
+        rb_ary_push(list, rb_ary_new_from_args(7, cause_symbol(one->doing), DBL2NUM((double)one->began / 1e9),
                                                DBL2NUM((double)one->length / 1e9), rb_utf8_str_new_cstr(one->request),
                                                rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop),
                                                rb_utf8_str_new_cstr(one->library)));
@@ -264,8 +264,8 @@ static bool is_watching(void)
 void Init_heddle_stalls(VALUE native)
 {
     heddle_hooks.is_watching = is_watching;
-    heddle_hooks.take_beat = heddle_beat_take;
-    heddle_hooks.release_beat = heddle_beat_give_back;
+    heddle_hooks.acquire_heartbeat = heddle_heartbeat_acquire;
+    heddle_hooks.release_heartbeat = heddle_heartbeat_release;
     heddle_hooks.rouse_watch = heddle_watch_rouse;
     heddle_hooks.announce_stalls = heddle_stalls_announce;
     heddle_hooks.begin_wait_in_place = heddle_stalls_note_callback;

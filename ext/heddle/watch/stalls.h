@@ -1,15 +1,15 @@
 #ifndef HEDDLE_STALLS_H
 #define HEDDLE_STALLS_H
 
-/* Stalls: beats that took longer than they may. The last ones are kept until Ruby takes them. */
+/* Stalls: heartbeats that took longer than they may. The last ones are kept until Ruby takes them. */
 
 #include "scheduler/loop.h"
 
 /*
- * Called on a Ruby thread, at a point where it takes interrupts; `beat` is that of its loop, or NULL. Notes where the
- * loops are that are late, or who holds the GVL that they wait for.
+ * Called on a Ruby thread, at a point where it takes interrupts; `heartbeat` is that of its loop, or NULL. Notes where
+ * the loops are that are late, or who holds the GVL that they wait for.
  */
-void heddle_stalls_sight(VALUE thread, heddle_beat *beat);
+void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);
 /* The current fiber is about to wait in place, in a callback of this library: should that be a stall, it is told so. */
 void heddle_stalls_note_callback(heddle_loop *loop, const char *library);
 /* It has waited until now. */

@@ -14,7 +14,7 @@ static const int64_t RESCUE = 1000000;   /* … while others look after what is 
 static const int64_t SOON = 100000;      /* … when told that it came at the wrong moment */
 static const int64_t QUIET = 50000000;   /* without any event for so long it goes to sleep */
 
-_Atomic(heddle_beat *) heddle_beats;
+_Atomic(heddle_heartbeat *) heddle_heartbeats;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
 
 static struct {
@@ -37,131 +37,134 @@ static int64_t clock_now(void)
 
 /* -- the records ------------------------------------------------------------------------------------------------- */
 
-static heddle_beat *spare(void)
+static heddle_heartbeat *find_spare(void)
 {
-    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-        if (!atomic_load(&beat->thread))
-            return beat;
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+        if (!atomic_load(&heartbeat->thread))
+            return heartbeat;
     }
-    heddle_beat *beat = calloc(1, sizeof(*beat));
-    if (!beat)
+    heddle_heartbeat *heartbeat = calloc(1, sizeof(*heartbeat));
+    if (!heartbeat)
         return NULL;
-    beat->schedstat = -1;
-    beat->next = atomic_load(&heddle_beats);
-    atomic_store(&heddle_beats, beat);
-    return beat;
+    heartbeat->schedstat = -1;
+    heartbeat->next = atomic_load(&heddle_heartbeats);
+    atomic_store(&heddle_heartbeats, heartbeat);
+    return heartbeat;
 }
 
-static int start(void);
+static int start_thread(void);
 
-heddle_beat *heddle_beat_take(void *loop, uintptr_t thread)
+heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
 {
     pthread_mutex_lock(&watch.mutex);
-    heddle_beat *beat = spare();
-    if (beat) {
-        beat->loop = loop;
-        beat->sighted = HEDDLE_UNSEEN;
-        beat->callback_until = 0;
-        atomic_store(&beat->verdict, HEDDLE_IN_TIME);
-        atomic_store(&beat->pass, 0);
-        atomic_store(&beat->look, HEDDLE_LOOK_LATER);
-        atomic_store(&beat->word, 1);
-        atomic_store(&beat->gvl, 0); /* it calls this with the GVL */
-        beat->seen = 0;
-        beat->moved = clock_now();
-        heddle_lost_time_attach(beat);
-        atomic_store(&beat->thread, thread);
+    heddle_heartbeat *heartbeat = find_spare();
+    if (heartbeat) {
+        heartbeat->loop = loop;
+        heartbeat->sighted = HEDDLE_UNSEEN;
+        heartbeat->callback_until = 0;
+        atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
+        atomic_store(&heartbeat->pass, 0);
+        atomic_store(&heartbeat->look, HEDDLE_LOOK_LATER);
+        atomic_store(&heartbeat->word, 1);
+        atomic_store(&heartbeat->gvl, 0); /* it calls this with the GVL */
+        heartbeat->seen = 0;
+        heartbeat->moved = clock_now();
+        heddle_lost_time_attach(heartbeat);
+        atomic_store(&heartbeat->thread, thread);
     }
     if (watch.wants && !watch.running && !watch.paused)
-        start(); /* a child after fork; without a thread it goes unwatched */
+        start_thread(); /* a child after fork; without a thread it goes unwatched */
     pthread_mutex_unlock(&watch.mutex);
     if (atomic_load(&heddle_watch_asleep))
         heddle_watch_rouse();
-    return beat;
+    return heartbeat;
 }
 
-void heddle_beat_give_back(heddle_beat *beat)
+void heddle_heartbeat_release(heddle_heartbeat *heartbeat)
 {
     pthread_mutex_lock(&watch.mutex);
-    atomic_store(&beat->thread, 0);
-    heddle_lost_time_detach(beat);
-    beat->loop = NULL;
+    atomic_store(&heartbeat->thread, 0);
+    heddle_lost_time_detach(heartbeat);
+    heartbeat->loop = NULL;
     pthread_mutex_unlock(&watch.mutex);
 }
 
 /* -- looking ----------------------------------------------------------------------------------------------------- */
 
-/* The loop may be reading the record of its late beat: it gets these counts or those of the new beat, never torn ones. */
-static void forget_looks(heddle_beat *beat)
+/*
+ * The loop may be reading the record of its late heartbeat: it gets these counts or those of the new heartbeat, never
+ * torn ones.
+ */
+static void forget_looks(heddle_heartbeat *heartbeat)
 {
     for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
-        atomic_store_explicit(&beat->found[doing], 0, memory_order_relaxed);
+        atomic_store_explicit(&heartbeat->found[doing], 0, memory_order_relaxed);
 }
 
-static void count_looks(heddle_beat *beat, heddle_doing doing, uint32_t looks)
+static void count_looks(heddle_heartbeat *heartbeat, heddle_doing doing, uint32_t looks)
 {
-    atomic_fetch_add_explicit(&beat->found[doing], looks, memory_order_relaxed);
+    atomic_fetch_add_explicit(&heartbeat->found[doing], looks, memory_order_relaxed);
 }
 
-static void begin(heddle_beat *beat, uint64_t word, int64_t now)
+static void begin_heartbeat(heddle_heartbeat *heartbeat, uint64_t word, int64_t now)
 {
-    beat->seen = word;
-    beat->since = beat->moved = now;
-    beat->asked = false;
-    beat->held_up = false;
-    beat->unanswered = 0;
-    forget_looks(beat);
-    heddle_lost_time_begin(beat, now);
+    heartbeat->seen = word;
+    heartbeat->since = heartbeat->moved = now;
+    heartbeat->asked = false;
+    heartbeat->held_up = false;
+    heartbeat->unanswered = 0;
+    forget_looks(heartbeat);
+    heddle_lost_time_begin(heartbeat, now);
 }
 
 /*
  * A thread that holds the GVL runs Ruby if it comes to where Ruby takes interrupts when it is asked to. It may have to
  * wait for a core to do so, so only what goes unanswered for some looks is native code.
  */
-static void note_doing(heddle_beat *beat, uint32_t gvl)
+static void note_doing(heddle_heartbeat *heartbeat, uint32_t gvl)
 {
     heddle_doing found = heddle_watch_gvl(gvl);
     if (found != HEDDLE_DOING_NATIVE_HELD) {
-        count_looks(beat, found, 1);
+        count_looks(heartbeat, found, 1);
         return;
     }
     if (watch.settings.collects()) {
-        count_looks(beat, HEDDLE_DOING_COLLECTING, 1);
+        count_looks(heartbeat, HEDDLE_DOING_COLLECTING, 1);
         return;
     }
-    if (!beat->asked)
+    if (!heartbeat->asked)
         return;
-    beat->unanswered++;
-    if (atomic_load_explicit(&beat->answers, memory_order_relaxed) == beat->answers_seen)
+    heartbeat->unanswered++;
+    if (atomic_load_explicit(&heartbeat->answers, memory_order_relaxed) == heartbeat->answers_seen)
         return;
-    bool native = beat->unanswered > HEDDLE_BEAT_PATIENCE;
-    count_looks(beat, native ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY, beat->unanswered);
-    beat->unanswered = 0;
-    beat->asked = false;
+    bool native = heartbeat->unanswered > HEDDLE_HEARTBEAT_PATIENCE;
+    count_looks(heartbeat, native ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY, heartbeat->unanswered);
+    heartbeat->unanswered = 0;
+    heartbeat->asked = false;
 }
 
-static void ask(heddle_beat *beat)
+static void ask_thread(heddle_heartbeat *heartbeat)
 {
-    if (!beat->asked)
-        beat->answers_seen = atomic_load_explicit(&beat->answers, memory_order_relaxed);
-    beat->asked = true;
-    atomic_store(&beat->pass, 1);
+    if (!heartbeat->asked)
+        heartbeat->answers_seen = atomic_load_explicit(&heartbeat->answers, memory_order_relaxed);
+    heartbeat->asked = true;
+    atomic_store(&heartbeat->pass, 1);
     watch.settings.ask();
 }
 
 /* Takes too long: unless its thread waits for a core, and it is not known yet for how long it does. */
-static void judge(heddle_beat *beat, int64_t now)
+static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 {
-    if (atomic_load(&beat->verdict) != HEDDLE_IN_TIME) {
-        atomic_store_explicit(&beat->late_lost, beat->lost, memory_order_relaxed);
+    if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME) {
+        atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
         return;
     }
-    if (heddle_lost_time_goes_on(beat))
+    if (heddle_lost_time_goes_on(heartbeat))
         return;
-    beat->late_since = beat->since;
-    beat->late_at = now;
-    atomic_store_explicit(&beat->late_lost, beat->lost, memory_order_relaxed);
-    atomic_store(&beat->verdict, HEDDLE_LATE);
+    heartbeat->late_since = heartbeat->since;
+    heartbeat->late_at = now;
+    atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
+    atomic_store(&heartbeat->verdict, HEDDLE_LATE);
 }
 
 /* It takes so long that others look after what is the loop's. */
@@ -171,83 +174,83 @@ static bool is_held_up(int64_t age)
 }
 
 /* When to look again. */
-static int64_t busy(heddle_beat *beat, int64_t now, int64_t late, uint32_t gvl)
+static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
-    int look = atomic_exchange(&beat->look, HEDDLE_LOOK_LATER);
-    if (look == HEDDLE_LOOK_AFRESH && atomic_load(&beat->verdict) == HEDDLE_IN_TIME)
-        begin(beat, beat->seen, now);
-    note_doing(beat, gvl);
-    beat->gvl_seen = gvl;
-    int64_t age = now - beat->since - heddle_lost_time_add(beat, now, late);
+    int look = atomic_exchange(&heartbeat->look, HEDDLE_LOOK_LATER);
+    if (look == HEDDLE_LOOK_AFRESH && atomic_load(&heartbeat->verdict) == HEDDLE_IN_TIME)
+        begin_heartbeat(heartbeat, heartbeat->seen, now);
+    note_doing(heartbeat, gvl);
+    heartbeat->gvl_seen = gvl;
+    int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
     bool stalls = watch.wants & HEDDLE_WATCH_STALLS;
-    beat->held_up = is_held_up(age);
+    heartbeat->held_up = is_held_up(age);
     if (stalls && age >= watch.settings.threshold)
-        judge(beat, now);
+        judge_heartbeat(heartbeat, now);
     /* Early enough to know of a stall what it is. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
-        ask(beat);
+        ask_thread(heartbeat);
     return look == HEDDLE_LOOK_SOON ? SOON : ALERT;
 }
 
 /* In the selector, or on its way out of it, for which it may have to wait until another thread gives up the GVL. */
-static int64_t idle(heddle_beat *beat, int64_t now, int64_t late, uint32_t gvl)
+static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
-        heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != beat->gvl_seen) {
-        beat->gvl_seen = gvl;
-        beat->since = now;
-        beat->held_up = false;
-        forget_looks(beat);
-        heddle_lost_time_begin(beat, now);
+        heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != heartbeat->gvl_seen) {
+        heartbeat->gvl_seen = gvl;
+        heartbeat->since = now;
+        heartbeat->held_up = false;
+        forget_looks(heartbeat);
+        heddle_lost_time_begin(heartbeat, now);
         return CALM;
     }
-    beat->moved = now;
-    count_looks(beat, HEDDLE_DOING_NOTHING, 1);
-    int64_t age = now - beat->since - heddle_lost_time_add(beat, now, late);
-    beat->held_up = is_held_up(age);
+    heartbeat->moved = now;
+    count_looks(heartbeat, HEDDLE_DOING_NOTHING, 1);
+    int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
+    heartbeat->held_up = is_held_up(age);
     if (!(watch.wants & HEDDLE_WATCH_STALLS) || age < watch.settings.threshold)
         return ALERT;
-    judge(beat, now);
-    ask(beat);
+    judge_heartbeat(heartbeat, now);
+    ask_thread(heartbeat);
     return ALERT;
 }
 
-static int64_t examine(heddle_beat *beat, int64_t now, int64_t late)
+static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64_t late)
 {
-    if (!atomic_load(&beat->thread))
+    if (!atomic_load(&heartbeat->thread))
         return CALM;
-    uint64_t word = atomic_load(&beat->word);
-    uint32_t gvl = atomic_load(&beat->gvl);
-    if (word != beat->seen) {
-        begin(beat, word, now);
-        beat->gvl_seen = gvl;
+    uint64_t word = atomic_load(&heartbeat->word);
+    uint32_t gvl = atomic_load(&heartbeat->gvl);
+    if (word != heartbeat->seen) {
+        begin_heartbeat(heartbeat, word, now);
+        heartbeat->gvl_seen = gvl;
         return CALM;
     }
-    return word & 1 ? busy(beat, now, late, gvl) : idle(beat, now, late, gvl);
+    return word & 1 ? examine_busy(heartbeat, now, late, gvl) : examine_idle(heartbeat, now, late, gvl);
 }
 
 /* -- looking after what is a loop's -------------------------------------------------------------------------------- */
 
 /* A loop that waits for the GVL is held up by another one, or by another thread. */
-static bool holds_itself_up(const heddle_beat *beat)
+static bool holds_itself_up(const heddle_heartbeat *heartbeat)
 {
-    return (beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) != HEDDLE_DOING_NOTHING;
+    return (heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) != HEDDLE_DOING_NOTHING;
 }
 
 static bool stands_still(heddle_rescue *rescue)
 {
     bool found = false;
-    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-        if (!atomic_load(&beat->thread) || !beat->held_up)
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+        if (!atomic_load(&heartbeat->thread) || !heartbeat->held_up)
             continue;
         /* Who keeps the GVL keeps every loop. */
-        bool own = beat->loop == rescue->loop;
-        if (!own && !((beat->seen & 1) && heddle_watch_gvl(beat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
+        bool own = heartbeat->loop == rescue->loop;
+        if (!own && !((heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
             continue;
         if (own || !found) {
-            rescue->since = beat->since + beat->lost;
-            rescue->label = own && holds_itself_up(beat) ? atomic_load_explicit(&beat->label, memory_order_relaxed) : 0;
+            rescue->since = heartbeat->since + heartbeat->lost;
+            rescue->label = own && holds_itself_up(heartbeat) ? atomic_load_explicit(&heartbeat->label, memory_order_relaxed) : 0;
         }
         found = true;
         if (own)
@@ -275,11 +278,11 @@ static int64_t look_after(heddle_rescue *rescue)
     return RESCUE;
 }
 
-static void see_to_forks(void);
+static void handle_forks(void);
 
 void heddle_watch_add(heddle_rescue *rescue)
 {
-    see_to_forks();
+    handle_forks();
     pthread_mutex_lock(&watch.mutex);
     rescue->under_way = false;
     rescue->previous = NULL;
@@ -314,14 +317,16 @@ unsigned heddle_watch_rescues(void)
     return count;
 }
 
-/* -- its thread ----------------------------------------------------------------------------------------------------- */
+/*
+ * -- its thread -----------------------------------------------------------------------------------------------------
+ */
 
-static bool anything_new(int64_t now)
+static bool has_changes(int64_t now)
 {
-    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-        uint64_t word = atomic_load(&beat->word);
-        if (atomic_load(&beat->thread) && (word & 1 || word != beat->seen || now - beat->moved < QUIET ||
-                                           heddle_watch_gvl(atomic_load(&beat->gvl)) == HEDDLE_DOING_NOTHING))
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+        uint64_t word = atomic_load(&heartbeat->word);
+        if (atomic_load(&heartbeat->thread) && (word & 1 || word != heartbeat->seen || now - heartbeat->moved < QUIET ||
+                                           heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_DOING_NOTHING))
             return true;
     }
     return false;
@@ -330,10 +335,10 @@ static bool anything_new(int64_t now)
 /* Nobody does anything: until somebody does. Whoever ceases to be idle says so before reading the flag. */
 static void sleep_while_quiet(int64_t now)
 {
-    if (anything_new(now))
+    if (has_changes(now))
         return;
     atomic_store(&heddle_watch_asleep, 1);
-    while (!watch.quit && atomic_load(&heddle_watch_asleep) && !anything_new(now))
+    while (!watch.quit && atomic_load(&heddle_watch_asleep) && !has_changes(now))
         pthread_cond_wait(&watch.roused, &watch.mutex);
     atomic_store(&heddle_watch_asleep, 0);
 }
@@ -347,7 +352,7 @@ void heddle_watch_rouse(void)
 }
 
 /* Returns by how much later it woke up than it was to. */
-static int64_t rest(int64_t pause)
+static int64_t sleep_for(int64_t pause)
 {
     struct timespec time = {.tv_nsec = pause};
     int64_t due = clock_now() + pause;
@@ -358,15 +363,15 @@ static int64_t rest(int64_t pause)
     return now > due ? now - due : 0;
 }
 
-static void *run(void *unused)
+static void *run_watch(void *unused)
 {
     (void)unused;
     int64_t late = 0;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
         int64_t now = clock_now(), pause = CALM;
-        for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next) {
-            int64_t wish = examine(beat, now, late);
+        for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+            int64_t wish = examine_heartbeat(heartbeat, now, late);
             pause = wish < pause ? wish : pause;
         }
         for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next) {
@@ -374,7 +379,7 @@ static void *run(void *unused)
             pause = wish < pause ? wish : pause;
         }
         pthread_mutex_unlock(&watch.mutex);
-        late = rest(pause);
+        late = sleep_for(pause);
         pthread_mutex_lock(&watch.mutex);
         sleep_while_quiet(clock_now());
     }
@@ -399,10 +404,10 @@ static void after_fork_in_parent(void)
 /* The thread is gone, and the loops of the parent run no more; a loop that goes on takes a new record. */
 static void after_fork_in_child(void)
 {
-    for (heddle_beat *beat = atomic_load(&heddle_beats); beat; beat = beat->next)
-        heddle_lost_time_detach(beat);
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next)
+        heddle_lost_time_detach(heartbeat);
     atomic_store(&heddle_watch_due, INT64_MAX);
-    atomic_store(&heddle_beats, NULL);
+    atomic_store(&heddle_heartbeats, NULL);
     atomic_store(&heddle_watch_asleep, 0);
     watch.running = false;
     watch.rescues = NULL;
@@ -410,28 +415,28 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&watch.mutex);
 }
 
-static void see_to_forks(void)
+static void handle_forks(void)
 {
     if (!watch.forks_seen_to)
         watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 /* With the mutex. Signals are for Ruby's threads. */
-static int start(void)
+static int start_thread(void)
 {
     sigset_t all, before;
-    see_to_forks();
+    handle_forks();
     watch.quit = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&watch.thread, NULL, run, NULL);
+    int result = pthread_create(&watch.thread, NULL, run_watch, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     watch.running = result == 0;
     return -result;
 }
 
 /* With the mutex, which it gives back. */
-static void end(void)
+static void end_thread(void)
 {
     bool running = watch.running;
     pthread_t thread = watch.thread;
@@ -451,11 +456,11 @@ int heddle_watch_want(int wants, const heddle_watch_settings *settings)
     if (settings)
         watch.settings = *settings;
     if (!wants) {
-        end();
+        end_thread();
         return 0;
     }
     if (!watch.running && !watch.paused)
-        result = start();
+        result = start_thread();
     pthread_mutex_unlock(&watch.mutex);
     return result;
 }
@@ -466,11 +471,11 @@ int heddle_watch_pause(bool paused)
     pthread_mutex_lock(&watch.mutex);
     watch.paused = paused;
     if (paused) {
-        end();
+        end_thread();
         return 0;
     }
     if (watch.wants && !watch.running)
-        result = start();
+        result = start_thread();
     pthread_mutex_unlock(&watch.mutex);
     return result;
 }

@@ -7,7 +7,7 @@
  * by `ask`. It runs only while somebody wants it.
  */
 
-#include "scheduler/beat.h"
+#include "scheduler/heartbeat.h"
 #include "scheduler/loop_hooks.h"
 
 enum {
@@ -18,8 +18,8 @@ enum {
 
 typedef struct {
     int64_t slice;     /* ns that a fiber may run while others wait */
-    int64_t threshold; /* ns that a beat may take before it is a stall */
-    int64_t handoff;   /* ns that a beat may take before others look after what is the loop's */
+    int64_t threshold; /* ns that a heartbeat may take before it is a stall */
+    int64_t handoff;   /* ns that a heartbeat may take before others look after what is the loop's */
     bool (*collects)(void); /* whether Ruby collects garbage; from any thread, without the GVL */
     void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
 } heddle_watch_settings;
@@ -33,8 +33,8 @@ int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 
 /* A record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
-heddle_beat *heddle_beat_take(void *loop, uintptr_t thread);
-void heddle_beat_give_back(heddle_beat *beat);
+heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
+void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
 /*
  * Who looks after something of a loop while that is held up. Both are called on the watch's thread, under its lock, so

@@ -13,16 +13,16 @@ enum {
 
 static rb_internal_thread_event_hook_t *hook;
 
-static void changed(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
-    for (heddle_beat *beat = atomic_load_explicit(&heddle_beats, memory_order_acquire); beat; beat = beat->next) {
-        if (atomic_load_explicit(&beat->thread, memory_order_relaxed) != data->thread)
+    for (heddle_heartbeat *heartbeat = atomic_load_explicit(&heddle_heartbeats, memory_order_acquire); heartbeat; heartbeat = heartbeat->next) {
+        if (atomic_load_explicit(&heartbeat->thread, memory_order_relaxed) != data->thread)
             continue;
         uint32_t state = event & RUBY_INTERNAL_THREAD_EVENT_RESUMED ? HAS_IT
                          : event & RUBY_INTERNAL_THREAD_EVENT_READY ? WANTS_IT
                                                                     : WITHOUT;
-        uint32_t changes = (atomic_load_explicit(&beat->gvl, memory_order_relaxed) >> 2) + 1;
-        atomic_store(&beat->gvl, changes << 2 | state);
+        uint32_t changes = (atomic_load_explicit(&heartbeat->gvl, memory_order_relaxed) >> 2) + 1;
+        atomic_store(&heartbeat->gvl, changes << 2 | state);
         /* A loop that wakes up may have to wait for long before it can say so itself. */
         if (state == WANTS_IT && atomic_load(&heddle_watch_asleep))
             heddle_watch_rouse();
@@ -44,7 +44,7 @@ heddle_doing heddle_watch_gvl(uint32_t word)
 void heddle_watch_follow_gvl(bool follow)
 {
     if (follow && !hook) {
-        hook = rb_internal_thread_add_event_hook(changed,
+        hook = rb_internal_thread_add_event_hook(follow_gvl,
                                                  RUBY_INTERNAL_THREAD_EVENT_READY |
                                                      RUBY_INTERNAL_THREAD_EVENT_RESUMED |
                                                      RUBY_INTERNAL_THREAD_EVENT_SUSPENDED,

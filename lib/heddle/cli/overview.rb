@@ -170,8 +170,8 @@ module Heddle
       end
 
       def held_up(one)
-        beat = one[:beat] or return
-        "worker #{one[:index]}: its loop has not turned for #{Figures.duration(beat)}" if beat > 2
+        age = one[:heartbeat_age] or return
+        "worker #{one[:index]}: no heartbeat of its loop for #{Figures.duration(age)}" if age > 2
       end
 
       def limited(one)

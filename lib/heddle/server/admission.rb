@@ -36,7 +36,7 @@ module Heddle
                                       memory_limit: limit == 0 ? Memory.limit : limit)
         @memory = nil
         @refused = 0
-        @beat = now
+        @heartbeat = now
         @timeline = Timeline.new
         @said = {}
         # In single mode somebody may sit at a debugger, and no request is to be lost by that.
@@ -47,7 +47,7 @@ module Heddle
       # Looks again and again until {#stop}. In a loop.
       # @return [void]
       def start
-        @beat = now
+        @heartbeat = now
         @context = Concurrency::Context.of(Fiber.scheduler)
         @context.on_pool_wait = method(:crowd) unless @fixed
         @task = Heddle.async(name: "admission", background: true) { run }
@@ -60,17 +60,17 @@ module Heddle
       attr_reader :timeline
 
       # @return [Float] seconds since the loop last had time for a look; more than about one: something holds it up
-      def beat = now - @beat
+      def heartbeat_age = now - @heartbeat
 
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
       #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
-      #   turn, by how many seconds the loop was late lately (`lag`), how long ago it last had time for a look
-      #   (`beat`), bytes of `memory` (nil: not known), tasks that wait for something from a pool (`pool_waiting`), and
-      #   how many requests were answered with 503 because the queue was full (`refused_full`) or because they had
+      #   turn, by how many seconds the loop was late lately (`lag`), the age of its last heartbeat in seconds
+      #   (`heartbeat_age`), bytes of `memory` (nil: not known), tasks that wait for something from a pool
+      #   (`pool_waiting`), and how many requests got 503 because the queue was full (`refused_full`) or because they had
       #   waited for too long (`refused_late`)
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
-          lag: @policy.lag, beat:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
+          lag: @policy.lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
           refused_full: @sockets.refused_full, refused_late: @sockets.refused_late }
       end
 
@@ -82,7 +82,7 @@ module Heddle
         loop do
           pause = rest
           sleep(pause)
-          @beat = time = now
+          @heartbeat = time = now
           memory = nil
           if time - looked >= MEMORY
             looked = time

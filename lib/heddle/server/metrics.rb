@@ -95,8 +95,9 @@ module Heddle
         end
         reserves
         one("loop_lag_seconds", "gauge", "How late the loop was lately.", :lag)
-        one("loop_beat_age_seconds", "gauge", "Time since the loop last turned; above 1 it is held up.", :beat)
-        one("loop_turns_total", "counter", "Turns of the loop; without requests it hardly turns.", :turns)
+        one("loop_heartbeat_age_seconds", "gauge",
+            "Time since the loop's last heartbeat; above 1 s the loop is held up.", :heartbeat_age)
+        one("loop_ticks_total", "counter", "Ticks of the loop; without requests there are hardly any.", :ticks)
         one("fibers", "gauge", "Fibers of the loop.", :fibers)
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
       end

@@ -88,7 +88,7 @@ module Heddle
           held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
           left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
-          turns: loop[:turns], preemptions: loop[:preemptions], **@admission.statistics }
+          ticks: loop[:ticks], preemptions: loop[:preemptions], **@admission.statistics }
       end
 
       # @return [Array<Array(Fiber, Array, Thread)>] see {Server#served}

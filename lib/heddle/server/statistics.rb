@@ -5,7 +5,7 @@ module Heddle
     # What several loops of a process have counted, as if they were one.
     module Statistics
       # What is the same for the whole process, or as bad as the worst of its loops.
-      GREATEST = %i[lag beat memory].freeze
+      GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST
 
       # @param all [Array<Hash>] {Serving#statistics}, one at least

@@ -29,8 +29,8 @@ module Heddle
 
         # @return [String, nil] why it should be ended; nil: it lives
         def dead
-          beat = @server.statistics&.fetch(:beat, nil)
-          "the loop has not turned for #{beat.round(1)} s" if beat && beat > DEAD
+          age = @server.statistics&.fetch(:heartbeat_age, nil)
+          "no heartbeat of the loop for #{age.round(1)} s" if age && age > DEAD
         end
 
         # @return [String] every task of the loop, and where it waits

@@ -144,7 +144,7 @@ module Heddle
           heard = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - one.heard).round(1)
           known = board(one)
           { index: one.index, pid: one.pid, state: "stuck", running: known[:in_flight], waiting: known[:waiting],
-            connections: known[:connections], lag: known[:lag], beat: known[:busy_for],
+            connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
             problem: "does not answer (#{error.message}); the master last heard of it #{heard} s ago" }.compact
         end
 

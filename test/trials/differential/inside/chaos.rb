@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The fourth way: where a hook of the scheduler may let other fibers run, it does, before and after; offload threads
-# dawdle. HEDDLE_CHAOS seeds both, so that a run can be repeated as far as the kernel repeats itself.
+# delay_threads. HEDDLE_CHAOS seeds both, so that a run can be repeated as far as the kernel repeats itself.
 
 module Trials
   # Prepended to Heddle's scheduler by trials alone.
@@ -10,7 +10,7 @@ module Trials
     # One hook in so many goes on without a switch, so that the order is not always the same.
     SPARED = 4
     # Seconds that an offload thread waits at most before and after a call.
-    DAWDLING = 0.002
+    LONGEST_DELAY = 0.002
 
     RANDOM = Random.new(SEED)
 
@@ -34,6 +34,6 @@ module Trials
     end
 
     Heddle::Scheduler.prepend(self)
-    Heddle::Offload.send(:dawdle, DAWDLING, SEED)
+    Heddle::Offload.send(:delay_threads, LONGEST_DELAY, SEED)
   end
 end

@@ -19,7 +19,7 @@ static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 static ID id_on_deadlock, id_list;
 
-void heddle_turns_setup(void)
+void heddle_ticks_setup(void)
 {
     id_on_deadlock = rb_intern("on_deadlock");
     id_list = rb_intern("list");
@@ -95,10 +95,10 @@ static void prepare_switch(heddle_loop *loop, heddle_park *park)
     loop->arriving = park;
     loop->left_to_wait = false;
     loop->switches++;
-    heddle_loop_beat(loop);
+    heddle_loop_advance_heartbeat(loop);
 }
 
-static void dispatch(heddle_loop *loop, uint64_t token)
+static void dispatch_token(heddle_loop *loop, uint64_t token)
 {
     heddle_park *park = park_of(loop, token);
     if (!park)
@@ -124,7 +124,7 @@ static void dispatch(heddle_loop *loop, uint64_t token)
 }
 
 /* Who was left by a fiber that ended: a chain of them, maybe. */
-static void dispatch_handed_over(heddle_loop *loop)
+static void dispatch_unblocked(heddle_loop *loop)
 {
     while (loop->handed_over) {
         heddle_park *park = loop->handed_over;
@@ -132,45 +132,45 @@ static void dispatch_handed_over(heddle_loop *loop)
         if (!heddle_park_entered(park))
             continue;
         park->woken = true;
-        dispatch(loop, (uint64_t)park->generation << 32 | park->slot);
+        dispatch_token(loop, (uint64_t)park->generation << 32 | park->slot);
     }
 }
 
 static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 {
-    dispatch(loop, heddle_token_ring_shift(ring));
-    dispatch_handed_over(loop);
+    dispatch_token(loop, heddle_token_ring_shift(ring));
+    dispatch_unblocked(loop);
 }
 
 static void run_ready(heddle_loop *loop)
 {
     /*
-     * A snapshot: who becomes ready meanwhile waits for the next turn, so that everybody gets one. The same is true of
+     * A snapshot: who becomes ready meanwhile waits for the next tick, so that everybody gets one. The same is true of
      * who is preempted meanwhile: before its next slice the loop looks for events.
      */
-    uint32_t spent = heddle_token_ring_count(&loop->spent);
-    dispatch_handed_over(loop); /* if an exception came in between */
+    uint32_t preempted = heddle_token_ring_count(&loop->preempted);
+    dispatch_unblocked(loop); /* if an exception came in between */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;
         dispatch_next(loop, &loop->ready);
     }
     loop->left = 0;
-    if (!spent || !heddle_token_ring_count(&loop->spent))
+    if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
     rb_thread_check_ints(); /* what it raises is for the loop: a preempted fiber could only be told by a detour */
-    if (heddle_token_ring_count(&loop->spent))
-        dispatch_next(loop, &loop->spent);
+    if (heddle_token_ring_count(&loop->preempted))
+        dispatch_next(loop, &loop->preempted);
 }
 
-static bool anybody_ready(heddle_loop *loop)
+static bool has_ready_fiber(heddle_loop *loop)
 {
     if (loop->until && loop->until->woken)
         return true;
-    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->spent);
+    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted);
 }
 
-static void check(int result, const char *what)
+static void check_result(int result, const char *what)
 {
     if (result < 0)
         rb_syserr_fail(-result, what);
@@ -196,61 +196,61 @@ static void interrupt_wait(void *data)
 }
 
 /* To those who look from other processes. */
-static void show_turn(heddle_loop *loop, bool running)
+static void publish_tick(heddle_loop *loop, bool running)
 {
-    if (loop->turn_shown)
-        atomic_store_explicit(loop->turn_shown, running ? heddle_coarse_now() : 0, memory_order_relaxed);
+    if (loop->published_tick)
+        atomic_store_explicit(loop->published_tick, running ? heddle_clock_coarse() : 0, memory_order_relaxed);
 }
 
-static void fall_idle(heddle_loop *loop)
+static void begin_sleep(heddle_loop *loop)
 {
-    if (!loop->beat)
+    if (!loop->heartbeat)
         return;
-    atomic_store_explicit(&loop->beat->word, loop->beats + 1, memory_order_relaxed);
-    heddle_loop_check_beat(loop, false);
+    atomic_store_explicit(&loop->heartbeat->word, loop->heartbeats + 1, memory_order_relaxed);
+    heddle_loop_check_heartbeat(loop, false);
 }
 
-static void awake(heddle_loop *loop)
+static void end_sleep(heddle_loop *loop)
 {
-    if (!loop->beat)
+    if (!loop->heartbeat)
         return;
-    loop->beats += 2;
-    atomic_store(&loop->beat->word, loop->beats); /* before the flag is read: the watch does it the other way round */
+    loop->heartbeats += 2;
+    atomic_store(&loop->heartbeat->word, loop->heartbeats); /* before the flag is read: the watch does it the other way round */
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
-    heddle_loop_check_beat(loop, true);
+    heddle_loop_check_heartbeat(loop, true);
 }
 
-static void block(heddle_loop *loop, int64_t timeout)
+static void wait_in_selector(heddle_loop *loop, int64_t timeout)
 {
-    show_turn(loop, false);
+    publish_tick(loop, false);
     atomic_store(&loop->sleeping, 1);
-    /* From here on whoever posts a letter sees the flag; who posted before is seen now. */
+    /* From here on whoever posts a message sees the flag; who posted before is seen now. */
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->waits++;
-        fall_idle(loop);
+        begin_sleep(loop);
         /* INTR_FAIL: an interrupt must not be raised before the state is whole again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
-        awake(loop);
+        end_sleep(loop);
         atomic_store(&loop->sleeping, 0);
         loop->operations->harvest(loop->selector);
-        check(wait.result, loop->operations->name);
+        check_result(wait.result, loop->operations->name);
     } else {
         atomic_store(&loop->sleeping, 0);
     }
-    show_turn(loop, true);
+    publish_tick(loop, true);
     rb_thread_check_ints();
 }
 
-/* True: a letter came, for which it would have slept and been woken. */
-static bool spin(heddle_loop *loop)
+/* True: a message came, for which it would have slept and been woken. */
+static bool spin_for_message(heddle_loop *loop)
 {
     int64_t until = loop->spin_until;
     loop->spin_until = 0;
     if (!until || !heddle_spin_due(&loop->spins))
         return false;
-    while (heddle_inbox_empty(&loop->inbox) && heddle_now() < until)
+    while (heddle_inbox_empty(&loop->inbox) && heddle_clock_now() < until)
         heddle_spin_pause();
     bool found = !heddle_inbox_empty(&loop->inbox);
     heddle_spin_ended(&loop->spins, found);
@@ -266,7 +266,7 @@ static int64_t time_to_wait(heddle_loop *loop)
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
     /* Only a fiber of this loop or another thread can have closed something since the last sweep. */
     if (loop->io_wait_count && (loop->switches != loop->swept_switches || !rb_thread_alone())) {
-        now = heddle_now();
+        now = heddle_clock_now();
         if (now - loop->swept >= SWEEP_INTERVAL) {
             heddle_io_wait_sweep(loop);
             loop->swept = now;
@@ -275,30 +275,30 @@ static int64_t time_to_wait(heddle_loop *loop)
             deadline = loop->swept + SWEEP_INTERVAL; /* put off, so not to be forgotten */
         }
     }
-    if (anybody_ready(loop))
+    if (has_ready_fiber(loop))
         return 0;
     if (deadline < 0)
         return -1;
     if (!now)
-        now = heddle_now();
+        now = heddle_clock_now();
     return deadline > now ? deadline - now : 0;
 }
 
-bool heddle_loop_anybody_lives(const heddle_loop *loop)
+bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
     return loop->fiber_count > loop->resting + loop->hosting || loop->park_count > loop->resting;
 }
 
 /* Is the selector to be asked although somebody is ready? */
-static bool worth_a_poll(heddle_loop *loop)
+static bool is_worth_a_poll(heddle_loop *loop)
 {
     if (!loop->operations->pending(loop->selector))
         return false;
-    return !loop->operations->blind || heddle_now() - loop->polled >= BLIND_INTERVAL;
+    return !loop->operations->blind || heddle_clock_now() - loop->polled >= BLIND_INTERVAL;
 }
 
 /* Can no other thread wake a fiber? Offload threads that have nothing to do wake nobody. */
-static bool nobody_else(void)
+static bool is_alone(void)
 {
     if (rb_thread_alone())
         return true;
@@ -309,27 +309,27 @@ static bool nobody_else(void)
     return RARRAY_LEN(list) == 1 + idle;
 }
 
-static bool timer_due(heddle_loop *loop)
+static bool is_timer_due(heddle_loop *loop)
 {
-    return loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_now();
+    return loop->timers.count && heddle_timer_heap_next(&loop->timers) <= heddle_clock_now();
 }
 
-static void begin_turn(heddle_loop *loop)
+static void begin_tick(heddle_loop *loop)
 {
-    loop->turns++;
+    loop->ticks++;
     loop->starts = 0;
-    if (loop->turn_shown)
-        show_turn(loop, true);
+    if (loop->published_tick)
+        publish_tick(loop, true);
 }
 
-/* Would the loop, at the end of a turn after which somebody is ready, do nothing but begin the next one? */
-static bool nothing_between(heddle_loop *loop)
+/* Would the loop, at the end of a tick after which somebody is ready, do nothing but begin the next one? */
+static bool may_switch_directly(heddle_loop *loop)
 {
-    if (heddle_token_ring_count(&loop->spent) || heddle_stalls_untold || !heddle_inbox_empty(&loop->inbox))
+    if (heddle_token_ring_count(&loop->preempted) || heddle_stalls_pending || !heddle_inbox_empty(&loop->inbox))
         return false;
-    if (loop->beat && loop->hooked != heddle_preempting)
+    if (loop->heartbeat && loop->hooked != heddle_preempting)
         return false;
-    return !timer_due(loop) && !worth_a_poll(loop);
+    return !is_timer_due(loop) && !is_worth_a_poll(loop);
 }
 
 heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
@@ -343,9 +343,9 @@ heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
         if (park && (park == &park->owner->entry || park->fiber == leaving->fiber || returns_stack(park)))
             return NULL;
         if (loop->left == 0) {
-            if (!nothing_between(loop))
+            if (!may_switch_directly(loop))
                 return NULL;
-            begin_turn(loop);
+            begin_tick(loop);
             loop->left = heddle_token_ring_count(&loop->ready);
         }
         loop->left--;
@@ -358,51 +358,51 @@ heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
     return NULL;
 }
 
-void heddle_loop_turn(heddle_loop *loop)
+void heddle_loop_tick(heddle_loop *loop)
 {
-    begin_turn(loop);
+    begin_tick(loop);
     if (loop->hooked != heddle_preempting)
         heddle_hooks.follow_switches(loop, heddle_preempting);
     run_ready(loop);
-    if (heddle_stalls_untold)
+    if (heddle_stalls_pending)
         heddle_hooks.announce_stalls(loop);
     heddle_inbox_open(&loop->inbox);
 
-    if (!heddle_loop_anybody_lives(loop))
+    if (!heddle_loop_has_live_fiber(loop))
         return;
-    int64_t timeout = anybody_ready(loop) ? 0 : time_to_wait(loop);
+    int64_t timeout = has_ready_fiber(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
         /* Nobody's time is up before the selector was asked: what waits for IO may have got it. */
-        if (timer_due(loop) || worth_a_poll(loop)) {
-            check(loop->operations->poll(loop->selector), loop->operations->name);
+        if (is_timer_due(loop) || is_worth_a_poll(loop)) {
+            check_result(loop->operations->poll(loop->selector), loop->operations->name);
             if (loop->operations->blind)
-                loop->polled = heddle_now();
+                loop->polled = heddle_clock_now();
         }
     } else {
         /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
-            check(loop->operations->poll(loop->selector), loop->operations->name);
+            check_result(loop->operations->poll(loop->selector), loop->operations->name);
             timeout = time_to_wait(loop); /* a callback may have set a timer */
         }
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
-            if (nobody_else()) {
+            if (is_alone()) {
                 rb_funcall(loop->scheduler, id_on_deadlock, 0);
-                if (anybody_ready(loop))
+                if (has_ready_fiber(loop))
                     return;
             } else {
                 timeout = DEADLOCK_INTERVAL;
             }
         }
-        if (timeout && !spin(loop))
-            block(loop, timeout);
+        if (timeout && !spin_for_message(loop))
+            wait_in_selector(loop, timeout);
     }
     if (loop->timers.count)
-        heddle_timer_heap_expire(&loop->timers, heddle_now());
+        heddle_timer_heap_expire(&loop->timers, heddle_clock_now());
 }
 
 void heddle_loop_wake(heddle_loop *loop)
 {
-    /* One write a turn at most: the first who sees it asleep wakes it. */
+    /* One write a tick at most: the first who sees it asleep wakes it. */
     if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
         loop->operations->wake(loop->selector);
 }

@@ -1,4 +1,4 @@
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 /* Ruby code that does nothing but raise: it returns nowhere, and so takes no interrupt that is not meant for it. */
 static VALUE raise_again(VALUE error)
@@ -12,7 +12,7 @@ static bool is_object(VALUE error)
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO;
 }
 
-VALUE heddle_drop_error(void)
+VALUE heddle_take_errinfo(void)
 {
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);

@@ -1,4 +1,4 @@
-#include "offload/dawdling.h"
+#include "offload/thread_delay.h"
 
 #include "offload/threads.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static _Atomic int64_t dawdling; /* ns; see heddle_threads_dawdle */
+static _Atomic int64_t longest_delay; /* ns; see heddle_threads_set_delay */
 static _Atomic unsigned dawdling_seed;
 
 static void pause_at_random(int64_t most)
@@ -19,15 +19,15 @@ static void pause_at_random(int64_t most)
     nanosleep(&time, NULL);
 }
 
-void heddle_dawdle(void)
+void heddle_thread_delay(void)
 {
-    int64_t most = atomic_load_explicit(&dawdling, memory_order_relaxed);
+    int64_t most = atomic_load_explicit(&longest_delay, memory_order_relaxed);
     if (__builtin_expect(most > 0, 0))
         pause_at_random(most);
 }
 
-void heddle_threads_dawdle(int64_t most, unsigned seed)
+void heddle_threads_set_delay(int64_t most, unsigned seed)
 {
     atomic_store(&dawdling_seed, seed);
-    atomic_store(&dawdling, most);
+    atomic_store(&longest_delay, most);
 }

@@ -64,7 +64,7 @@ class TurnsTest < Minitest::Test
     order = []
     scheduled do |scheduler|
       scheduler.spawn(lambda do
-        scheduler.yield_spent
+        scheduler.yield_preempted
         order << :spent
       end)
       2.times { scheduler.spawn(-> { order << :ready }) }
@@ -78,8 +78,8 @@ class TurnsTest < Minitest::Test
     scheduled do |scheduler|
       3.times do
         Fiber.schedule do
-          scheduler.yield_spent
-          turns << scheduler.statistics[:turns]
+          scheduler.yield_preempted
+          turns << scheduler.statistics[:ticks]
         end
       end
     end
@@ -120,10 +120,10 @@ class TurnsTest < Minitest::Test
   def test_a_fiber_that_starts_many_sleepers_goes_on_at_once
     scheduled do |scheduler|
       sleep 0.001 # what the selector itself waits for is with the kernel
-      before = scheduler.statistics[:turns]
+      before = scheduler.statistics[:ticks]
       sleepers = Array.new(100) { Fiber.schedule { sleep } }
 
-      turns = scheduler.statistics[:turns] - before
+      turns = scheduler.statistics[:ticks] - before
       sleepers.each { |fiber| scheduler.unblock(nil, fiber) }
 
       assert_operator turns, :<=, 1

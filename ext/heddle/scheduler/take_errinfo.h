@@ -1,5 +1,5 @@
-#ifndef HEDDLE_DROP_ERROR_H
-#define HEDDLE_DROP_ERROR_H
+#ifndef HEDDLE_TAKE_ERRINFO_H
+#define HEDDLE_TAKE_ERRINFO_H
 
 #include <ruby.h>
 
@@ -9,6 +9,6 @@
  * time slice) before the error has left a frame of Ruby code. A loop with an interrupt that it never takes can't sleep
  * any more either.
  */
-VALUE heddle_drop_error(void);
+VALUE heddle_take_errinfo(void);
 
 #endif

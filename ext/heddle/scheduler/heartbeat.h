@@ -1,9 +1,9 @@
-#ifndef HEDDLE_BEAT_H
-#define HEDDLE_BEAT_H
+#ifndef HEDDLE_HEARTBEAT_H
+#define HEDDLE_HEARTBEAT_H
 
 /*
- * The heartbeat of a loop that runs, and what the watch and the loop tell each other about it. The records are used
- * again and never freed: threads that hold no lock of Ruby's read them at any time.
+ * The heartbeat of a running loop: a record that the loop and the watch thread share. Records are reused and never
+ * freed, because the watch thread reads them without the GVL.
  */
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-typedef struct heddle_beat heddle_beat;
+typedef struct heddle_heartbeat heddle_heartbeat;
 
 /* What a loop's thread was found doing. */
 typedef enum {
@@ -23,17 +23,17 @@ typedef enum {
     HEDDLE_DOINGS,
 } heddle_doing;
 
-/* What the watch thinks of the current beat. */
+/* What the watch thinks of the current heartbeat. */
 enum {
     HEDDLE_IN_TIME,
     HEDDLE_LATE,
 };
 
-/* How soon the watch is to look again, as the loop's thread answers it. */
+/* When the watch should look again, as the loop's thread answers. */
 enum {
     HEDDLE_LOOK_LATER,
     HEDDLE_LOOK_SOON,    /* a switch is under way, or code that must not be interrupted: it passes in no time */
-    HEDDLE_LOOK_AFRESH, /* nobody waits: this beat counts from now on */
+    HEDDLE_LOOK_AFRESH, /* nobody waits: this heartbeat counts from now on */
 };
 
 /* How much is known of where a late loop is. */
@@ -44,16 +44,16 @@ enum {
 };
 
 enum {
-    HEDDLE_BEAT_PATIENCE = 10, /* looks that an answer may take */
-    HEDDLE_BEAT_REQUEST = 256, /* bytes of a method and a path */
-    HEDDLE_BEAT_PLACE = 2048,  /* bytes of a backtrace */
-    HEDDLE_BEAT_LIBRARY = 256, /* bytes of a library's path */
+    HEDDLE_HEARTBEAT_PATIENCE = 10, /* looks that an answer may take */
+    HEDDLE_HEARTBEAT_REQUEST = 256, /* bytes of a method and a path */
+    HEDDLE_HEARTBEAT_PLACE = 2048,  /* bytes of a backtrace */
+    HEDDLE_HEARTBEAT_LIBRARY = 256, /* bytes of a library's path */
 };
 
-struct heddle_beat {
+struct heddle_heartbeat {
     /* Written by the loop at every switch. Odd: somebody runs since; even: it waits in the selector. */
     _Atomic uint64_t word;
-    _Atomic int verdict;      /* of the watch; the loop settles it at its next beat */
+    _Atomic int verdict;      /* of the watch; the loop settles it at its next heartbeat */
     _Atomic uintptr_t thread; /* the loop's, a VALUE; 0: the record is spare */
 
     _Atomic uint32_t label; /* of what runs since, see heddle_fiber; 0: none */
@@ -65,15 +65,15 @@ struct heddle_beat {
 
     /* With the GVL. */
     void *loop;
-    heddle_beat *next;
-    int sighted; /* request and place are those of this beat: see HEDDLE_SEEN */
-    char request[HEDDLE_BEAT_REQUEST];
-    char place[HEDDLE_BEAT_PLACE];
+    heddle_heartbeat *next;
+    int sighted; /* request and place are those of this heartbeat: see HEDDLE_SEEN */
+    char request[HEDDLE_HEARTBEAT_REQUEST];
+    char place[HEDDLE_HEARTBEAT_PLACE];
     /* The last wait in place, inside a callback of a library: when it ended, and the same of it as above. */
     int64_t callback_until;
-    char callback_library[HEDDLE_BEAT_LIBRARY];
-    char callback_request[HEDDLE_BEAT_REQUEST];
-    char callback_place[HEDDLE_BEAT_PLACE];
+    char callback_library[HEDDLE_HEARTBEAT_LIBRARY];
+    char callback_request[HEDDLE_HEARTBEAT_REQUEST];
+    char callback_place[HEDDLE_HEARTBEAT_PLACE];
 
     /* Written by the watch before the verdict, read by the loop after it. */
     int64_t late_since, late_at;
@@ -99,7 +99,7 @@ struct heddle_beat {
 };
 
 /* The first of all records; they are linked by `next` and none leaves. */
-extern _Atomic(heddle_beat *) heddle_beats;
+extern _Atomic(heddle_heartbeat *) heddle_heartbeats;
 
 /* When the watch is to look next, CLOCK_MONOTONIC ns; INT64_MAX: it looks, or sleeps until it is roused. */
 extern _Atomic int64_t heddle_watch_due;
