@@ -2,7 +2,7 @@
 
 #include "pubsub/fanout_wait.h"
 #include "pubsub/process_history.h"
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -311,7 +311,7 @@ static VALUE copy_payload(const heddle_history *ring, const heddle_history_recor
     int state;
     VALUE string = rb_protect(new_string, (VALUE)record->data_size, &state);
     if (state) {
-        heddle_drop_error();
+        heddle_take_errinfo();
         return 0;
     }
     bool copied = heddle_history_copy_data(ring, record, RSTRING_PTR(string));

@@ -11,7 +11,7 @@
 
 /* Not part of the record, which may be gone before a letter that was posted is opened. */
 struct heddle_fanout_letter {
-    heddle_letter base;
+    heddle_loop_message base;
     heddle_fanout_wait *wait; /* NULL: closed meanwhile */
     bool posted;
 };
@@ -21,7 +21,7 @@ void heddle_fanout_wait_init(heddle_fanout_wait *wait)
     *wait = (heddle_fanout_wait){.epoll_fd = -1};
 }
 
-static void open_letter(heddle_letter *base)
+static void open_letter(heddle_loop_message *base)
 {
     heddle_fanout_letter *letter = (heddle_fanout_letter *)base;
     letter->posted = false;

@@ -1,6 +1,6 @@
 #include "pubsub/message.h"
 
-#include "scheduler/drop_error.h"
+#include "scheduler/take_errinfo.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *en
     int state;
     VALUE string = rb_protect(encode, (VALUE)&encoding, &state);
     if (state) {
-        heddle_drop_error();
+        heddle_take_errinfo();
         return 0;
     }
     if (form < HEDDLE_MESSAGE_FORMS) {

@@ -54,7 +54,7 @@ static VALUE ring_open(VALUE self, VALUE memory, VALUE topics, VALUE messages, V
         .log_size = power_of_two(NUM2SIZET(memory) < 65536 ? 65536 : NUM2SIZET(memory)),
         .topics = (uint32_t)power_of_two(NUM2UINT(topics) < 8 ? 8 : NUM2UINT(topics)),
         .messages = NUM2UINT(messages),
-        .age = heddle_duration(age),
+        .age = heddle_parse_duration(age),
     };
     if (there)
         return Qfalse;
