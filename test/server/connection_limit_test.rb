@@ -16,9 +16,13 @@ class ConnectionLimitTest < Minitest::Test
   end
 
   def test_the_default_is_what_fits_into_memory
-    assert_equal GIB / 180_224, limit(workers: 0), "114,688 bytes and body_buffer"
-    assert_equal GIB / 4 / 180_224, limit(workers: 4), "a worker's share"
-    assert_equal GIB / 1_114_688, limit(workers: 0, body_buffer: 1_000_000)
+    all = GIB - 16_777_216
+
+    assert_equal all / 180_224, limit(workers: 0), "114,688 bytes and body_buffer, and http2_memory once"
+    assert_equal ((GIB / 4) - 16_777_216) / 180_224, limit(workers: 4), "a worker's share"
+    assert_equal all / 1_114_688, limit(workers: 0, body_buffer: 1_000_000)
+    assert_equal GIB / 180_224, limit(workers: 0, http2: :off)
+    assert_equal (GIB - 1_000_000) / 180_224, limit(workers: 0, http2_memory: 1_000_000)
   end
 
   def test_the_default_leaves_descriptors_to_the_application

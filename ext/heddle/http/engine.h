@@ -51,6 +51,8 @@ struct heddle_engine {
     bool h2_over_tls, h2_over_plain; /* may a connection speak HTTP/2? */
     heddle_h2_limits h2_limits; /* all zero before the first connection over HTTP/2 */
     heddle_h2_workspace h2_workspace;
+    uint64_t h2_memory; /* how much connections may draw together, see heddle_h2_hold */
+    uint64_t h2_drawn;
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
     char date[40]; /* the field line of this second */
     int64_t date_second;

@@ -93,6 +93,33 @@ static void set_streams(heddle_body_streams *streams, VALUE paths)
     }
 }
 
+/* Tokens a second, for a burst of so many. */
+static uint32_t refill_of(uint32_t burst)
+{
+    return burst > 3 ? burst / 3 : 1;
+}
+
+static void set_h2_limits(heddle_engine *engine, VALUE configuration)
+{
+    heddle_h2_limits *limits = &engine->h2_limits;
+    heddle_h2_apply_limits(engine);
+    limits->max_streams = NUM2UINT(limit(configuration, "http2_streams"));
+    limits->reset_burst = limits->refused_burst = NUM2UINT(limit(configuration, "http2_resets"));
+    limits->reset_rate = refill_of(limits->reset_burst);
+    limits->control_burst = NUM2UINT(limit(configuration, "http2_control_frames"));
+    limits->control_rate = refill_of(limits->control_burst);
+    limits->control_answers = NUM2UINT(limit(configuration, "http2_control_answers"));
+    limits->updates = NUM2UINT(limit(configuration, "http2_updates"));
+    limits->continuations = NUM2UINT(limit(configuration, "http2_continuations"));
+    limits->settings_entries = NUM2UINT(limit(configuration, "http2_settings"));
+    limits->crumb_count = NUM2UINT(limit(configuration, "http2_cookies"));
+    limits->connection_window = NUM2UINT(limit(configuration, "http2_body_window"));
+    limits->stream_output = NUM2UINT(limit(configuration, "http2_response_buffer"));
+    limits->connection_output = NUM2UINT(limit(configuration, "http2_connection_buffer"));
+    limits->write_rate = NUM2UINT(limit(configuration, "http2_write_rate"));
+    engine->h2_memory = NUM2ULL(limit(configuration, "http2_memory"));
+}
+
 /* Called once, by Engine.new with a checked configuration. */
 static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies, VALUE folder, VALUE paths,
                            VALUE http2)
@@ -125,7 +152,7 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
     engine->body_pause = heddle_parse_duration(limit(configuration, "body_pause"));
     engine->write_timeout = heddle_parse_duration(limit(configuration, "write_timeout"));
     engine->linger_timeout = heddle_parse_duration(limit(configuration, "linger_timeout"));
-    heddle_h2_apply_limits(engine);
+    set_h2_limits(engine, configuration);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)
         rb_memerror();

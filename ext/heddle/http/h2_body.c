@@ -10,9 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bytes of bodies that a connection may have in memory: the client's windows do not bound what was credited. */
-enum { BODY_MEMORY = 1048576 };
-
 static void body_written(void *owner, int error);
 
 static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
@@ -173,6 +170,7 @@ static bool move_to_file(heddle_h2_carrier *carrier)
     heddle_loop *loop = carrier->server->connection->sockets->loop;
     heddle_exchange_reserve(exchange, 0);
     carrier->server->body_memory -= carrier->body_memory;
+    heddle_h2_hold(carrier->server, -(ssize_t)carrier->body_memory);
     carrier->body_memory = 0;
     if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, body_written)) {
         refuse(carrier, ENOMEM);
@@ -214,7 +212,10 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     }
     carrier->body_memory += size;
     carrier->server->body_memory += size;
-    if (carrier->server->body_memory > BODY_MEMORY ||
+    heddle_h2_hold(carrier->server, (ssize_t)size);
+    /* The client's windows do not bound what was credited. */
+    if (carrier->server->body_memory > engine_of(carrier)->h2_limits.connection_window ||
+        heddle_h2_holds_too_much(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
         move_to_file(carrier);
 }

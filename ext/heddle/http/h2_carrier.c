@@ -10,6 +10,28 @@ static heddle_h2_server *server_of(heddle_h2_session *session)
     return heddle_h2_session_owner(session);
 }
 
+/* -- memory -------------------------------------------------------------------------------------------------------- */
+
+enum {
+    CONNECTION_SHARE = 114688, /* bytes, beside body_buffer; the same as in Heddle::Server::ConnectionLimit */
+};
+
+void heddle_h2_hold(heddle_h2_server *server, ssize_t change)
+{
+    heddle_engine *engine = heddle_engine_of_connection(server->connection);
+    size_t share = CONNECTION_SHARE + engine->body_buffer;
+    server->held += (size_t)change;
+    size_t drawn = server->held > share ? server->held - share : 0;
+    engine->h2_drawn += drawn - server->drawn;
+    server->drawn = drawn;
+}
+
+bool heddle_h2_holds_too_much(const heddle_h2_server *server)
+{
+    const heddle_engine *engine = heddle_engine_of_connection(server->connection);
+    return server->drawn > 0 && engine->h2_drawn > engine->h2_memory;
+}
+
 /* -- carriers ------------------------------------------------------------------------------------------------------ */
 
 static void wake(heddle_h2_carrier *carrier, heddle_direction direction)
@@ -28,6 +50,7 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
         heddle_park_wake(&carrier->waits[direction]->park);
     }
     server->body_memory -= carrier->body_memory;
+    heddle_h2_hold(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));
     heddle_link_remove(&carrier->link);
     heddle_due_remove(server->connection->sockets, &carrier->due);
     heddle_link_remove(&carrier->turn);
@@ -93,6 +116,8 @@ void heddle_h2_exchange_taken(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
+    heddle_h2_hold(server, -(ssize_t)carrier->head_memory);
+    carrier->head_memory = 0;
     if (server->queued == carrier)
         server->queued = NULL;
     uint64_t refused = exchange->engine->refused;
@@ -113,7 +138,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     heddle_h2_server *server = server_of(session);
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_h2_carrier *carrier = calloc(1, sizeof(*carrier));
+    heddle_h2_carrier *carrier = heddle_h2_holds_too_much(server) ? NULL : calloc(1, sizeof(*carrier));
     heddle_exchange *exchange =
         carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,
                                       request->bytes)
@@ -132,6 +157,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->due.at = -1;
     carrier->streams = !request->ended && heddle_body_is_streamed(engine, exchange);
     exchange->carrier = carrier;
+    carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
+    heddle_h2_hold(server, (ssize_t)carrier->head_memory);
     heddle_h2_set_owner(stream, carrier);
     heddle_link_push_first(&server->carriers, &carrier->link);
     if (request->head.expects_continue)

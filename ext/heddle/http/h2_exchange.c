@@ -181,6 +181,8 @@ static VALUE exchange_write(VALUE self, VALUE string)
         at += taken;
         if (taken > 0) /* which may make room at once */
             heddle_h2_send(carrier->server);
+        else if (heddle_h2_is_stuck(carrier->server))
+            heddle_h2_cut_off(carrier);
         else if (heddle_h2_may_write(carrier->stream))
             wait_for(carrier, HEDDLE_WRITING, -1); /* the session knows when the client has stalled */
         else if (writable(handle)) /* nothing ever wakes who waits; the stream may have ended within this write */

@@ -115,12 +115,43 @@ static void linger(heddle_h2_server *server)
         heddle_sockets_close_connection(connection);
 }
 
+bool heddle_h2_is_stuck(const heddle_h2_server *server)
+{
+    return server->ended && !server->connection->output.size && !heddle_h2_has_output(server->session);
+}
+
+static bool is_waiting_writer(const heddle_h2_carrier *carrier)
+{
+    return carrier->waits[HEDDLE_WRITING] && !carrier->gone;
+}
+
+static bool has_waiting_writer(const heddle_h2_server *server)
+{
+    const heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
+    while (carrier && !is_waiting_writer(carrier))
+        carrier = heddle_h2_next_carrier(carrier);
+    return carrier != NULL;
+}
+
+/* false: the connection is closed. */
+static bool cut_off_writers(heddle_h2_server *server)
+{
+    server->depth++;
+    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier)) {
+        if (is_waiting_writer(carrier))
+            heddle_h2_cut_off(carrier);
+    }
+    return heddle_h2_leave_session(server) && heddle_h2_send(server);
+}
+
 /* What comes next where nothing more can be done now; false: the connection is closed. */
 static bool settle(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     if (server->lingers)
         return true;
+    if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
+        return cut_off_writers(server);
     if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server))))
         return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
     int64_t deadline = heddle_h2_deadline(server->session);

@@ -29,6 +29,7 @@ struct heddle_h2_carrier {
     int64_t writing_since, last_data;
     uint64_t taken;          /* bytes of the body */
     size_t body_memory;      /* of these, in memory and credited */
+    size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
     heddle_link turn;        /* in the server's list of those that wait for the ready list */
     bool received;           /* the request is complete, as far as the wire is concerned */
     bool streams;            /* the application reads the body as it comes */
@@ -49,6 +50,8 @@ struct heddle_h2_server {
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
     bool swept;     /* no carrier that was given up is still listed */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
+    size_t held;            /* the same, and the heads of requests that wait */
+    size_t drawn;           /* of these, what is more than the connection's own share */
     uint64_t lingered;      /* bytes that were thrown away */
     int64_t write_deadline; /* until when the kernel has to take some of the output; INT64_MAX: there is none */
     unsigned depth; /* of calls into the session */
@@ -88,6 +91,8 @@ extern const heddle_exchange_operations heddle_h2_exchange_operations;
 void heddle_h2_begin(heddle_connection *connection);
 /* Sends what the session has. The connection may be gone afterwards: false. */
 bool heddle_h2_send(heddle_h2_server *server);
+/* Does what is left wait for windows that a client that has ended can't open? */
+bool heddle_h2_is_stuck(const heddle_h2_server *server);
 /* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
 bool heddle_h2_leave_session(heddle_h2_server *server);
 /* The limits of the engine's configuration, where HTTP/1.1 has them, too; once, when the engine is made. */
@@ -99,6 +104,14 @@ void heddle_h2_apply_limits(heddle_engine *engine);
 extern const heddle_h2_operations heddle_h2_carrier_operations;
 /* The exchange waits for a runner from now on, unless it does already. Carriers may be refused, and gone, afterwards. */
 void heddle_h2_queue(heddle_h2_carrier *carrier);
+
+/*
+ * So much more, or less, of the requests that wait is in memory. Each connection has a share, as large as what one over
+ * HTTP/1.1 may use (ConnectionLimit in Ruby), and draws what it needs beyond from what all connections of the engine have.
+ */
+void heddle_h2_hold(heddle_h2_server *server, ssize_t change);
+/* Is the connection beyond its share while nothing is left to be drawn? */
+bool heddle_h2_holds_too_much(const heddle_h2_server *server);
 
 /* A runner has taken it: `taken` of the operations. */
 void heddle_h2_exchange_taken(heddle_exchange *exchange);

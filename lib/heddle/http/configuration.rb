@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/http/h2/limits"
+
 module Heddle
   module HTTP
     # What a client may send and how long it may take, in one frozen object.
@@ -41,7 +43,8 @@ module Heddle
         Limit.new(:linger_limit, :bytes, 4_194_304, 0,
                   "how much of what a refused client goes on sending is read and thrown away"),
         Limit.new(:underscore_headers, :switch, false, nil,
-                  "whether header names with an underscore are kept; a client can forge others' names with them")
+                  "whether header names with an underscore are kept; a client can forge others' names with them"),
+        *H2::LIMITS
       ].freeze
 
       NAMES = LIMITS.to_h { |limit| [limit.name, limit] }.freeze

@@ -27,9 +27,14 @@ module Heddle
 
         private
 
+        # What connections over HTTP/2 may draw together; each has as much besides as one over HTTP/1.1.
+        def http2_memory(configuration)
+          configuration.http2 == :off ? 0 : configuration.http.http2_memory
+        end
+
         def by_memory(configuration, memory)
           workers = configuration.workers_of_their_own? ? configuration.worker_count : 1
-          memory && (memory / workers / (BYTES + configuration.http.body_buffer))
+          memory && ((memory / workers) - http2_memory(configuration)) / (BYTES + configuration.http.body_buffer)
         end
       end
     end

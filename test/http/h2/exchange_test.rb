@@ -2,32 +2,11 @@
 
 # test: sanitize
 
-require "heddle/rack"
-require "support/h2_client"
-require_relative "../support/http_case"
+require_relative "support/conversations"
 
 # Who may do what with an exchange over HTTP/2.
 class H2ExchangeTest < Minitest::Test
-  include Heddle::TestHelpers::HTTPCase
-
-  # Collects frames as bytes.
-  class Frames < H2Client
-    attr_reader :bytes
-
-    def initialize
-      super(nil)
-      @bytes = +"".b
-    end
-
-    def send_bytes(bytes) = @bytes << bytes
-  end
-
-  def frames(*lines)
-    client = Frames.new
-    client.send_preface
-    lines.each { |line| client.send_frame(line) }
-    client.bytes
-  end
+  include H2Conversations
 
   def test_content_without_a_head_is_refused_and_does_not_wait
     error = nil
@@ -49,19 +28,12 @@ class H2ExchangeTest < Minitest::Test
   end
 
   def test_a_refused_head_request_is_answered_without_content
-    lines = ["HEADERS es+eh 1 head a=b c=d", "HEADERS es+eh 3 get a=b c=d"]
-    serve(frames(*lines), header_count: 1)
-    frames = frames_of(conversation.output)
+    sent = frames_for("HEADERS es+eh 1 head a=b c=d", "HEADERS es+eh 3 get a=b c=d", header_count: 1)
 
-    assert_equal [1, 3], streams_of(frames, "HEADERS")
-    assert_equal [3], streams_of(frames, "DATA")
-    assert_equal [1, 3], frames.select(&:end_stream?).map(&:stream).sort
+    assert_equal [1, 3], streams_of(sent, "HEADERS")
+    assert_equal [3], streams_of(sent, "DATA")
+    assert_equal [1, 3], sent.select(&:end_stream?).map(&:stream).sort
   end
 
   def streams_of(frames, type) = frames.select { |frame| frame.type == type }.map(&:stream)
-
-  def frames_of(output)
-    client = H2Client.new(StringIO.new(output))
-    Array.new(100) { client.read_frame }.compact
-  end
 end

@@ -4,7 +4,6 @@
 
 enum {
     SECOND = 1000000000,
-    PREFACE_ALLOWANCE = 100, /* WINDOW_UPDATE and PRIORITY frames of a connection without streams */
     A_STREAM = 10,           /* more of these for each stream */
     A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
     OVERHEAD_RATIO = 8,      /* bytes received for each that was worth something */
@@ -19,7 +18,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
         .connection_window = 1 << 20, .header_limit = 32768, .header_count = 100, .crumb_count = 50,
         .body_limit = UINT64_MAX, .streams_a_feed = 100, .refused_burst = 100, .reset_burst = 100, .reset_rate = 33,
-        .control_burst = 1000, .control_rate = 330, .control_answers = 100, .settings_entries = 32,
+        .control_burst = 1000, .control_rate = 330, .control_answers = 100, .updates = 100, .settings_entries = 32,
         .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20, .write_rate = 1000,
         .write_timeout = INT64_C(30) * SECOND, .head_timeout = INT64_C(10) * SECOND,
         .idle_timeout = INT64_C(75) * SECOND, .drain_delay = SECOND,
@@ -82,7 +81,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
         heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little");
         return false;
     }
-    uint64_t allowance = PREFACE_ALLOWANCE + A_STREAM * session->opened;
+    uint64_t allowance = session->limits->updates + A_STREAM * session->opened;
     switch (frame->type) {
     case HEDDLE_H2_DATA:
         return frame->length > 0 || frame->flags & HEDDLE_H2_END_STREAM || heddle_h2_count_control(session);
@@ -140,7 +139,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
     const heddle_h2_limits *limits = session->limits;
     if (session->now - progress->since < limits->write_timeout)
         return false;
-    bool stalled = progress->bytes < (uint64_t)(limits->write_timeout / SECOND) * limits->write_rate;
+    double least = (double)limits->write_timeout / SECOND * limits->write_rate;
+    bool stalled = progress->bytes == 0 || (double)progress->bytes < least;
     *progress = (heddle_h2_progress){session->now, 0};
     return stalled;
 }

@@ -34,6 +34,7 @@ typedef struct {
     uint32_t reset_burst, reset_rate; /* streams ended early, whoever ends them; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on streams that are gone */
     uint32_t control_answers;     /* of SETTINGS and PING, not yet pulled */
+    uint32_t updates;             /* WINDOW_UPDATE and PRIORITY frames of a connection without streams */
     uint32_t settings_entries;    /* of one frame */
     uint32_t continuations;       /* of one header block */
 
