@@ -11,17 +11,33 @@ module Heddle
   module PubSub
     autoload :Message, "heddle/pubsub/message"
 
+    # There is no server to publish to; the message says why.
+    class Unreachable < StandardError
+    end
+
     class << self
-      # Gives the message to all subscribers of the topic, in every process of this server.
+      # Gives the message to all subscribers of the topic, in every process of this server. A process that is none of
+      # the server's, such as a job or a console, publishes over the control socket of the server of its folder.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
       # @param data [String, #to_json] what is no String is encoded once
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] when the topic or the message is too large
+      # @raise [Unreachable] when this process is none of a server's, runs no loop, and no server answers
       def publish(topic, data)
         data = encode(data) unless data.is_a?(String)
-        "#{History.epoch}:#{History.publish(topic.to_s, data)}"
+        return publish_here(topic, data) if History.open? || Fiber.scheduler.is_a?(Scheduler)
+
+        publish_to_server(topic.to_s, data)
       end
+
+      # Publishes to subscribers of this process, and of those that share its memory, whether there are any or not.
+      # @api private
+      def publish_here(topic, data) = "#{History.epoch}:#{History.publish(topic.to_s, data)}"
+
+      # @return [String] where a process that is none of the server's publishes, "unix:path"; the default is what a
+      #   server in the same folder uses
+      attr_accessor :server
 
       # Calls the block for each message of the topic, one at a time and in order, in a task of its own. The task ends
       # when it is cancelled, when the block fails, and with the scope it was started in, which does not wait for it.
@@ -39,6 +55,14 @@ module Heddle
       end
 
       private
+
+      def publish_to_server(topic, data)
+        control = Server::Control
+        address = server ? control::Address.parse(server) : control::Address.new(path: control::Address.default_path)
+        control::Client.new(address).publish(topic, data)
+      rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
+        raise Unreachable, "the message was not published: #{e.message}"
+      end
 
       def run(subscription, topic, block)
         while (data, position = subscription.take)

@@ -16,6 +16,10 @@ class PubSubTest < Minitest::Test
   def subscription(topic, since: nil) = PubSub::Subscription.new(Fiber.scheduler, topic, since)
 
   # Positions are of one topic; their offsets are compared.
+  def setup
+    PubSub::History.open(16 << 20, 16_384, 100, 300)
+  end
+
   def offset(position) = Integer(position[/\d+\z/])
 
   def test_a_subscriber_is_given_what_is_published_from_then_on_in_order

@@ -97,6 +97,10 @@ module Heddle
                                   "but #{body_folder} #{wrong}"
       end
 
+      # Makes the memory of messages, if this process has none.
+      # @return [void]
+      def open_pubsub = PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
+
       # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
       #   single it is the process that was started, which has the terminal.
       def worker_count

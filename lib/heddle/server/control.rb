@@ -17,13 +17,15 @@ module Heddle
       # What may be asked of it at once, and how long one may take to ask.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
+      # Bytes of a message to be published, from whoever may give commands.
+      MESSAGE = 256 << 20
       # Seconds that its end may take.
       PATIENCE = 2
       # A ring's memory would be too much for a request now and then.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over what another server still has.
       LOOK = 0.5
-      private_constant :CONNECTIONS, :LIMITS, :PATIENCE, :SELECTOR, :LOOK
+      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :PATIENCE, :SELECTOR, :LOOK
 
       # Opens the sockets that the configuration names.
       #
@@ -131,7 +133,8 @@ module Heddle
       def app_of(listener) = App.new(@source, commands: listener.port.nil?)
 
       def sockets_for(scheduler, listeners, app)
-        engine = HTTP::Engine.new(HTTP::Configuration.new(**LIMITS))
+        limits = listeners.all? { |listener| listener.port.nil? } ? { **LIMITS, body_limit: MESSAGE } : LIMITS
+        engine = HTTP::Engine.new(HTTP::Configuration.new(**limits))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine) do |exchange|
           handler.call(exchange)

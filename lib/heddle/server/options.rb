@@ -7,6 +7,7 @@ require "heddle/server/options/logging"
 require "heddle/server/options/protection"
 require "heddle/server/options/isolation"
 require "heddle/server/options/bodies"
+require "heddle/server/options/pubsub"
 
 module Heddle
   class Server
@@ -17,7 +18,8 @@ module Heddle
 
       SUBJECTS = {
         "Processes" => PROCESSES, "Where to listen" => LISTENING, "Logs" => LOGGING, "Protection" => PROTECTION,
-        "Isolation" => ISOLATION, "Admission" => ADMISSION, "Request bodies" => BODIES, "Limits" => LIMITS
+        "Isolation" => ISOLATION, "Admission" => ADMISSION, "Request bodies" => BODIES, "Pub/sub" => PUBSUB,
+        "Limits" => LIMITS
       }.freeze
 
       ALL = SUBJECTS.values.flatten.freeze
@@ -25,7 +27,8 @@ module Heddle
       # What a configuration file can say: not where it is.
       IN_FILE = ALL.reject { |option| option.name == :config }.freeze
       # What a reload does not change: the master's sockets and files stay as they are.
-      AT_START = %i[bind port backlog reuse_port pidfile].freeze
+      AT_START = %i[bind port backlog reuse_port pidfile pubsub_memory pubsub_history pubsub_history_age
+                    pubsub_topics].freeze
       BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
       # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands

@@ -37,6 +37,8 @@ module Heddle
             @tls[bind.key] = bind.tls
           end
           inheritance.close_rest
+          inheritance.adopt_pubsub
+          configuration.open_pubsub
           processes = configuration.worker_count + configuration.reserve_count
           @board = inheritance.board || Net::Board.new([SLOTS, processes * 4].max)
           @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)
@@ -67,6 +69,9 @@ module Heddle
 
         # @return [Integer, nil] the descriptor of session tickets' keys, for another master
         def ticket_keys = speaks_tls? ? Net::TLS::TicketKeys.descriptor : nil
+
+        # @return [Array(Integer, Integer), nil] the descriptors of {PubSub}'s messages, for another master
+        def pubsub = PubSub::History.descriptors
 
         # Called every second or so.
         # @return [void]

@@ -84,6 +84,13 @@ module Heddle
           Net::TLS::TicketKeys.adopt(descriptor)
         end
 
+        # Subscribers of the other master's workers find their messages with ours.
+        # @return [void]
+        def adopt_pubsub
+          memory, wake = @values["pubsub"] # none where it goes over a fork only
+          PubSub::History.adopt(memory, wake) if memory
+        end
+
         # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed over
         def pair = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
 

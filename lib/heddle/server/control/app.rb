@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "uri"
 
 module Heddle
   class Server
@@ -30,6 +31,7 @@ module Heddle
           path = env["PATH_INFO"]
           page = @pages[path]
           return look(env, page) if page
+          return publish(env) if path == "/publish"
           return order(env, path.delete_prefix("/")) if COMMANDS.include?(path.delete_prefix("/"))
 
           text(404, "there is #{@pages.keys.join(", ")}")
@@ -50,6 +52,19 @@ module Heddle
           text(202, @source.command(name))
         rescue Refused => e
           text(409, e.message)
+        end
+
+        # The message is the request's body; what is answered is its position.
+        def publish(env)
+          return text(403, "messages are taken over the control socket only") unless @commands
+          return text(405, "publishing is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
+
+          topic = URI.decode_www_form(env["QUERY_STRING"]).assoc("topic")&.last
+          return text(400, "publish needs a topic: /publish?topic=name") unless topic
+
+          text(200, PubSub.publish_here(topic, env["rack.input"].read))
+        rescue ArgumentError => e
+          text(413, e.message)
         end
 
         def metrics = [200, { "content-type" => Metrics::TYPE }, [Metrics.new(@source.report).to_s]]

@@ -2,6 +2,7 @@
 
 require "json"
 require "socket"
+require "uri"
 
 module Heddle
   class Server
@@ -45,6 +46,15 @@ module Heddle
         # @raise [Declined]
         def command(name) = ask("POST", "/#{name}").chomp
 
+        # @param topic [String]
+        # @param data [String]
+        # @return [String] the message's position
+        # @raise [NoServer]
+        # @raise [Declined]
+        def publish(topic, data)
+          ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
+        end
+
         # @return [Boolean] whether a server answers
         def there?
           socket = connect
@@ -57,10 +67,10 @@ module Heddle
 
         private
 
-        def ask(method, path)
+        def ask(method, path, content = "")
           socket = connect
           socket.write("#{method} #{path} HTTP/1.1\r\nhost: heddle\r\nconnection: close\r\n" \
-                       "#{"content-length: 0\r\n" if method == "POST"}\r\n")
+                       "#{"content-length: #{content.bytesize}\r\n" if method == "POST"}\r\n", content)
           head, body = socket.read.split("\r\n\r\n", 2)
           raise NoServer, "the server at #{@address} has closed the connection without an answer" unless body
 
