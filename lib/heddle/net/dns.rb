@@ -23,6 +23,7 @@ module Heddle
       autoload :Query, "heddle/net/dns/query"
       autoload :Question, "heddle/net/dns/question"
       autoload :Record, "heddle/net/dns/record"
+      autoload :Rules, "heddle/net/dns/rules"
       autoload :Server, "heddle/net/dns/server"
       autoload :SvcParams, "heddle/net/dns/svc_params"
       autoload :Zone, "heddle/net/dns/zone"

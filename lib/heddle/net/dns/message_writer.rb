@@ -17,6 +17,17 @@ module Heddle
           @bytes = bytes
           @offsets = {} # of wire suffixes
           @names = {} # of whole names as text
+          @first = nil
+        end
+
+        # The first name of a message. Most messages have no other: its suffixes are noted only when one is written.
+        #
+        # @param wire [String] a name as in a message, without the final zero
+        # @param text [String] the same
+        def first_name(wire, text)
+          @first = [wire, @bytes.bytesize]
+          @names[text] = @bytes.bytesize unless wire.empty?
+          @bytes << wire << 0
         end
 
         # @param text [String] a name; those that were written before are pointed at, in their very case
@@ -35,6 +46,7 @@ module Heddle
         # @param wire [String] a name as in a message, without the final zero
         # @param text [String] the same
         def wire_name(wire, text = Name.from_wire(wire))
+          note_first if @first
           @names[text] ||= @bytes.bytesize if !wire.empty? && @bytes.bytesize <= MAX_POINTER
           at = 0
           while at < wire.bytesize
@@ -85,6 +97,18 @@ module Heddle
         def cut(size)
           @bytes = @bytes.byteslice(0, size)
           [@offsets, @names].each { |offsets| offsets.delete_if { |_, offset| offset >= size } }
+        end
+
+        private
+
+        def note_first
+          wire, offset = @first
+          @first = nil
+          at = 0
+          while at < wire.bytesize
+            @offsets[wire.byteslice(at..)] = offset + at
+            at += 1 + wire.getbyte(at)
+          end
         end
       end
     end

@@ -30,7 +30,7 @@ module Heddle
         def same?(other) = name == other.name && type == other.type && klass == other.klass
 
         def write(writer)
-          writer.wire_name(wire, name)
+          writer.first_name(wire, name)
           writer.pack([Codes.type_number(type), klass], "nn")
         end
 

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "open3"
+require "rbconfig"
+require_relative "served_example"
+
+# examples/dns_summaries, by dig: the stand-in answers nothing before all queries have reached it.
+class DNSSummariesExampleTest < Minitest::Test
+  FOLDER = File.expand_path("../../examples/dns_summaries", __dir__)
+  LIB = File.expand_path("../../lib", __dir__)
+  # Seconds in which a busy machine does anything.
+  PATIENCE = 60
+
+  def setup
+    need_program("dig")
+  end
+
+  def teardown
+    if @server
+      Process.kill(:TERM, @server.pid)
+      @server.close
+    end
+    @served&.stop
+  end
+
+  def test_fifty_slow_queries_run_at_once_and_the_repeated_one_comes_from_the_cache
+    start("TOGETHER" => "50", "DELAY" => "0.01")
+    answers = Array.new(50) { |number| Thread.new { dig("article#{number}.wiki", "TXT", "+short") } }.map(&:value)
+
+    assert_equal Array.new(50) { |number| "\"All that is known about article#{number}.\"\n" }, answers
+    assert_equal({ "requests" => 50, "most" => 50 }, counts)
+    assert_equal answers.first, dig("article0.wiki", "TXT", "+short")
+    assert_equal 50, counts.fetch("requests")
+  end
+
+  def test_a_summary_of_3000_bytes_comes_over_tcp_after_truncation
+    start("DELAY" => "0.01")
+    output = dig("long.wiki", "TXT")
+
+    assert_match(/Truncated, retrying in TCP mode/, output)
+    assert_match(/\(TCP\)/, output)
+    text = output[/^long\.wiki\.\s+\d+\s+IN\s+TXT\s+"(.*)"$/, 1].gsub('" "', "")
+
+    assert_equal 3_000, text.bytesize
+    assert_equal 1, counts.fetch("requests")
+  end
+
+  def test_what_there_is_not_is_said_to_be_absent
+    start("DELAY" => "0.01")
+
+    assert_match(/status: NXDOMAIN.*AUTHORITY: 1/m, dig("nothing.wiki", "TXT"))
+    assert_match(/status: REFUSED/, dig("example.org", "A"))
+  end
+
+  private
+
+  def start(environment)
+    @served = ServedExample.new("dns_summaries", environment: environment)
+    @server = IO.popen({ "SERVICE" => @served.uri.to_s, "LISTEN" => "127.0.0.1:0", "DEADLINE" => PATIENCE.to_s },
+                       [RbConfig.ruby, "-I#{LIB}", "summaries.rb"], chdir: FOLDER)
+    @port = @server.gets[/\d+$/]
+  end
+
+  def dig(*arguments)
+    output, status = Open3.capture2e("dig", "@127.0.0.1", "-p", @port, "+tries=1", "+time=#{PATIENCE}", *arguments)
+
+    assert_predicate status, :success?, output
+    output
+  end
+
+  def counts = JSON.parse(@served.get("/counts").body)
+end
