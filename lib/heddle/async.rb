@@ -3,7 +3,7 @@
 require "async"
 require "heddle"
 require "heddle/own_code"
-require "heddle/async/guest"
+require "heddle/async/implicit_task"
 require "heddle/async/job"
 require "heddle/async/loop_calls"
 require "heddle/async/reactors"

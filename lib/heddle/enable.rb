@@ -55,7 +55,7 @@ module Heddle
         end
         yield
       ensure
-        taken.each { |name| give_back(name) }
+        taken.each { |name| release(name) }
       end
 
       # @api private
@@ -80,7 +80,7 @@ module Heddle
         protection.enable unless protection.enabled?
       end
 
-      def give_back(name)
+      def release(name)
         last = @lock.synchronize do
           @users[name] -= 1
           @users[name].zero? && @theirs.include?(name) && (@theirs -= [name])

@@ -63,7 +63,7 @@ module Heddle
     # @param configuration [Configuration]
     # @param log [Log]
     # @param listeners [Listeners] {#open} opens them if there are none
-    # @param place [Array(Net::Board, Integer), nil] the slot of one worker among others
+    # @param place [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
     # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
     # @param unprotected [Boolean] whether it does without what `protect` says
     # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
@@ -143,7 +143,7 @@ module Heddle
     # Takes an idle connection that another worker has handed over. In the first loop.
     # @param socket [BasicSocket]
     # @return [Boolean] false: there was none, or there is no room for one
-    def take_over(socket) = @mode.servings.first.take_over(socket)
+    def accept_handoff(socket) = @mode.servings.first.accept_handoff(socket)
 
     # Has it been told to stop? An answer that goes on for as long as its client listens ends when it sees this.
     # @return [Boolean]

@@ -1,4 +1,4 @@
-/* sources: net/handoff.c net/hand_over.c net/transport.c net/board.c net/shared_memory.c */
+/* sources: net/handoff.c net/handoff_messages.c net/transport.c net/scoreboard.c net/shared_memory.c */
 /* ruby: headers */
 #include "check.h"
 #include "net/sockets.h"
@@ -17,7 +17,7 @@ enum {
 };
 
 static heddle_sockets sockets;
-static heddle_board board;
+static heddle_scoreboard scoreboard;
 static heddle_protocol protocol;
 static heddle_work works[PLACES];
 static heddle_rescue *rescue;
@@ -184,12 +184,12 @@ static void start(void)
     protocol.collect_input = collect_input;
     heddle_ready_list_init(&sockets.ready);
     MUST(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, wire));
-    CHECK_EQUAL(0, heddle_board_create(&board, 2));
-    CHECK_EQUAL(0, heddle_board_take(&board, 1, 0));
-    CHECK_EQUAL(1, heddle_board_take(&board, 1, 1));
-    HEDDLE_BOARD_SET(board.slots[1].accepting, 1);
-    sockets.balance.board = &board;
-    sockets.balance.slot = &board.slots[0];
+    CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, 2));
+    CHECK_EQUAL(0, heddle_scoreboard_acquire(&scoreboard, 1, 0));
+    CHECK_EQUAL(1, heddle_scoreboard_acquire(&scoreboard, 1, 1));
+    HEDDLE_SCOREBOARD_SET(scoreboard.slots[1].accepting, 1);
+    sockets.balance.scoreboard = &scoreboard;
+    sockets.balance.slot = &scoreboard.slots[0];
     heddle_handoff_start(&sockets);
     CHECK_EQUAL(0, heddle_handoff_begin(&sockets, wire[0]));
 }
@@ -198,21 +198,21 @@ static void finish(void)
 {
     heddle_handoff_settle(&sockets);
     heddle_handoff_end(&sockets);
-    CHECK_EQUAL(0, board.slots[0].stuck);
+    CHECK_EQUAL(0, scoreboard.slots[0].stuck);
     for (uint32_t i = 0; i < PLACES; i++) {
         if (sockets.places[i].connection)
             heddle_sockets_close_connection(sockets.places[i].connection);
         if (clients[i])
             close(clients[i]);
     }
-    while (heddle_sockets_take_over(&sockets, wire[1]) == 0)
+    while (heddle_handoff_receive(&sockets, wire[1]) == 0)
         continue;
     CHECK_EQUAL(made, closed + received);
     CHECK_EQUAL(received, sockets.handoff.given);
     close(wire[0]);
     close(wire[1]);
     close(sockets.set.connections_fd);
-    heddle_board_close(&board);
+    heddle_scoreboard_close(&scoreboard);
     free(sockets.scratch);
 }
 
@@ -236,7 +236,7 @@ static void *watch(void *unused)
 static void *sibling(void *unused)
 {
     while (!over)
-        heddle_sockets_take_over(&sockets, wire[1]);
+        heddle_handoff_receive(&sockets, wire[1]);
     return NULL;
 }
 
@@ -287,14 +287,14 @@ static void what_was_heard_of_is_given(void)
     fill(connection, 300);
     heddle_connection_leave_at_rest(connection);
     rescue->held_up(rescue);
-    CHECK_EQUAL(1, board.slots[0].stuck);
+    CHECK_EQUAL(1, scoreboard.slots[0].stuck);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     speak(0);
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_GONE, connection->transport.owner);
     CHECK(!heddle_connection_hold(connection));
-    CHECK_EQUAL(0, heddle_sockets_take_over(&sockets, wire[1]));
-    CHECK_EQUAL(-EAGAIN, heddle_sockets_take_over(&sockets, wire[1]));
+    CHECK_EQUAL(0, heddle_handoff_receive(&sockets, wire[1]));
+    CHECK_EQUAL(-EAGAIN, heddle_handoff_receive(&sockets, wire[1]));
     heddle_handoff_settle(&sockets);
     CHECK(!sockets.places[0].connection);
     finish();
@@ -320,9 +320,9 @@ static void nothing_is_given_where_nobody_takes(void)
     start();
     add(0);
     speak(0);
-    board.slots[1].stuck = 1;
+    scoreboard.slots[1].stuck = 1;
     rescue->held_up(rescue);
-    board.slots[1].stuck = 0;
+    scoreboard.slots[1].stuck = 0;
     CHECK(!heddle_link_first(&sockets.handoff.notified));
     rescue->held_up(rescue);
     CHECK_EQUAL(1, sockets.handoff.given);
@@ -341,7 +341,7 @@ static void what_does_not_go_stays_and_is_tried_again(void)
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     CHECK_EQUAL(0, sockets.handoff.given);
     while (full--)
-        CHECK_EQUAL(-EPROTO, heddle_sockets_take_over(&sockets, wire[1]));
+        CHECK_EQUAL(-EPROTO, heddle_handoff_receive(&sockets, wire[1]));
     rescue->held_up(rescue);
     CHECK_EQUAL(1, sockets.handoff.given);
     finish();
@@ -370,10 +370,10 @@ static void who_has_no_descriptor_left_leaves_it_to_others(void)
     MUST(getrlimit(RLIMIT_NOFILE, &before));
     none = (struct rlimit){.rlim_cur = 3, .rlim_max = before.rlim_max};
     MUST(setrlimit(RLIMIT_NOFILE, &none));
-    CHECK_EQUAL(-EMFILE, heddle_sockets_take_over(&sockets, wire[1]));
+    CHECK_EQUAL(-EMFILE, heddle_handoff_receive(&sockets, wire[1]));
     MUST(setrlimit(RLIMIT_NOFILE, &before));
     CHECK_EQUAL(0, received);
-    CHECK_EQUAL(0, heddle_sockets_take_over(&sockets, wire[1]));
+    CHECK_EQUAL(0, heddle_handoff_receive(&sockets, wire[1]));
     CHECK_EQUAL(1, received);
     finish();
 }
@@ -395,7 +395,7 @@ static void what_may_hold_up_another_one_waits_until_it_can_not(void)
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     CHECK_EQUAL(0, sockets.handoff.given);
-    board.slots[0].label++;
+    scoreboard.slots[0].label++;
     rescue->held_up(rescue);
     CHECK_EQUAL(1, sockets.handoff.given);
     protocol.label = NULL;

@@ -45,7 +45,7 @@ class OverviewTest < Minitest::Test
     assert_match(/^protection: offload, preempt   offloaded 40 \(1 run, 2 wait, 3 threads\)   preempted 6 +stalls 4/,
                  text)
     refute_match(/handed over/, text)
-    assert_match(/handed over 3/, draw(worker(handed_over: 3)))
+    assert_match(/handed off 3/, draw(worker(handed_off: 3)))
     assert_match(/protection: none/, draw(worker(protection: [], offload: nil, stalls: nil)))
   end
 

@@ -6,9 +6,9 @@
 int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last)
 {
     if (engine->body_rate == 0)
-        return heddle_later(last, engine->idle_timeout);
+        return heddle_add_duration(last, engine->idle_timeout);
     double owed = (double)taken / (double)engine->body_rate * 1e9;
-    return heddle_later(heddle_later(since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+    return heddle_add_duration(heddle_add_duration(since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
 }
 
 void heddle_body_too_slow(const heddle_engine *engine, heddle_refusal *refusal)

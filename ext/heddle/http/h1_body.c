@@ -25,7 +25,7 @@ void heddle_h1_body_waits(heddle_connection *connection)
         heddle_body_spool_trim(h1->exchange->spool);
     /* Its length is not known and it may never end: a client that pauses may be waiting for the answer. */
     if (h1->stage == HEDDLE_H1_BODY && h1->streams && h1->left < 0) {
-        int64_t pause = heddle_later(heddle_clock_coarse(), engine->body_pause);
+        int64_t pause = heddle_add_duration(heddle_clock_coarse(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
     }
     heddle_connection_set_deadline(connection, deadline);

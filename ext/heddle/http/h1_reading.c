@@ -108,7 +108,7 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     heddle_h1 *h1 = heddle_h1_of(connection);
     int64_t timeout = sockets->admission.queue_timeout;
     if (timeout >= 0) /* its body may have taken long */
-        timeout = heddle_later(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived, timeout);
+        timeout = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived, timeout);
     heddle_connection_set_deadline(connection, timeout);
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     heddle_sockets_queue(sockets, &h1->exchange->work, next);

@@ -15,7 +15,7 @@ void heddle_h1_close(heddle_connection *connection)
 
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration)
 {
-    heddle_connection_set_deadline(connection, heddle_later(heddle_clock_coarse(), duration));
+    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), duration));
 }
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */

@@ -56,7 +56,7 @@ static void check_rate(heddle_due *due)
     heddle_exchange *exchange = carrier->exchange;
     int64_t now = heddle_clock_coarse(), deadline = body_deadline(carrier);
     if (is_writing(exchange)) /* the client is not to blame */
-        deadline = heddle_later(now, engine_of(carrier)->body_grace);
+        deadline = heddle_add_duration(now, engine_of(carrier)->body_grace);
     if (deadline > now) {
         heddle_due_set(carrier->server->connection->sockets, due, deadline);
         return;

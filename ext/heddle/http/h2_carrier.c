@@ -107,7 +107,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
         return;
     int64_t timeout = sockets->admission.queue_timeout;
     carrier->due.passed = refuse_late;
-    heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_later(heddle_clock_coarse(), timeout));
+    heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), timeout));
     heddle_link_push_last(&server->waiting, &carrier->turn);
     queue_next(server);
 }

@@ -59,7 +59,7 @@ static bool pull(heddle_h2_server *server)
 
 static int64_t later_by(int64_t duration)
 {
-    return duration < 0 ? INT64_MAX : heddle_later(heddle_clock_coarse(), duration);
+    return duration < 0 ? INT64_MAX : heddle_add_duration(heddle_clock_coarse(), duration);
 }
 
 /* Sends what the kernel takes; each time that it takes something, the client has its time anew. */
@@ -96,7 +96,7 @@ static bool end_output(heddle_h2_server *server)
     }
     server->lingers = true;
     heddle_connection_drop_input(connection);
-    heddle_connection_set_deadline(connection, heddle_later(heddle_clock_coarse(), engine->linger_timeout));
+    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), engine->linger_timeout));
     want_input(connection);
     return true;
 }

@@ -9,17 +9,17 @@ static heddle_balance *balance_of(heddle_sockets *sockets)
 
 void heddle_balance_tell_accepting(heddle_sockets *sockets)
 {
-    heddle_board_slot *slot = sockets->balance.slot;
+    heddle_scoreboard_slot *slot = sockets->balance.slot;
     if (slot)
-        HEDDLE_BOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
+        HEDDLE_SCOREBOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
     if (slot)
-        HEDDLE_BOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
+        HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
 }
 
 bool heddle_balance_leaves_it(heddle_sockets *sockets)
 {
     heddle_balance *balance = balance_of(sockets);
-    return balance->slot && heddle_board_others_idler(balance->board, balance->slot, heddle_clock_coarse());
+    return balance->slot && heddle_scoreboard_has_idler(balance->scoreboard, balance->slot, heddle_clock_coarse());
 }
 
 void heddle_balance_look_again(heddle_sockets *sockets)
@@ -30,7 +30,7 @@ void heddle_balance_look_again(heddle_sockets *sockets)
 
 static void look_again_later(heddle_sockets *sockets);
 
-static void again(heddle_timer *timer)
+static void look_again(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
     heddle_balance_look_again(sockets);
@@ -44,7 +44,7 @@ static void look_again_later(heddle_sockets *sockets)
     heddle_timer *timer = &sockets->balance.again;
     if (timer->place)
         return;
-    timer->fn = again;
+    timer->fn = look_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than deaf */
@@ -54,10 +54,10 @@ void heddle_balance_step_back(heddle_sockets *sockets)
 {
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_LOADED);
     look_again_later(sockets);
-    heddle_board_poke(sockets->balance.board);
+    heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
-static void poked(heddle_waiter *waiter, int result, uint32_t flags)
+static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.poked));
     if (sockets->loop->operations == &heddle_select_operations) { /* it knows no edges */
@@ -74,23 +74,23 @@ static void poked(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_reserve_look(sockets);
 }
 
-void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_board *board, uint32_t slot)
+void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot)
 {
     heddle_balance *balance = balance_of(sockets);
     balance->object = object;
-    balance->board = board;
-    balance->slot = &board->slots[slot];
-    HEDDLE_BOARD_SET(balance->slot->pid, (uint32_t)getpid());
+    balance->scoreboard = scoreboard;
+    balance->slot = &scoreboard->slots[slot];
+    HEDDLE_SCOREBOARD_SET(balance->slot->pid, (uint32_t)getpid());
     if (!sockets->loop->published_tick) {
         sockets->loop->published_tick = &balance->slot->tick_began;
         balance->publishes_ticks = true;
     }
-    if (board->poke_fd >= 0) {
+    if (scoreboard->poke_fd >= 0) {
         balance->poked = (heddle_waiter){
-            .fn = poked, .fd = board->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+            .fn = handle_poke, .fd = scoreboard->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
         heddle_loop_arm(sockets->loop, &balance->poked); /* without it we look a little later */
     }
-    HEDDLE_BOARD_SET(balance->slot->reserve, sockets->reserve.rank);
+    HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
     heddle_balance_tell_accepting(sockets);
     heddle_reserve_look(sockets);
 }
@@ -103,10 +103,10 @@ void heddle_balance_leave(heddle_sockets *sockets)
     heddle_handoff_end(sockets); /* shows up there, too */
     if (balance->publishes_ticks)
         sockets->loop->published_tick = NULL;
-    HEDDLE_BOARD_SET(balance->slot->accepting, 0);
-    HEDDLE_BOARD_SET(balance->slot->open, 0);
+    HEDDLE_SCOREBOARD_SET(balance->slot->accepting, 0);
+    HEDDLE_SCOREBOARD_SET(balance->slot->open, 0);
     if (balance->publishes_ticks)
-        HEDDLE_BOARD_SET(balance->slot->tick_began, 0);
+        HEDDLE_SCOREBOARD_SET(balance->slot->tick_began, 0);
     if (!sockets->loop->closed) {
         heddle_loop_disarm(sockets->loop, &balance->poked);
         heddle_timer_heap_remove(&sockets->loop->timers, &balance->again);

@@ -3,22 +3,22 @@
 
 /*
  * Several workers listen on the same sockets; the kernel wakes whoever it likes. Who has clearly more to do than
- * another leaves a connection to that one: it stops accepting until the board says otherwise.
+ * another leaves a connection to that one: it stops accepting until the scoreboard says otherwise.
  */
 
-#include "net/board.h"
+#include "net/scoreboard.h"
 #include "scheduler/loop.h"
 
 typedef struct {
-    VALUE object; /* the Ruby object that keeps the board, 0: none */
-    const heddle_board *board;
-    heddle_board_slot *slot; /* NULL: this is no worker among others */
+    VALUE object; /* the Ruby object that keeps the scoreboard, 0: none */
+    const heddle_scoreboard *scoreboard;
+    heddle_scoreboard_slot *slot; /* NULL: this is no worker among others */
     heddle_waiter poked;
     heddle_timer again;
     bool publishes_ticks; /* the loop writes the start of its tick into our slot */
 } heddle_balance;
 
-/* How long one that leaves connections to others does so without a look at the board, ns. */
+/* How long one that leaves connections to others does so without a look at the scoreboard, ns. */
 #define HEDDLE_BALANCE_AGAIN INT64_C(10000000)
 
 #endif

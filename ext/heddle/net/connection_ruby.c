@@ -85,7 +85,7 @@ static VALUE take_buffered(heddle_connection *connection, size_t size)
 }
 
 /* Bytes, 0 at the end, -EAGAIN when there is nothing now; raises what has broken the connection. */
-static ssize_t receive(heddle_connection *connection, char *memory, size_t size)
+static ssize_t receive_bytes(heddle_connection *connection, char *memory, size_t size)
 {
     ssize_t result = heddle_connection_receive(connection, memory, size);
     if (result < 0 && result != -EAGAIN)
@@ -108,7 +108,7 @@ VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, 
         if (heddle_connection_buffered(connection))
             return take_buffered(connection, size);
         char *scratch = heddle_sockets_scratch(connection->sockets);
-        ssize_t result = receive(connection, scratch, size);
+        ssize_t result = receive_bytes(connection, scratch, size);
         if (result >= 0)
             return result ? rb_str_new(scratch, result) : Qnil;
         if (deadline < 0 && timeout >= 0)
@@ -276,7 +276,7 @@ static VALUE connection_detach(VALUE self)
 
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
-static VALUE interned(const char *text)
+static VALUE intern_string(const char *text)
 {
     return rb_enc_interned_str_cstr(text, rb_usascii_encoding());
 }
@@ -285,7 +285,7 @@ VALUE heddle_address_string(const heddle_address *address)
 {
     char room[HEDDLE_ADDRESS_ROOM];
     const char *text = heddle_address_text(address, room);
-    return text ? interned(text) : Qnil;
+    return text ? intern_string(text) : Qnil;
 }
 
 static VALUE port_of(const heddle_address *address)

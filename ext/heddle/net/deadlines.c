@@ -50,7 +50,7 @@ void heddle_connection_deadline_passed(heddle_due *due)
         heddle_sockets_close_idle(connection);
 }
 
-static int64_t look(heddle_idle_entry *entry, void *data)
+static int64_t check_deadline(heddle_idle_entry *entry, void *data)
 {
     heddle_due *due = HEDDLE_CONTAINER_OF(entry, heddle_due, entry);
     if (due->at < 0 || due->at > *(int64_t *)data)
@@ -64,7 +64,7 @@ static void advance_wheel(heddle_timer *timer)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, wheel_timer);
     int64_t now = heddle_clock_now();
-    heddle_idle_wheel_advance(&sockets->wheel, now, look, &now);
+    heddle_idle_wheel_advance(&sockets->wheel, now, check_deadline, &now);
     set_timer(sockets);
 }
 

@@ -38,7 +38,7 @@ uint8_t heddle_epoll_events(uint32_t mask)
     return ready;
 }
 
-static void harvest(heddle_socket_set *set)
+static void harvest_events(heddle_socket_set *set)
 {
     struct epoll_event events[EVENTS_A_WAIT];
     heddle_sockets *sockets = set->sockets;
@@ -65,7 +65,7 @@ static void accept_all(heddle_socket_set *set)
     }
 }
 
-static int watch(heddle_socket_set *set, heddle_waiter *waiter)
+static int watch_set(heddle_socket_set *set, heddle_waiter *waiter)
 {
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result > 0)
@@ -86,7 +86,7 @@ static void connections_ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, connections_waiter));
     keep_watching(set, waiter, flags);
-    harvest(set);
+    harvest_events(set);
 }
 
 static void listeners_ready(heddle_waiter *waiter, int result, uint32_t flags)
@@ -101,7 +101,7 @@ static void epoll_set_resume(heddle_socket_set *set)
     bool unfinished = set->unfinished, unaccepted = set->unaccepted;
     set->unfinished = set->unaccepted = false;
     if (unfinished)
-        harvest(set);
+        harvest_events(set);
     if (unaccepted)
         accept_all(set);
 }
@@ -129,10 +129,10 @@ static int epoll_set_open(heddle_socket_set *set)
                                                 .fd = set->listeners_fd,
                                                 .events = HEDDLE_READABLE,
                                                 .mode = HEDDLE_PERSISTENT};
-        result = watch(set, &set->connections_waiter);
+        result = watch_set(set, &set->connections_waiter);
     }
     if (result == 0) {
-        result = watch(set, &set->listeners_waiter);
+        result = watch_set(set, &set->listeners_waiter);
         if (result < 0)
             heddle_loop_disarm(set->sockets->loop, &set->connections_waiter);
     }

@@ -30,14 +30,14 @@ static void in_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
 void heddle_fork_guard_add(heddle_fork_guard *guard)
 {
-    pthread_once(&once, watch);
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
     guard->previous = NULL;
     guard->next = guards;

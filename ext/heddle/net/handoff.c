@@ -111,7 +111,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 static bool is_held_back(const heddle_sockets *sockets, const heddle_connection *connection)
 {
     uint32_t label = atomic_load_explicit(&connection->label, memory_order_relaxed);
-    return heddle_board_holds_up(sockets->balance.board, label);
+    return heddle_scoreboard_holds_up(sockets->balance.scoreboard, label);
 }
 
 static void look_at_label(heddle_connection *connection)
@@ -122,7 +122,7 @@ static void look_at_label(heddle_connection *connection)
 }
 
 /* 0, or why it stays. */
-static int give(heddle_sockets *sockets, heddle_connection *connection)
+static int hand_off_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_HANDOFF))
@@ -155,7 +155,7 @@ static bool has_sent(const heddle_connection *connection, uint8_t events)
 }
 
 /* false: nobody takes any more now. */
-static bool give_notified(heddle_sockets *sockets, int *left)
+static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
     for (heddle_link *link = heddle_link_first(head), *next; link && *left; link = next) {
@@ -164,7 +164,7 @@ static bool give_notified(heddle_sockets *sockets, int *left)
         if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
             is_held_back(sockets, connection) || !has_sent(connection, connection->watch_events))
             continue;
-        int result = give(sockets, connection);
+        int result = hand_off_connection(sockets, connection);
         if (result == 0)
             (*left)--;
         else if (result != -EBUSY && result != -EOPNOTSUPP)
@@ -174,7 +174,7 @@ static bool give_notified(heddle_sockets *sockets, int *left)
 }
 
 /* Their clients have sent a request, and no runner of this process can serve it now. */
-static bool give_ready(heddle_sockets *sockets, int *left)
+static bool hand_off_ready(heddle_sockets *sockets, int *left)
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
     int count = 0;
@@ -187,7 +187,7 @@ static bool give_ready(heddle_sockets *sockets, int *left)
     }
     pthread_mutex_unlock(&sockets->ready.lock);
     for (int i = 0; i < count; i++) {
-        int result = give(sockets, found[i]);
+        int result = hand_off_connection(sockets, found[i]);
         if (result == 0)
             (*left)--;
         else if (result != -EBUSY && result != -EOPNOTSUPP)
@@ -211,21 +211,21 @@ static void listen_in(heddle_sockets *sockets, int left)
     }
 }
 
-static void show(heddle_sockets *sockets, bool stuck)
+static void show_stuck(heddle_sockets *sockets, bool stuck)
 {
     heddle_handoff *handoff = &sockets->handoff;
-    heddle_board_slot *slot = sockets->balance.slot;
+    heddle_scoreboard_slot *slot = sockets->balance.slot;
     if (handoff->shown == stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
         if (handoff->rescue.label) /* with several loops one holds up the others: what it does counts */
-            HEDDLE_BOARD_SET(slot->label, handoff->rescue.label);
-        HEDDLE_BOARD_SET(slot->stuck_since, handoff->rescue.since);
+            HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
+        HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
-        HEDDLE_BOARD_SET(slot->label, 0);
-    heddle_board_poke(sockets->balance.board); /* who has left connections to this one takes them */
+        HEDDLE_SCOREBOARD_SET(slot->label, 0);
+    heddle_scoreboard_notify(sockets->balance.scoreboard); /* who has left connections to this one takes them */
 }
 
 static heddle_sockets *sockets_of(heddle_rescue *rescue)
@@ -233,24 +233,24 @@ static heddle_sockets *sockets_of(heddle_rescue *rescue)
     return (heddle_sockets *)((char *)rescue - offsetof(heddle_sockets, handoff.rescue));
 }
 
-static void held_up(heddle_rescue *rescue)
+static void begin_handoff(heddle_rescue *rescue)
 {
     heddle_sockets *sockets = sockets_of(rescue);
     int left = HEDDLE_HANDOFF_BATCH;
-    show(sockets, true);
+    show_stuck(sockets, true);
     /* Nobody else could do better: what was not heard of need not be told. */
-    if (!heddle_board_anybody_else(sockets->balance.board, sockets->balance.slot, heddle_clock_coarse()))
+    if (!heddle_scoreboard_others_accept(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
     listen_in(sockets, left);
-    if (give_notified(sockets, &left))
-        give_ready(sockets, &left);
+    if (hand_off_notified(sockets, &left))
+        hand_off_ready(sockets, &left);
     pthread_mutex_unlock(&sockets->handoff.lock);
 }
 
-static void goes_on(heddle_rescue *rescue)
+static void end_handoff(heddle_rescue *rescue)
 {
-    show(sockets_of(rescue), false);
+    show_stuck(sockets_of(rescue), false);
 }
 
 int heddle_handoff_begin(heddle_sockets *sockets, int socket)
@@ -262,7 +262,7 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
     if (own < 0)
         return -errno;
     handoff->socket = own;
-    handoff->rescue = (heddle_rescue){.loop = sockets->loop, .held_up = held_up, .goes_on = goes_on};
+    handoff->rescue = (heddle_rescue){.loop = sockets->loop, .held_up = begin_handoff, .goes_on = end_handoff};
     handoff->on = true;
     heddle_watch_add(&handoff->rescue);
     return 0;

@@ -9,8 +9,8 @@
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
  * From then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
  * under the lock, and before it releases the lock sets the owner to AT_REST again or, when the connection was sent, to
- * GONE. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the lock. Events of connections
- * that stay are noted for the loop, which finds them in its next tick.
+ * GONE. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the lock.
+ * Events of connections that stay are noted for the loop, which finds them in its next tick.
  */
 
 #include "net/connection.h"
@@ -28,7 +28,7 @@ typedef struct {
     heddle_rescue rescue;
     pthread_mutex_t lock;
     heddle_link notified; /* connections with watch_events, or that were handed over: for the loop */
-    bool shown; /* on the board, that this one is stuck; the watch's own */
+    bool shown; /* on the scoreboard, that this one is stuck; the watch's own */
     _Atomic uint64_t given;
 } heddle_handoff;
 
@@ -64,7 +64,7 @@ static inline bool heddle_connection_hold(heddle_connection *connection)
 
 /*
  * Sends a copy of its descriptor, with all that was read of its request, to whoever reads the socket with
- * heddle_sockets_take_over. On the thread that owns it. 0; -EOPNOTSUPP when it can't go whole (TLS, a chunked body that
+ * heddle_handoff_receive. On the thread that owns it. 0; -EOPNOTSUPP when it can't go whole (TLS, a chunked body that
  * has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
  */
 int heddle_connection_send(heddle_connection *connection, int socket);

@@ -22,33 +22,33 @@ void heddle_handshake_init(heddle_handshakes *queue)
 }
 
 /* Stages follow each other in the order of their enum; COMPLETE, with which all begin, is the last one, too. */
-static void enter(heddle_connection *connection, heddle_handshake_stage stage)
+static void enter_stage(heddle_connection *connection, heddle_handshake_stage stage)
 {
     HEDDLE_ASSERT(stage != connection->stage && (stage == HEDDLE_STAGE_COMPLETE || stage > connection->stage));
     connection->stage = stage;
 }
 
-static void want(heddle_connection *connection, heddle_direction direction)
+static void want_direction(heddle_connection *connection, heddle_direction direction)
 {
     heddle_socket_set *set = &connection->sockets->set;
     set->operations->want(set, connection, direction);
 }
 
-static void complete(heddle_connection *connection)
+static void complete_handshake(heddle_connection *connection)
 {
-    enter(connection, HEDDLE_STAGE_COMPLETE);
+    enter_stage(connection, HEDDLE_STAGE_COMPLETE);
     /* The event of what came behind the handshake has been delivered already. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->choose_protocol(connection);
 }
 
-static void reject(heddle_connection *connection, heddle_handshake_error error)
+static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
     heddle_transport *transport = &connection->transport;
     if (transport->tls)
         heddle_tls_free(transport->tls);
     transport->tls = NULL;
-    enter(connection, HEDDLE_STAGE_COMPLETE);
+    enter_stage(connection, HEDDLE_STAGE_COMPLETE);
     heddle_connection_drop_input(connection);
     heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->reject_handshake(connection, error);
@@ -73,10 +73,10 @@ static void take_over_from(heddle_connection *connection, const heddle_proxy_hea
     }
     connection->secure = header->secure;
     if (!connection->transport.tls) {
-        complete(connection);
+        complete_handshake(connection);
         return;
     }
-    enter(connection, HEDDLE_STAGE_TLS);
+    enter_stage(connection, HEDDLE_STAGE_TLS);
     handshake_due(connection);
 }
 
@@ -97,7 +97,7 @@ static void read_proxy_header(heddle_connection *connection)
         if (there < 0 && errno == EINTR)
             continue;
         if (there < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            want(connection, HEDDLE_READING);
+            want_direction(connection, HEDDLE_READING);
             return;
         }
         if (there <= 0)
@@ -105,7 +105,7 @@ static void read_proxy_header(heddle_connection *connection)
         heddle_proxy_header header;
         long size = heddle_proxy_header_parse(&header, connection->input + connection->input_start, had + (size_t)there);
         if (size < 0) {
-            reject(connection, HEDDLE_NO_PROXY_HEADER);
+            reject_handshake(connection, HEDDLE_NO_PROXY_HEADER);
             return;
         }
         size_t taken = size > 0 ? (size_t)size - had : (size_t)there;
@@ -129,7 +129,7 @@ typedef enum {
     TLS_RECORD,
 } first_input;
 
-static first_input peek(const heddle_connection *connection)
+static first_input peek_input(const heddle_connection *connection)
 {
     char byte;
     ssize_t result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -159,7 +159,7 @@ static VALUE take_step(VALUE data)
     return rb_funcall(tls->acceptor, id_handshake, 1, tls->socket);
 }
 
-static VALUE carefully(VALUE (*function)(VALUE), heddle_connection *connection)
+static VALUE call_protected(VALUE (*function)(VALUE), heddle_connection *connection)
 {
     int state = 0;
     VALUE result = rb_protect(function, (VALUE)connection, &state);
@@ -169,7 +169,7 @@ static VALUE carefully(VALUE (*function)(VALUE), heddle_connection *connection)
     return Qundef;
 }
 
-static void failed(heddle_connection *connection)
+static void note_failure(heddle_connection *connection)
 {
     connection->sockets->failed_handshakes++;
     connection->transport.tls->broken = true;
@@ -182,9 +182,9 @@ static void continue_tls(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     heddle_tls *tls = connection->transport.tls;
     if (!tls->socket) {
-        first_input first = peek(connection);
+        first_input first = peek_input(connection);
         if (first == NOTHING_YET) {
-            want(connection, HEDDLE_READING);
+            want_direction(connection, HEDDLE_READING);
             return;
         }
         if (first == END_OF_INPUT) {
@@ -192,27 +192,27 @@ static void continue_tls(heddle_connection *connection)
             return;
         }
         if (first == PLAINTEXT) {
-            reject(connection, HEDDLE_NO_TLS);
+            reject_handshake(connection, HEDDLE_NO_TLS);
             return;
         }
     }
     uint64_t identity = heddle_sockets_identity(sockets, connection);
-    VALUE result = tls->socket ? Qnil : carefully(make_socket, connection);
+    VALUE result = tls->socket ? Qnil : call_protected(make_socket, connection);
     if (result != Qundef)
-        result = carefully(take_step, connection);
+        result = call_protected(take_step, connection);
     if (heddle_sockets_at(sockets, identity) != connection)
         return;
     if (result == wait_readable) {
-        want(connection, HEDDLE_READING);
+        want_direction(connection, HEDDLE_READING);
     } else if (result == wait_writable) {
-        want(connection, HEDDLE_WRITING);
+        want_direction(connection, HEDDLE_WRITING);
     } else if (result != tls->socket) {
-        failed(connection);
+        note_failure(connection);
     } else {
         sockets->handshakes++;
         connection->secure = true;
         heddle_tls_begin(&connection->transport);
-        complete(connection);
+        complete_handshake(connection);
     }
 }
 
@@ -242,7 +242,7 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
     if (!proxied && NIL_P(listener->acceptor))
         return false;
     heddle_sockets *sockets = connection->sockets;
-    enter(connection, proxied ? HEDDLE_STAGE_PROXY_HEADER : HEDDLE_STAGE_TLS);
+    enter_stage(connection, proxied ? HEDDLE_STAGE_PROXY_HEADER : HEDDLE_STAGE_TLS);
     if (!NIL_P(listener->acceptor)) {
         connection->transport.tls = heddle_tls_new(&sockets->private, listener->acceptor);
         if (!connection->transport.tls) {
@@ -251,8 +251,8 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
         }
     }
     heddle_connection_set_deadline(connection,
-                                   sockets->handshake_queue.timeout < 0 ? -1 : heddle_later(heddle_clock_coarse(), sockets->handshake_queue.timeout));
-    want(connection, HEDDLE_READING);
+                                   sockets->handshake_queue.timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), sockets->handshake_queue.timeout));
+    want_direction(connection, HEDDLE_READING);
     return true;
 }
 

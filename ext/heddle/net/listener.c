@@ -19,7 +19,7 @@ typedef union {
 
 /* -- arming ------------------------------------------------------------------------------------------------------ */
 
-static int arm(heddle_listener *listener)
+static int arm_listener(heddle_listener *listener)
 {
     heddle_socket_set *set = &listener->sockets->set;
     int result = listener->armed ? 0 : set->operations->listen(set, listener);
@@ -34,7 +34,7 @@ static bool is_closed(const heddle_listener *listener)
     return RTEST(rb_io_closed_p(listener->io));
 }
 
-static void disarm(heddle_listener *listener)
+static void disarm_listener(heddle_listener *listener)
 {
     heddle_socket_set *set = &listener->sockets->set;
     if (listener->armed)
@@ -42,11 +42,11 @@ static void disarm(heddle_listener *listener)
     listener->armed = false;
 }
 
-static void drop(heddle_listener **link)
+static void drop_listener(heddle_listener **link)
 {
     heddle_listener *listener = *link;
     *link = listener->next;
-    disarm(listener);
+    disarm_listener(listener);
     free(listener);
 }
 
@@ -55,7 +55,7 @@ void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
     sockets->paused |= reason;
     heddle_balance_tell_accepting(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
-        disarm(listener);
+        disarm_listener(listener);
 }
 
 static void back_off(heddle_sockets *sockets);
@@ -82,8 +82,8 @@ static void arm_all(heddle_sockets *sockets)
 {
     for (heddle_listener **link = &sockets->listeners; *link;) {
         if (is_closed(*link)) {
-            drop(link);
-        } else if (arm(*link) < 0) {
+            drop_listener(link);
+        } else if (arm_listener(*link) < 0) {
             back_off(sockets);
             return;
         } else {
@@ -92,7 +92,7 @@ static void arm_all(heddle_sockets *sockets)
     }
 }
 
-static void rested(heddle_timer *timer)
+static void resume_after_rest(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
@@ -103,7 +103,7 @@ static void back_off(heddle_sockets *sockets)
 {
     sockets->accept_failures++;
     heddle_timer *timer = &sockets->back_off;
-    timer->fn = rested;
+    timer->fn = resume_after_rest;
     if (!timer->place) {
         timer->deadline = heddle_deadline_after(HEDDLE_ACCEPT_BACK_OFF);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
@@ -156,7 +156,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     listener->next = sockets->listeners;
     sockets->listeners = listener;
     heddle_balance_tell_accepting(sockets);
-    int result = sockets->paused ? 0 : arm(listener);
+    int result = sockets->paused ? 0 : arm_listener(listener);
     if (result < 0) {
         sockets->listeners = listener->next;
         free(listener);
@@ -167,7 +167,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
 void heddle_listeners_remove_all(heddle_sockets *sockets)
 {
     while (sockets->listeners)
-        drop(&sockets->listeners);
+        drop_listener(&sockets->listeners);
     heddle_balance_tell_accepting(sockets);
 }
 
@@ -241,7 +241,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
         }
         sockets->accepted++;
         if (sockets->balance.slot)
-            HEDDLE_BOARD_ADD(sockets->balance.slot->accepted, 1);
+            HEDDLE_SCOREBOARD_ADD(sockets->balance.slot->accepted, 1);
     }
     return 0;
 }
@@ -255,7 +255,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
         heddle_listener *listener = *link;
         int result = is_closed(listener) ? -EBADF : accept_from(sockets, listener, &left);
         if (is_fatal(result)) {
-            drop(link);
+            drop_listener(link);
             continue;
         }
         if (result == -EDQUOT) {
@@ -282,7 +282,7 @@ void heddle_listeners_accept_rest(heddle_sockets *sockets)
     heddle_reserve_end(sockets);
     heddle_balance_leave(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
-        disarm(listener);
+        disarm_listener(listener);
     /* Whatever comes between the last look and the end of the socket is lost: nothing else is done there. */
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
         int left = INT_MAX;

@@ -40,7 +40,7 @@ static heddle_connection *writable_connection(heddle_connection *const *place)
 }
 
 /* Bytes, or -EAGAIN; raises what has broken the connection. */
-static ssize_t check(heddle_connection *connection, ssize_t result)
+static ssize_t check_result(heddle_connection *connection, ssize_t result)
 {
     if (result >= 0 || result == -EAGAIN)
         return result;
@@ -77,7 +77,7 @@ static VALUE string_at(const output *output, long i)
     return RB_TYPE_P(output->data, T_ARRAY) ? RARRAY_AREF(output->data, i) : output->data;
 }
 
-static int gather(const output *output, struct iovec *pieces, int most)
+static int gather_pieces(const output *output, struct iovec *pieces, int most)
 {
     int used = 0;
     size_t offset = output->offset;
@@ -90,7 +90,7 @@ static int gather(const output *output, struct iovec *pieces, int most)
     return used;
 }
 
-static void advance(output *output, size_t bytes)
+static void advance_output(output *output, size_t bytes)
 {
     while (output->first < output->count) {
         size_t left = (size_t)RSTRING_LEN(string_at(output, output->first)) - output->offset;
@@ -104,7 +104,7 @@ static void advance(output *output, size_t bytes)
     }
 }
 
-static size_t total(const struct iovec *pieces, int count)
+static size_t total_size(const struct iovec *pieces, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
@@ -113,7 +113,7 @@ static size_t total(const struct iovec *pieces, int count)
 }
 
 /* Others run while we wait: what is left must neither change nor move. */
-static void hold(output *output)
+static void hold_pieces(output *output)
 {
     if (output->held)
         return;
@@ -131,16 +131,16 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
     for (;;) {
         heddle_connection *connection = open_connection(output->place);
         heddle_transport *transport = &connection->transport;
-        int count = gather(output, pieces, most);
+        int count = gather_pieces(output, pieces, most);
         if (count == 0)
             return;
         heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before: what is noted meanwhile counts */
-        ssize_t sent = check(connection, transport->operations->send(transport, pieces, count));
+        ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
         if (sent > 0)
-            advance(output, (size_t)sent);
-        if (sent >= 0 && (size_t)sent == total(pieces, count))
+            advance_output(output, (size_t)sent);
+        if (sent >= 0 && (size_t)sent == total_size(pieces, count))
             continue;
-        hold(output);
+        hold_pieces(output);
         wait_for_room(output->place, timeout);
     }
 }
@@ -202,7 +202,7 @@ static ssize_t copy_piece(heddle_connection *connection, file_output *output)
     ssize_t sent = connection->transport.operations->send(&connection->transport, &piece, 1);
     if (sent > 0)
         output->offset += sent;
-    return check(connection, sent);
+    return check_result(connection, sent);
 }
 
 /* Bytes, 0 at the end of the file, or -EAGAIN. */
@@ -217,7 +217,7 @@ static ssize_t send_piece(heddle_connection *connection, file_output *output)
         if (sent >= 0)
             return sent;
         if (errno != EINVAL && errno != ENOSYS)
-            return check(connection, -errno);
+            return check_result(connection, -errno);
     }
 #endif
     return copy_piece(connection, output);

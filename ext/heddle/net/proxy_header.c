@@ -94,7 +94,7 @@ enum {
     CLIENT_SSL = 1,
 };
 
-static unsigned number16(const unsigned char *bytes)
+static unsigned read_number16(const unsigned char *bytes)
 {
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
@@ -103,9 +103,9 @@ static unsigned number16(const unsigned char *bytes)
 static bool read_additions(heddle_proxy_header *header, const unsigned char *at, size_t size)
 {
     while (size) {
-        if (size < 3 || size - 3 < number16(at + 1))
+        if (size < 3 || size - 3 < read_number16(at + 1))
             return false;
-        size_t length = number16(at + 1);
+        size_t length = read_number16(at + 1);
         if (at[0] == TYPE_SSL && length >= 5)
             header->secure = (at[3] & CLIENT_SSL) != 0;
         at += 3 + length;
@@ -119,8 +119,8 @@ static void read_pair(heddle_proxy_header *header, const unsigned char *at, int 
     header->source.family = header->destination.family = (uint8_t)family;
     memcpy(header->source.bytes, at, length);
     memcpy(header->destination.bytes, at + length, length);
-    header->source.port = (uint16_t)number16(at + 2 * length);
-    header->destination.port = (uint16_t)number16(at + 2 * length + 2);
+    header->source.port = (uint16_t)read_number16(at + 2 * length);
+    header->destination.port = (uint16_t)read_number16(at + 2 * length + 2);
 }
 
 static bool read_rest(heddle_proxy_header *header, const unsigned char *bytes, size_t size)
@@ -149,7 +149,7 @@ static long parse_binary(heddle_proxy_header *header, const unsigned char *bytes
         return -1;
     if (size < FIXED)
         return 0;
-    size_t length = number16(bytes + 14);
+    size_t length = read_number16(bytes + 14);
     if (size < FIXED + length)
         return 0;
     heddle_proxy_header read = {0};

@@ -15,7 +15,7 @@ typedef enum {
 } prospect;
 
 /* What the next recv will find. */
-static prospect look(heddle_connection *connection)
+static prospect probe_input(heddle_connection *connection)
 {
     char byte;
     ssize_t result;
@@ -52,7 +52,7 @@ static void want_input(heddle_connection *connection)
     heddle_connection_leave_at_rest(connection);
 }
 
-static void queue(heddle_connection *connection)
+static void queue_connection(heddle_connection *connection)
 {
     heddle_sockets_queue(connection->sockets, &session_of(connection)->work, false);
 }
@@ -65,9 +65,9 @@ static void read_more(heddle_connection *connection)
     /* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
     bool ending = heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP) ||
                   heddle_sockets_untold_ends(connection->sockets);
-    prospect next = ending ? look(connection) : SOMETHING;
+    prospect next = ending ? probe_input(connection) : SOMETHING;
     if (next == SOMETHING)
-        queue(connection);
+        queue_connection(connection);
     else if (next == THE_END)
         heddle_sockets_close_idle(connection);
     else
@@ -93,7 +93,7 @@ static void handle_deadline(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     session *raw = session_of(connection);
     if (raw->work.list)
-        heddle_connection_set_deadline(connection, heddle_later(heddle_clock_coarse(), sockets->idle_timeout));
+        heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), sockets->idle_timeout));
     else if (!raw->running)
         heddle_sockets_close_idle(connection);
 }
@@ -107,7 +107,7 @@ static bool has_input(heddle_connection *connection)
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT))
         return false;
     heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* first: what is noted meanwhile stays */
-    prospect next = look(connection);
+    prospect next = probe_input(connection);
     if (next == SOMETHING)
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     else if (next == THE_END)
@@ -120,9 +120,9 @@ static void await_input(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     heddle_transport *transport = &connection->transport;
     heddle_connection_set_deadline(
-        connection, sockets->idle_timeout < 0 ? -1 : heddle_later(heddle_clock_coarse(), sockets->idle_timeout));
+        connection, sockets->idle_timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), sockets->idle_timeout));
     if (has_input(connection))
-        queue(connection);
+        queue_connection(connection);
     else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
         heddle_sockets_close_idle(connection);
     else
@@ -157,7 +157,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
     return heddle_connection_input_piece(connection, pieces);
 }
 
-static void release(heddle_connection *connection)
+static void release_session(heddle_connection *connection)
 {
     session *raw = session_of(connection);
     heddle_ready_list_remove(&raw->work);
@@ -166,7 +166,7 @@ static void release(heddle_connection *connection)
         free(raw); /* else it is freed when the block has returned */
 }
 
-static void abandon(heddle_connection *connection)
+static void abandon_session(heddle_connection *connection)
 {
     session_of(connection)->work.connection = NULL;
 }
@@ -178,19 +178,19 @@ const heddle_protocol heddle_raw_protocol = {
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
     .collect_input = collect_input,
-    .release = release,
-    .abandon = abandon,
+    .release = release_session,
+    .abandon = abandon_session,
 };
 
 /* -- its work items ------------------------------------------------------------------------------------------------ */
 
-static VALUE object(heddle_work *work)
+static VALUE object_of(heddle_work *work)
 {
     session_of_work(work)->running = true;
     return heddle_connection_object(work->connection);
 }
 
-static void served(heddle_work *work, VALUE object)
+static void note_served(heddle_work *work, VALUE object)
 {
     session *raw = session_of_work(work);
     raw->running = false;
@@ -201,12 +201,12 @@ static void served(heddle_work *work, VALUE object)
 }
 
 /* There is nothing that it could be told. */
-static void reject(heddle_work *work, heddle_overload why)
+static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_sockets_close_idle(work->connection);
 }
 
-static const heddle_work_operations work_operations = {.object = object, .served = served, .reject = reject};
+static const heddle_work_operations work_operations = {.object = object_of, .served = note_served, .reject = reject_work};
 
 /* -- the service --------------------------------------------------------------------------------------------------- */
 

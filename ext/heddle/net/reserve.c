@@ -13,7 +13,7 @@ bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_reserve *reserve = &sockets->reserve;
     uint32_t (*label)(const heddle_work *) = work->operations->label;
-    if (!label || !heddle_board_holds_up(sockets->balance.board, label(work)))
+    if (!label || !heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work)))
         return false;
     if (reserve->held.count >= sockets->admission.queue_limit) {
         sockets->admission.refused_full++;
@@ -88,10 +88,10 @@ static void return_connections(heddle_sockets *sockets)
     if (sockets->handoff.socket < 0)
         return;
     empty_held(sockets, return_to_workers);
-    heddle_sockets_hand_over(sockets, sockets->handoff.socket); /* what does not go now goes when we look again */
+    heddle_handoff_send_idle(sockets, sockets->handoff.socket); /* what does not go now goes when we look again */
 }
 
-static void again(heddle_timer *timer)
+static void look_again(heddle_timer *timer)
 {
     heddle_reserve_look((heddle_sockets *)((char *)timer - offsetof(heddle_sockets, reserve.again)));
 }
@@ -100,7 +100,7 @@ static void look_at(heddle_sockets *sockets, int64_t time)
 {
     heddle_timer *timer = &sockets->reserve.again;
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
-    timer->fn = again;
+    timer->fn = look_again;
     timer->deadline = time;
     heddle_timer_heap_push(&sockets->loop->timers, timer); /* without memory the next poke does it */
 }
@@ -111,7 +111,7 @@ void heddle_reserve_look(heddle_sockets *sockets)
     if (!reserve->rank || !sockets->balance.slot || sockets->closed)
         return;
     int64_t now = heddle_clock_now();
-    int64_t due = heddle_board_reserve_due(sockets->balance.board, sockets->balance.slot, HEDDLE_RESERVE_PATIENCE);
+    int64_t due = heddle_scoreboard_needs_reserve(sockets->balance.scoreboard, sockets->balance.slot, HEDDLE_RESERVE_PATIENCE);
     if (due <= now && !reserve->serves)
         step_in(sockets);
     else if (due == INT64_MAX && reserve->serves)

@@ -2,9 +2,9 @@
 #define HEDDLE_RESERVE_H
 
 /*
- * A reserve is a worker that accepts nothing while the others run. When all of them are held up it steps in: it accepts,
- * and takes over what their watches hand over. It steps back as soon as one of the others runs, and gives that one the
- * connections that are idle.
+ * A reserve is a worker that accepts nothing while the others run. When all of them are held up it steps in: it
+ * accepts, and takes over what their watches hand over. It steps back as soon as one of the others runs, and gives that
+ * one the connections that are idle.
  *
  * A reserve does not start a request whose label holds up some worker: it could be the next one that is held up. It
  * keeps such requests in a list of their own until it steps back, and then gives them back as it read them.
@@ -15,7 +15,7 @@
 
 /* How long all others are held up before a reserve steps in, ns. */
 #define HEDDLE_RESERVE_PATIENCE INT64_C(100000000)
-/* How often a reserve that serves looks at the board if nobody pokes it, ns. */
+/* How often a reserve that serves looks at the scoreboard if nobody pokes it, ns. */
 #define HEDDLE_RESERVE_AGAIN INT64_C(20000000)
 /* How often one that has stepped back looks whether connections that it still has are idle, ns. */
 #define HEDDLE_RESERVE_RETURN INT64_C(200000000)
@@ -32,7 +32,7 @@ typedef struct {
 void heddle_reserve_begin(heddle_sockets *sockets, uint32_t rank);
 /* It serves whatever it has, and is no reserve any more: it drains. Idempotent. */
 void heddle_reserve_end(heddle_sockets *sockets);
-/* Steps in or back, as the board says. */
+/* Steps in or back, as the scoreboard says. */
 void heddle_reserve_look(heddle_sockets *sockets);
 
 /* May it have more to do now? An ordinary worker always may. */

@@ -1,7 +1,7 @@
 #include "net/runner.h"
 
 #include "net/sockets.h"
-#include "net/wipe.h"
+#include "net/fiber_reset.h"
 #include "scheduler/take_errinfo.h"
 
 static VALUE runner_class;
@@ -64,7 +64,7 @@ typedef struct {
     VALUE error;
 } failure;
 
-static VALUE report(VALUE data)
+static VALUE report_error(VALUE data)
 {
     failure *one = (failure *)data;
     heddle_runner *runner = one->runner;
@@ -90,7 +90,7 @@ static bool ends_the_loop(VALUE error)
 }
 
 /* 0 when the fiber can go on; what is to be raised in the loop otherwise. */
-static int settle(heddle_runner *runner, int state)
+static int settle_runner(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
     int failed = 0;
@@ -98,7 +98,7 @@ static int settle(heddle_runner *runner, int state)
         return state;
     if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
         runner->ending = true;
-    rb_protect(report, (VALUE)&one, &failed);
+    rb_protect(report_error, (VALUE)&one, &failed);
     heddle_take_errinfo();
     return 0;
 }
@@ -107,7 +107,7 @@ static int settle(heddle_runner *runner, int state)
  * If the block waits, somebody else has to take over what is ready: called beforehand, and for nothing when it doesn't
  * wait.
  */
-static int serve(heddle_runner *runner, heddle_work *work)
+static int serve_work(heddle_runner *runner, heddle_work *work)
 {
     heddle_sockets *sockets = runner->sockets;
     block_call call = {.sockets = sockets, .work = work};
@@ -126,7 +126,7 @@ static int serve(heddle_runner *runner, heddle_work *work)
     if (sockets->loop->preemptions == preemptions) /* else nobody knows whether it waited, too */
         heddle_runners_foresee(&sockets->runners, sockets->loop->switches != switches);
     if (state)
-        state = settle(runner, state);
+        state = settle_runner(runner, state);
     work->operations->served(work, call.object);
     heddle_runners_end_to_serve(runner);
     runner->served = NULL;
@@ -135,7 +135,7 @@ static int serve(heddle_runner *runner, heddle_work *work)
 }
 
 /* The next one that nobody else has taken, if it may be served now. */
-static heddle_work *claim(heddle_sockets *sockets)
+static heddle_work *claim_work(heddle_sockets *sockets)
 {
     while (heddle_admission_open(sockets)) {
         heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
@@ -173,17 +173,17 @@ static int serve_share(heddle_runner *runner)
             share--;
         }
         sockets->urgent = false;
-        heddle_work *work = claim(sockets);
+        heddle_work *work = claim_work(sockets);
         if (!work)
             break;
-        int state = serve(runner, work);
+        int state = serve_work(runner, work);
         if (state || sockets->closed)
             return state;
         if (runner->uses >= sockets->runners.uses) {
             runner->ending = true;
             break;
         }
-        state = heddle_wipe(runner->fiber);
+        state = heddle_fiber_reset(runner->fiber);
         if (state)
             return state;
     }
@@ -201,7 +201,7 @@ static VALUE wait_for_call(VALUE data)
     return Qnil;
 }
 
-static int rest(heddle_runner *runner)
+static int wait_for_work(heddle_runner *runner)
 {
     heddle_park park;
     int state = 0;
@@ -220,27 +220,27 @@ static int rest(heddle_runner *runner)
     return state;
 }
 
-static void arrived(heddle_runner *runner)
+static void note_arrival(heddle_runner *runner)
 {
     if (runner->called)
         runner->sockets->runners.coming--;
     runner->called = false;
 }
 
-static int run(heddle_runner *runner)
+static int run_runner(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
-    int state = heddle_wipe(runner->fiber); /* its storage is a copy of whoever's that called it */
+    int state = heddle_fiber_reset(runner->fiber); /* its storage is a copy of whoever's that called it */
     while (!state) {
-        arrived(runner);
+        note_arrival(runner);
         state = serve_share(runner);
         if (state || runner->ending || sockets->closed)
             break;
         if (sockets->ready.count)
             heddle_runners_call(sockets);
-        state = rest(runner);
+        state = wait_for_work(runner);
     }
-    arrived(runner);
+    note_arrival(runner);
     return state;
 }
 
@@ -257,7 +257,7 @@ static VALUE runner_call(VALUE self)
 {
     heddle_runner *runner;
     TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
-    int state = run(runner);
+    int state = run_runner(runner);
     runner->fiber = NULL;
     if (runner->sockets->ready.count)
         heddle_runners_call(runner->sockets);

@@ -40,7 +40,7 @@ void heddle_runners_take_out(heddle_runner *runner)
     }
 }
 
-static void let_go(heddle_sockets *sockets, size_t count)
+static void dismiss_resting(heddle_sockets *sockets, size_t count)
 {
     while (count-- > 0 && sockets->runners.resting) {
         heddle_runner *runner = take_rested(&sockets->runners);
@@ -50,13 +50,13 @@ static void let_go(heddle_sockets *sockets, size_t count)
 }
 
 /* Those that have rested all the time since the last look are more than are needed. */
-static void trim(heddle_timer *timer)
+static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
     heddle_runners *runners = &sockets->runners;
     size_t spare = runners->resting_count - HEDDLE_RUNNERS_AT_REST;
     if (runners->resting_count > HEDDLE_RUNNERS_AT_REST)
-        let_go(sockets, runners->least_resting < spare ? runners->least_resting : spare);
+        dismiss_resting(sockets, runners->least_resting < spare ? runners->least_resting : spare);
     set_trim_timer(sockets);
 }
 
@@ -66,7 +66,7 @@ static void set_trim_timer(heddle_sockets *sockets)
     if (runners->trim.place || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
         return;
     runners->least_resting = runners->resting_count;
-    runners->trim.fn = trim;
+    runners->trim.fn = trim_runners;
     runners->trim.deadline = heddle_deadline_after(HEDDLE_RUNNERS_TRIM);
     heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory they stay */
 }
@@ -74,12 +74,12 @@ static void set_trim_timer(heddle_sockets *sockets)
 void heddle_runners_dismiss(heddle_sockets *sockets)
 {
     if (!sockets->loop->closed)
-        let_go(sockets, sockets->runners.resting_count);
+        dismiss_resting(sockets, sockets->runners.resting_count);
 }
 
 /* -- calling one -------------------------------------------------------------------------------------------------- */
 
-static void retry(heddle_timer *timer)
+static void retry_calls(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
     if (sockets->ready.count)
@@ -91,12 +91,12 @@ void heddle_runners_call_later(heddle_sockets *sockets)
     heddle_timer *timer = &sockets->runners.retry;
     if (timer->place)
         return;
-    timer->fn = retry;
+    timer->fn = retry_calls;
     timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
-static VALUE start(VALUE sockets)
+static VALUE start_runner(VALUE sockets)
 {
     heddle_runner_start((heddle_sockets *)sockets);
     return Qnil;
@@ -111,7 +111,7 @@ static bool call_one(heddle_sockets *sockets)
         return true;
     }
     int state = 0;
-    rb_protect(start, (VALUE)sockets, &state);
+    rb_protect(start_runner, (VALUE)sockets, &state);
     if (!state)
         return true;
     heddle_take_errinfo();
@@ -155,7 +155,7 @@ void heddle_runners_begin_to_serve(heddle_runner *runner)
     runners->serving = runner;
     runners->serving_count++;
     if (runner->sockets->balance.slot)
-        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
+        HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
 }
 
 void heddle_runners_end_to_serve(heddle_runner *runner)
@@ -172,8 +172,8 @@ void heddle_runners_end_to_serve(heddle_runner *runner)
     runner->next = runner->previous = NULL;
     runners->serving_count--;
     if (runner->sockets->balance.slot) {
-        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
-        HEDDLE_BOARD_ADD(runner->sockets->balance.slot->requests, 1);
+        HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
+        HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->requests, 1);
     }
     heddle_runners_look_for_end(runner->sockets);
 }

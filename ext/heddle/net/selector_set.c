@@ -7,12 +7,12 @@
  * one; they are armed one-shot in the loop's selector while somebody wants to know.
  */
 
-static uint8_t told_by(heddle_direction direction)
+static uint8_t events_of(heddle_direction direction)
 {
     return direction == HEDDLE_READING ? HEDDLE_HAS_INPUT : HEDDLE_HAS_ROOM;
 }
 
-static void arm(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+static void arm_connection(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
 {
     heddle_waiter *waiter = &connection->waiters[direction];
     if (waiter->armed)
@@ -21,7 +21,7 @@ static void arm(heddle_socket_set *set, heddle_connection *connection, heddle_di
     if (result == 0)
         return;
     /* Known at once, but who asked still uses the connection, which may be gone once it has been told. */
-    heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : told_by(direction));
+    heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;
     heddle_sockets_come_back(set->sockets);
 }
@@ -31,27 +31,27 @@ static heddle_connection *connection_of(heddle_waiter *waiter, heddle_direction 
     return (heddle_connection *)((char *)(waiter - direction) - offsetof(heddle_connection, waiters));
 }
 
-static void told(heddle_waiter *waiter, heddle_direction direction, int result, uint32_t flags)
+static void deliver_event(heddle_waiter *waiter, heddle_direction direction, int result, uint32_t flags)
 {
     heddle_connection *connection = connection_of(waiter, direction);
     heddle_sockets *sockets = connection->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_disarmed(sockets->loop);
-    uint8_t ready = told_by(direction);
+    uint8_t ready = events_of(direction);
     heddle_sockets_event(sockets, connection, result < 0 ? ready | HEDDLE_BROKEN : ready);
 }
 
-static void readable(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_readable(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    told(waiter, HEDDLE_READING, result, flags);
+    deliver_event(waiter, HEDDLE_READING, result, flags);
 }
 
-static void writable(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_writable(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    told(waiter, HEDDLE_WRITING, result, flags);
+    deliver_event(waiter, HEDDLE_WRITING, result, flags);
 }
 
-static void acceptable(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_listener *listener = (heddle_listener *)((char *)waiter - offsetof(heddle_listener, waiter));
     heddle_sockets *sockets = listener->sockets;
@@ -75,8 +75,8 @@ static void selector_set_close(heddle_socket_set *set)
 static int selector_set_add(heddle_socket_set *set, heddle_connection *connection)
 {
     int fd = connection->transport.fd;
-    connection->waiters[HEDDLE_READING] = (heddle_waiter){.fn = readable, .fd = fd, .events = HEDDLE_READABLE};
-    connection->waiters[HEDDLE_WRITING] = (heddle_waiter){.fn = writable, .fd = fd, .events = HEDDLE_WRITABLE};
+    connection->waiters[HEDDLE_READING] = (heddle_waiter){.fn = note_readable, .fd = fd, .events = HEDDLE_READABLE};
+    connection->waiters[HEDDLE_WRITING] = (heddle_waiter){.fn = note_writable, .fd = fd, .events = HEDDLE_WRITABLE};
     return 0;
 }
 
@@ -91,17 +91,17 @@ static void selector_set_remove(heddle_socket_set *set, heddle_connection *conne
 
 static void selector_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
 {
-    arm(set, connection, direction);
+    arm_connection(set, connection, direction);
 }
 
 static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener)
 {
     if (listener->waiter.armed)
         return 0;
-    listener->waiter = (heddle_waiter){.fn = acceptable, .fd = listener->fd, .events = HEDDLE_READABLE};
+    listener->waiter = (heddle_waiter){.fn = note_acceptable, .fd = listener->fd, .events = HEDDLE_READABLE};
     int result = heddle_loop_arm(set->sockets->loop, &listener->waiter);
     if (result > 0)
-        acceptable(&listener->waiter, result, HEDDLE_COMPLETION);
+        note_acceptable(&listener->waiter, result, HEDDLE_COMPLETION);
     return result < 0 ? result : 0;
 }
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int map(heddle_shared_memory *memory, size_t size)
+static int map_memory(heddle_shared_memory *memory, size_t size)
 {
     int flags = memory->fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
     void *start = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, memory->fd, 0);
@@ -32,7 +32,7 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
     (void)name;
 #endif
     if (result == 0)
-        result = map(memory, size);
+        result = map_memory(memory, size);
     if (result < 0)
         heddle_shared_memory_close(memory);
     return result;
@@ -46,7 +46,7 @@ int heddle_shared_memory_open(heddle_shared_memory *memory, int fd, size_t least
     if (result == 0 && (size_t)status.st_size < least)
         result = -EPROTO;
     if (result == 0)
-        result = map(memory, (size_t)status.st_size);
+        result = map_memory(memory, (size_t)status.st_size);
     if (result < 0)
         heddle_shared_memory_close(memory);
     return result;

@@ -78,7 +78,7 @@ static int add(heddle_sockets *sockets, heddle_connection *connection)
     }
     sockets->connections++;
     if (sockets->balance.slot)
-        HEDDLE_BOARD_ADD(sockets->balance.slot->connections, 1);
+        HEDDLE_SCOREBOARD_ADD(sockets->balance.slot->connections, 1);
     return 0;
 }
 
@@ -177,7 +177,7 @@ static int forget(heddle_connection *connection, bool closing)
         heddle_tls_free(connection->transport.tls); /* its handshake was incomplete */
     sockets->connections--;
     if (sockets->balance.slot)
-        HEDDLE_BOARD_ADD(sockets->balance.slot->connections, -1);
+        HEDDLE_SCOREBOARD_ADD(sockets->balance.slot->connections, -1);
     if (connection->running)
         sockets->running--;
     free(connection);
@@ -257,7 +257,7 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
     if (!heddle_connection_hold(connection))
         return;
     if (connection->transport.tls)
-        ready = heddle_tls_news(connection->transport.tls, ready);
+        ready = heddle_tls_translate_events(connection->transport.tls, ready);
     heddle_transport_note(&connection->transport, ready);
     if (connection->protocol)
         connection->protocol->handle_event(connection, ready);

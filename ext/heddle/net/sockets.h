@@ -126,7 +126,7 @@ static inline void heddle_connection_leave_at_rest(heddle_connection *connection
 }
 
 /* So long after a time; without overflow, as nothing says how long a configured duration may be. */
-static inline int64_t heddle_later(int64_t time, int64_t duration)
+static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 {
     return duration > INT64_MAX - time ? INT64_MAX : time + duration;
 }
@@ -158,8 +158,8 @@ void heddle_admission_end_queue(heddle_sockets *sockets);
 
 /* -- balance.c: one worker among others --------------------------------------------------------------------------- */
 
-void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_board *board, uint32_t slot);
-/* It shows up on the board no more. Idempotent. */
+void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot);
+/* It shows up on the scoreboard no more. Idempotent. */
 void heddle_balance_leave(heddle_sockets *sockets);
 /* The same in a child process: the slot is its parent's. */
 void heddle_balance_abandon(heddle_sockets *sockets);
@@ -172,12 +172,15 @@ void heddle_balance_step_back(heddle_sockets *sockets);
 /* Accepts again if it is not. */
 void heddle_balance_look_again(heddle_sockets *sockets);
 
-/* -- hand_over.c -------------------------------------------------------------------------------------------------- */
+/*
+ * -- handoff_messages.c
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Gives the idle connections to whoever reads the socket. 0: all of them, -EAGAIN: it is full, other errors. */
-int heddle_sockets_hand_over(heddle_sockets *sockets, int socket);
+int heddle_handoff_send_idle(heddle_sockets *sockets, int socket);
 /* Takes one. 0, -EAGAIN when there is none, -EDQUOT when there is no room for it here, other errors. */
-int heddle_sockets_take_over(heddle_sockets *sockets, int socket);
+int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 
 /* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
 

@@ -40,10 +40,10 @@ COUNTER(idle, sockets->connections - sockets->running)
 COUNTER(accepted, sockets->accepted)
 
 /* Those that were given to another process while the loop was held up. */
-COUNTER(handed_over, atomic_load(&sockets->handoff.given))
+COUNTER(handed_off, atomic_load(&sockets->handoff.given))
 
 /* Those that another process has given to this one. */
-COUNTER(taken_over, sockets->taken_over)
+COUNTER(handoffs_received, sockets->taken_over)
 
 /* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
 COUNTER(closed_idle, sockets->closed_idle)
@@ -72,8 +72,8 @@ void Init_heddle_sockets_counts(VALUE sockets_class)
     rb_define_method(sockets_class, "refused_late", sockets_refused_late, 0);
     rb_define_method(sockets_class, "idle", sockets_idle, 0);
     rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
-    rb_define_method(sockets_class, "handed_over", sockets_handed_over, 0);
-    rb_define_method(sockets_class, "taken_over", sockets_taken_over, 0);
+    rb_define_method(sockets_class, "handed_off", sockets_handed_off, 0);
+    rb_define_method(sockets_class, "handoffs_received", sockets_handoffs_received, 0);
     rb_define_method(sockets_class, "closed_idle", sockets_closed_idle, 0);
     rb_define_method(sockets_class, "left_early", sockets_left_early, 0);
     rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);

@@ -2,61 +2,61 @@
 
 #include "net/sockets_ruby.h"
 
-#include "net/board_ruby.h"
+#include "net/scoreboard_ruby.h"
 
 #include <errno.h>
 #include <ruby/io.h>
 
 /*
- * call-seq: hand_over(socket) -> true or false
+ * call-seq: hand_off_idle(socket) -> true or false
  *
- * Gives the idle connections to another process, which reads them from this socket of the kind SEQPACKET with
- * #take_over. false: some are left, as nobody reads.
+ * Sends the idle connections to another process, which reads them from this SEQPACKET socket with
+ * #accept_handoff. false: some are left, because the socket is full.
  */
-static VALUE sockets_hand_over(VALUE self, VALUE io)
+static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 {
     heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (!sockets)
         return Qtrue;
-    int result = heddle_sockets_hand_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    int result = heddle_handoff_send_idle(sockets, rb_io_descriptor(rb_io_get_io(io)));
     if (result == -EAGAIN || result == -ENOBUFS || result == -ETOOMANYREFS)
         return Qfalse;
     if (result < 0)
-        rb_syserr_fail(-result, "handing connections over");
+        rb_syserr_fail(-result, "handing off connections");
     return Qtrue;
 }
 
 /*
- * call-seq: take_over(socket) -> true or false
+ * call-seq: accept_handoff(socket) -> true or false
  *
- * Takes one connection that another process has handed over. false: there is none now, or no room for one.
+ * Accepts one connection that another process has handed off. false: none is waiting, or there is no room.
  */
-static VALUE sockets_take_over(VALUE self, VALUE io)
+static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {
     heddle_sockets *sockets = heddle_sockets_opened(self);
-    int result = heddle_sockets_take_over(sockets, rb_io_descriptor(rb_io_get_io(io)));
+    int result = heddle_handoff_receive(sockets, rb_io_descriptor(rb_io_get_io(io)));
     if (result == -EAGAIN || result == -EDQUOT || result == -EMFILE)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM)
-        rb_syserr_fail(-result, "taking a connection over");
+        rb_syserr_fail(-result, "receiving a handoff");
     return Qtrue;
 }
 
 /*
- * call-seq: hand_off(socket) -> true or false
+ * call-seq: enable_handoff(socket) -> true or false
  *
  * From now on, while this loop is held up (Heddle::Handoff says for how long) connections on which something arrives
- * are given to whoever reads from this socket of the kind SEQPACKET with #take_over. After #join. false: this system has
+ * are sent to the processes that read this SEQPACKET socket with #accept_handoff. After #join. false: this system has
  * no way to.
  */
-static VALUE sockets_hand_off(VALUE self, VALUE io)
+static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {
     heddle_sockets *sockets = heddle_sockets_opened(self);
     int result = heddle_handoff_begin(sockets, rb_io_descriptor(rb_io_get_io(io)));
     if (result == -ENOTSUP)
         return Qfalse;
     if (result < 0)
-        rb_syserr_fail(-result, "getting ready to hand connections over");
+        rb_syserr_fail(-result, "enabling handoff");
     return Qtrue;
 }
 
@@ -90,7 +90,7 @@ static VALUE sockets_reserve(VALUE self)
 }
 
 /*
- * call-seq: join(board, slot) -> self
+ * call-seq: join(scoreboard, slot) -> self
  *
  * This is one of several workers that listen on the same sockets: shows in this slot of a Board how busy it is, and
  * leaves new connections to those that have clearly less to do.
@@ -98,21 +98,21 @@ static VALUE sockets_reserve(VALUE self)
 static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 {
     heddle_sockets *sockets = heddle_sockets_opened(self);
-    heddle_board *board = heddle_board_of(object);
+    heddle_scoreboard *scoreboard = heddle_scoreboard_of(object);
     uint32_t slot = NUM2UINT(number);
-    if (slot >= board->slot_count)
-        rb_raise(rb_eArgError, "the board has no slot %u", slot);
+    if (slot >= scoreboard->slot_count)
+        rb_raise(rb_eArgError, "the scoreboard has no slot %u", slot);
     if (sockets->balance.slot)
         rb_raise(rb_eArgError, "these sockets have a slot already");
-    heddle_balance_join(sockets, object, board, slot);
+    heddle_balance_join(sockets, object, scoreboard, slot);
     return self;
 }
 
 void Init_heddle_sockets_sharing(VALUE sockets_class)
 {
-    rb_define_method(sockets_class, "hand_over", sockets_hand_over, 1);
-    rb_define_method(sockets_class, "take_over", sockets_take_over, 1);
-    rb_define_method(sockets_class, "hand_off", sockets_hand_off, 1);
+    rb_define_method(sockets_class, "hand_off_idle", sockets_hand_off_idle, 1);
+    rb_define_method(sockets_class, "accept_handoff", sockets_accept_handoff, 1);
+    rb_define_method(sockets_class, "enable_handoff", sockets_enable_handoff, 1);
     rb_define_method(sockets_class, "join", sockets_join, 2);
     rb_define_method(sockets_class, "stand_by", sockets_stand_by, 1);
     rb_define_method(sockets_class, "reserve", sockets_reserve, 0);

@@ -37,7 +37,7 @@ static struct {
     int (*set_mac)(void *mac, const parameter *parameters);
 } library;
 
-static bool load(void)
+static bool load_functions(void)
 {
     const struct {
         const char *name;
@@ -115,7 +115,7 @@ static int make_key(void)
     return 0;
 }
 
-static int create(void)
+static int create_keys(void)
 {
     int result = heddle_shared_memory_create(&memory, "heddle-tickets", sizeof(*ring));
     if (result < 0)
@@ -128,7 +128,7 @@ static int create(void)
 /* 0, or why there is no key: a ring is there before its first key, and stays without one where that can't be made. */
 static int ensure_key(void)
 {
-    int result = ring ? 0 : create();
+    int result = ring ? 0 : create_keys();
     if (result < 0 || atomic_load(&ring->count))
         return result;
     result = make_key();
@@ -138,13 +138,13 @@ static int ensure_key(void)
 }
 
 /* NULL: there is none. Memory that was never written must not be taken for a key: everybody knows it, it is zeros. */
-static const ticket_key *newest(void)
+static const ticket_key *newest_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
     return count ? &ring->keys[(count - 1) % SLOTS] : NULL;
 }
 
-static const ticket_key *find(const unsigned char *name)
+static const ticket_key *find_key(const unsigned char *name)
 {
     uint64_t count = atomic_load(&ring->count);
     for (uint64_t i = 0; i < VALID && i < count; i++) {
@@ -157,7 +157,7 @@ static const ticket_key *find(const unsigned char *name)
 
 /* -- a ticket ---------------------------------------------------------------------------------------------------- */
 
-static int authenticate(void *mac, const ticket_key *key)
+static int set_mac_key(void *mac, const ticket_key *key)
 {
     char digest[] = "SHA256";
     unsigned char secret[sizeof(key->mac)];
@@ -171,26 +171,26 @@ static int authenticate(void *mac, const ticket_key *key)
 }
 
 /* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) wants it: -1 fails, 0 shakes hands in full, 2 also sends a new ticket. */
-static int ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
+static int process_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
     (void)ssl;
     const ticket_key *key;
     if (sealing) {
-        key = newest();
+        key = newest_key();
         if (!key)
             return 0; /* the connection goes on without a ticket */
         memcpy(name, key->name, NAME);
         if (library.random(iv, IV) != 1 || library.encrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 ||
-            !authenticate(mac, key))
+            !set_mac_key(mac, key))
             return -1;
         return 1;
     }
-    key = find(name);
+    key = find_key(name);
     if (!key)
         return 0;
-    if (library.decrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 || !authenticate(mac, key))
+    if (library.decrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 || !set_mac_key(mac, key))
         return -1;
-    return key == newest() ? 1 : 2;
+    return key == newest_key() ? 1 : 2;
 }
 
 /* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
@@ -201,15 +201,15 @@ static int ticket(void *ssl, unsigned char *name, unsigned char *iv, void *ciphe
  * This context, which is set up, seals tickets with the process's keys, which are made if there are none. false: the
  * library has no way to say so, and the context has keys of its own.
  */
-static VALUE use(VALUE self, VALUE context)
+static VALUE keys_use(VALUE self, VALUE context)
 {
-    if (!load())
+    if (!load_functions())
         return Qfalse;
     int result = ensure_key();
     if (result < 0)
         rb_syserr_fail(-result, "making the keys of session tickets");
     void *native = RTYPEDDATA_GET_DATA(context);
-    return native && library.set_callback(native, ticket) == 1 ? Qtrue : Qfalse;
+    return native && library.set_callback(native, process_ticket) == 1 ? Qtrue : Qfalse;
 }
 
 /*
@@ -218,7 +218,7 @@ static VALUE use(VALUE self, VALUE context)
  * Where the newest key is so many seconds old, makes another one; the two before it still open what they have sealed.
  * Only the process that has made the keys, or adopted them, does so. The answer is whether it did.
  */
-static VALUE renew(VALUE self, VALUE age)
+static VALUE keys_renew(VALUE self, VALUE age)
 {
     if (!ring || owner != getpid())
         return Qfalse;
@@ -237,7 +237,7 @@ static VALUE renew(VALUE self, VALUE age)
  *
  * Of the memory; it closes when a program is executed. nil where there are no keys, or they go over a fork only.
  */
-static VALUE descriptor(VALUE self)
+static VALUE keys_descriptor(VALUE self)
 {
     return ring && memory.fd >= 0 ? INT2NUM(memory.fd) : Qnil;
 }
@@ -248,10 +248,10 @@ static VALUE descriptor(VALUE self)
  * The process's keys are those that this descriptor, of .descriptor in another process, stands for; it is its own from
  * now on. false: they are of another version, or this library can't use them.
  */
-static VALUE adopt(VALUE self, VALUE number)
+static VALUE keys_adopt(VALUE self, VALUE number)
 {
     int fd = NUM2INT(number);
-    if (ring || !load()) {
+    if (ring || !load_functions()) {
         close(fd);
         return Qfalse;
     }
@@ -270,8 +270,8 @@ static VALUE adopt(VALUE self, VALUE number)
 void Init_heddle_ticket_keys(VALUE tls)
 {
     VALUE keys = rb_define_module_under(tls, "TicketKeys");
-    rb_define_singleton_method(keys, "use", use, 1);
-    rb_define_singleton_method(keys, "renew", renew, 1);
-    rb_define_singleton_method(keys, "descriptor", descriptor, 0);
-    rb_define_singleton_method(keys, "adopt", adopt, 1);
+    rb_define_singleton_method(keys, "use", keys_use, 1);
+    rb_define_singleton_method(keys, "renew", keys_renew, 1);
+    rb_define_singleton_method(keys, "descriptor", keys_descriptor, 0);
+    rb_define_singleton_method(keys, "adopt", keys_adopt, 1);
 }

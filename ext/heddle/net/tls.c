@@ -252,7 +252,7 @@ typedef struct {
     size_t offset; /* into the first */
 } place;
 
-static void advance(place *at, size_t bytes)
+static void advance_place(place *at, size_t bytes)
 {
     while (at->count) {
         size_t left = at->pieces->iov_len - at->offset;
@@ -280,7 +280,7 @@ static struct iovec next_record(const place *at)
         size_t size = left < RECORD - used ? left : RECORD - used;
         memcpy(gathered + used, (char *)from.pieces->iov_base + from.offset, size);
         used += size;
-        advance(&from, size);
+        advance_place(&from, size);
     }
     return (struct iovec){gathered, used};
 }
@@ -293,7 +293,7 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
     if (tls->broken)
         return -EPIPE;
     /* Taking less than is offered has to mean that the kernel takes no more: who waits for room is told of news only. */
-    for (advance(&at, 0); at.count; ) {
+    for (advance_place(&at, 0); at.count; ) {
         struct iovec record = next_record(&at);
         ssize_t result = write_record(tls, record.iov_base, record.iov_len);
         if (result == -EAGAIN)
@@ -301,7 +301,7 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
         if (result < 0)
             return result;
         sent += result;
-        advance(&at, (size_t)result);
+        advance_place(&at, (size_t)result);
     }
     return sent;
 }

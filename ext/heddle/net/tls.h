@@ -48,7 +48,7 @@ void heddle_tls_goodbye(heddle_transport *transport);
 ssize_t heddle_tls_look(heddle_transport *transport);
 
 /* What the kernel's news mean for who waits, where data can't go on before the other direction does. */
-static inline uint8_t heddle_tls_news(const heddle_tls *tls, uint8_t ready)
+static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)
 {
     if (tls->read_wants_room && (ready & HEDDLE_HAS_ROOM))
         ready |= HEDDLE_HAS_INPUT;

@@ -69,7 +69,7 @@ static void forget_fiber(heddle_fiber *fiber)
     heddle_fiber_drop_timeouts(fiber);
     heddle_park *starter = heddle_fiber_take_starter(fiber);
     if (starter && loop->running)
-        loop->handed_over = starter; /* Ruby switches from an ended fiber to the loop: it goes on with this one */
+        loop->next_unblocked = starter; /* Ruby switches from an ended fiber to the loop: it goes on with this one */
     else if (starter)
         heddle_park_wake(starter);
     if (loop->current == fiber)

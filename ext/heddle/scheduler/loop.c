@@ -130,7 +130,7 @@ static void forget_parent(heddle_loop *loop)
     if (loop->io_waits)
         memset(loop->io_waits, 0, (size_t)loop->io_waits_size * sizeof(*loop->io_waits));
     loop->arriving = NULL;
-    loop->handed_over = NULL;
+    loop->next_unblocked = NULL;
     loop->ending = Qfalse;
     loop->forked_by = loop->current ? loop->current->fiber : Qfalse;
     loop->parent_ran = loop->running;

@@ -142,7 +142,7 @@ struct heddle_loop {
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
     bool left_to_wait; /* the last switch to the loop's fiber was a wait's, not Ruby's own (foreign_return.h) */
     VALUE brought;     /* what Ruby brought to the loop's fiber by its last switch there */
-    heddle_park *handed_over; /* to be switched to before anybody else */
+    heddle_park *next_unblocked; /* to be switched to before anybody else */
     heddle_park *arriving; /* what the loop switches to at this moment */
     VALUE went_to; /* whom it last switched to: an address, not held */
     VALUE ending;  /* a fiber that the loop is to switch to once more, for its end; or Qfalse */

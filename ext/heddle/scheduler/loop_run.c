@@ -73,7 +73,7 @@ static void run_loop(heddle_loop *loop, heddle_park *park)
     loop->fiber = rb_fiber_current();
     loop->running = true;
     loop->until = park;
-    loop->handed_over = NULL;
+    loop->next_unblocked = NULL;
     loop->hosting = run.outer ? 1 : 0;
     rb_ensure(run_ticks, (VALUE)&run, end_run, (VALUE)&run);
 }

@@ -126,9 +126,9 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
 /* Who was left by a fiber that ended: a chain of them, maybe. */
 static void dispatch_unblocked(heddle_loop *loop)
 {
-    while (loop->handed_over) {
-        heddle_park *park = loop->handed_over;
-        loop->handed_over = NULL;
+    while (loop->next_unblocked) {
+        heddle_park *park = loop->next_unblocked;
+        loop->next_unblocked = NULL;
         if (!heddle_park_entered(park))
             continue;
         park->woken = true;
@@ -334,7 +334,7 @@ static bool may_switch_directly(heddle_loop *loop)
 
 heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
 {
-    if (!loop->running || loop->until || loop->handed_over || loop->forked_by || loop->doomed ||
+    if (!loop->running || loop->until || loop->next_unblocked || loop->forked_by || loop->doomed ||
         leaving->owner == &loop->foreign || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {

@@ -27,7 +27,7 @@ module Heddle
         # The task of Heddle.run's block cancels what is in the background when everything else has ended.
         def loop_scope(context)
           root = context.root
-          root && !root.ended? ? root : context.strays
+          root && !root.ended? ? root : context.detached_tasks
         end
 
         def scope_of(parent, context)

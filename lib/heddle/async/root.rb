@@ -15,7 +15,7 @@ module Heddle
         ::Async::Node.instance_method(:initialize).bind_call(self)
         @scheduler = scheduler
         @load = Load.new
-        @guests = []
+        @implicit_tasks = []
         @sweep_at = 32
       end
 
@@ -72,22 +72,22 @@ module Heddle
         end
       end
 
-      # Keeps a guest until its fiber has ended, or serves something else.
+      # Keeps a implicit_task until its fiber has ended, or serves something else.
       #
-      # @param guest [Guest]
-      # @return [Guest]
-      def keep(guest)
-        sweep if @guests.size >= @sweep_at
-        @guests << guest
-        guest
+      # @param implicit_task [ImplicitTask]
+      # @return [ImplicitTask]
+      def keep(implicit_task)
+        sweep if @implicit_tasks.size >= @sweep_at
+        @implicit_tasks << implicit_task
+        implicit_task
       end
 
       private
 
       def sweep
-        over, @guests = @guests.partition(&:over?)
+        over, @implicit_tasks = @implicit_tasks.partition(&:over?)
         over.each(&:depart)
-        @sweep_at = [32, @guests.size * 2].max
+        @sweep_at = [32, @implicit_tasks.size * 2].max
       end
     end
   end

@@ -60,7 +60,7 @@ module Heddle
 
         scheduler = Fiber.current_scheduler
         fiber = scheduler.current_fiber if scheduler.is_a?(Scheduler)
-        fiber ? Guest.of(scheduler.async_root, fiber) : super
+        fiber ? ImplicitTask.of(scheduler.async_root, fiber) : super
       end
     end
   end

@@ -88,7 +88,7 @@ module Heddle
         return [] if on.empty?
 
         names = on.reduce(:|)
-        ["protection: #{names.empty? ? "none" : names.join(", ")}", offloaded, preempted, handed_over, stalled].compact
+        ["protection: #{names.empty? ? "none" : names.join(", ")}", offloaded, preempted, handed_off, stalled].compact
       end
 
       def offloaded
@@ -103,7 +103,7 @@ module Heddle
 
       def preempted = counted(:preemptions) { |sum| "preempted #{sum}" }
 
-      def handed_over = counted(:handed_over) { |sum| "handed over #{sum}" }
+      def handed_off = counted(:handed_off) { |sum| "handed off #{sum}" }
 
       def counted(key)
         found = all.filter_map { |one| one[key] }

@@ -27,9 +27,9 @@ module Heddle
       def initialize(scheduler)
         @scheduler = scheduler
         @clock = Clock.new(scheduler)
-        @guests = {}.compare_by_identity
+        @implicit_tasks = {}.compare_by_identity
         @hosted = {}.compare_by_identity
-        @strays = nil
+        @detached_tasks = nil
         @pool_waiting = 0
         @root = @passed_on = @on_pool_wait = nil
       end
@@ -37,19 +37,19 @@ module Heddle
       # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
       def task
         job = @scheduler.current
-        job.is_a?(Task) ? job : @guests[@scheduler.current_fiber]
+        job.is_a?(Task) ? job : @implicit_tasks[@scheduler.current_fiber]
       end
 
       # The same, but a fiber that is no task becomes one for as long as it has a scope open.
       def task!
         task || begin
           fiber = @scheduler.current_fiber or raise NoLoopError, Concurrency.no_loop("a scope")
-          @guests[fiber] = Guest.new(self, @scheduler, fiber)
+          @implicit_tasks[fiber] = ImplicitTask.new(self, @scheduler, fiber)
         end
       end
 
-      def farewell(guest)
-        @guests.delete(guest.fiber)
+      def forget_implicit(implicit_task)
+        @implicit_tasks.delete(implicit_task.fiber)
       end
 
       # Counts whoever runs among those that wait for something from a pool, as long as the block waits.
@@ -68,7 +68,7 @@ module Heddle
         return current.innermost if current
         return host if @scheduler.current.respond_to?(:hosts?)
 
-        @root && !@root.ended? ? @root : strays
+        @root && !@root.ended? ? @root : detached_tasks
       end
 
       # Is there a fiber that serves others, one after the other, and has started a task for the one that it serves now?
@@ -89,8 +89,8 @@ module Heddle
       end
 
       # The tasks that no scope owns: started from plain fibers after, or without, a Heddle.run.
-      def strays
-        @strays ||= Strays.new(@scheduler)
+      def detached_tasks
+        @detached_tasks ||= DetachedTasks.new(@scheduler)
       end
 
       # Hands a signal that struck a task to the loop as well, which stops everything, and at the next one at once. Only
@@ -112,11 +112,11 @@ module Heddle
         each_fiber do |fiber, job,|
           @scheduler.interrupt(fiber, Cancelled.new("everything else has ended")) unless job.is_a?(Task)
         end
-        @strays&.children&.each(&:cancel)
+        @detached_tasks&.children&.each(&:cancel)
       end
 
       # The task that stands for this fiber, if it has a scope open.
-      def guest(fiber) = @guests[fiber]
+      def implicit_task(fiber) = @implicit_tasks[fiber]
 
       private
 
@@ -125,5 +125,5 @@ module Heddle
   end
 end
 
-require "heddle/concurrency/guest"
-require "heddle/concurrency/strays"
+require "heddle/concurrency/implicit_task"
+require "heddle/concurrency/detached_tasks"

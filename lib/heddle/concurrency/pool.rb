@@ -23,7 +23,7 @@ module Heddle
     DEFAULT_IDLE_TIMEOUT = 60
     # Seconds that a task waits for one.
     DEFAULT_TIMEOUT = 5
-    # Seconds that one may be idle and still be lent without a check.
+    # Seconds that one may be idle and still be handed out without a check.
     DEFAULT_CHECK_AFTER = 1
     # Seconds without a new attempt when one more could not be made, but others are in use.
     DEFAULT_RETRY_AFTER = 1
@@ -57,7 +57,7 @@ module Heddle
     #   so that not all are replaced at once. nil: never
     # @param check [#call, nil] given one that was idle for long, or whose block raised an error; false or a
     #   StandardError: it is closed, and another is taken or made. May wait.
-    # @param check_after [Numeric] seconds that one may be idle and still be lent without a check
+    # @param check_after [Numeric] seconds that one may be idle and still be handed out without a check
     # @param reset [#call, nil] given one that comes back; false or a StandardError: it is closed. May wait.
     # @param close [#call, nil] ends one; nil: its method `close`, if it has one
     # @param retry_after [Numeric] seconds without a new attempt when one more could not be made
@@ -142,7 +142,7 @@ module Heddle
 
     # Gives one back, in good order.
     def release(resource)
-      slot = lent(resource)
+      slot = slot_of(resource)
       return discard(resource) unless ready?(resource) && reset?(resource)
 
       @busy.delete(resource)
@@ -160,7 +160,7 @@ module Heddle
 
     # Gives one back that is broken: it is closed, and another can be made.
     def discard(resource)
-      slot = lent(resource)
+      slot = slot_of(resource)
       @busy.delete(resource)
       returned(slot)
       serve_waiters

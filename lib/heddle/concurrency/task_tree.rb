@@ -18,7 +18,7 @@ module Heddle
       out = +""
       root = @context.root
       add_task(out, root, 0) if root && !root.ended?
-      add_children(out, @context.strays, -1)
+      add_children(out, @context.detached_tasks, -1)
       each_plain_fiber { |fiber, state| add_plain_fiber(out, fiber, state) }
       out.empty? ? "no tasks\n" : out
     end
@@ -43,8 +43,8 @@ module Heddle
 
     def add_plain_fiber(out, fiber, state)
       add(out, 0, "fiber #{fiber.object_id}", [state, "not a task"], fiber.alive? ? fiber.backtrace || [] : [])
-      guest = @context.guest(fiber)
-      add_children(out, guest, 0) if guest
+      implicit_task = @context.implicit_task(fiber)
+      add_children(out, implicit_task, 0) if implicit_task
     end
 
     def each_plain_fiber

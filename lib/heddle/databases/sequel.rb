@@ -28,7 +28,7 @@ module Heddle
         end
       end
 
-      # Extends a pool: a connection that was closed when its query was abandoned is replaced, not lent.
+      # Extends a pool: a connection that was closed when its query was abandoned is replaced and not checked out.
       module ConnectionPool
         private
 

@@ -25,7 +25,7 @@ module Heddle
       #   nil: never
       # @param max_connections [Integer, nil] accept no more than so many at a time; the others wait in the kernel
       # @param fiber_pool [Boolean] whether a fiber serves many connections, one after the other: its storage, locals
-      #   and instance variables are wiped in between. false: a fresh fiber each time the block is called
+      #   and instance variables are removed in between. false: a fresh fiber each time the block is called
       # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
       # @param service [Object, nil] what the connections are for, such as an HTTP::Engine: it chooses the protocol of

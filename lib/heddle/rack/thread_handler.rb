@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # Answers requests with what an application returns that runs in a thread: the thread sees a {LentExchange}.
+    # Answers requests with what an application returns that runs in a thread: the thread sees a {ExchangeProxy}.
     class ThreadHandler < Handler
       NONE = [].freeze
       private_constant :NONE
@@ -19,14 +19,14 @@ module Heddle
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
-        lent = LentExchange.new(exchange) { |one| serve(one, env) }
-        env["rack.hijack"] = lent
-        env["rack.input"] = exchange.body? ? input_of(exchange, lent) : NoInput::INSTANCE
-        env["rack.early_hints"] = EarlyHints.new(lent) if hints?(exchange)
-        @runners << lent
-        lent.follow
+        proxy = ExchangeProxy.new(exchange) { |one| serve(one, env) }
+        env["rack.hijack"] = proxy
+        env["rack.input"] = exchange.body? ? input_of(exchange, proxy) : NoInput::INSTANCE
+        env["rack.early_hints"] = EarlyHints.new(proxy) if hints?(exchange)
+        @runners << proxy
+        proxy.follow
       rescue Exception => e
-        lent&.cancel(e) if e.is_a?(Cancelled)
+        proxy&.cancel(e) if e.is_a?(Cancelled)
         fail_with(exchange, e)
       ensure
         complain(exchange) if exchange.response?
@@ -34,10 +34,10 @@ module Heddle
 
       private
 
-      def input_of(exchange, lent) = exchange.received? ? super(exchange) : StreamedInput.new(lent.body)
+      def input_of(exchange, proxy) = exchange.received? ? super(exchange) : StreamedInput.new(proxy.body)
 
       # In the thread. What has become of it there is told in the loop at the end.
-      def serve(lent, env)
+      def serve(proxy, env)
         input = env["rack.input"]
         finished = env["rack.response_finished"]
         answer = failure = last = nil
@@ -45,33 +45,33 @@ module Heddle
         begin
           answer = @app.call(env)
           end_child(process)
-          last = last_for(lent, answer) if finished.empty?
-          respond(lent, input, answer, finished) unless last
+          last = last_for(proxy, answer) if finished.empty?
+          respond(proxy, input, answer, finished) unless last
         rescue Exception => e
           end_child(process, e)
           failure = e
         end
-        fail_with(lent, failure) if failure
+        fail_with(proxy, failure) if failure
       rescue Exception => e
         # It is not the request's own.
         last = -> { raise e }
       ensure
-        close_body(lent, answer) if answer
-        notify(lent, finished, env, answer, failure) unless finished.nil? || finished.empty?
-        lent.give_back(&last)
+        close_body(proxy, answer) if answer
+        notify(proxy, finished, env, answer, failure) unless finished.nil? || finished.empty?
+        proxy.release(&last)
       end
 
       # What is complete is sent by the loop alone, and the thread is free for another request.
       # @return [Proc, nil]
-      def last_for(lent, answer)
-        return if lent.hijacked? || !answer.is_a?(Array) || answer.size != 3
+      def last_for(proxy, answer)
+        return if proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3
 
         status, headers, body = answer
         return if !headers.is_a?(Hash) || headers.key?("rack.hijack") || headers.key?("rack.protocol")
-        return array_last(lent.exchange, status, headers, body.to_ary) if body.respond_to?(:to_ary)
+        return array_last(proxy.exchange, status, headers, body.to_ary) if body.respond_to?(:to_ary)
 
         file = Responder.file_of(body, headers)
-        file_last(lent.exchange, status, headers, file) if file
+        file_last(proxy.exchange, status, headers, file) if file
       end
 
       # The application may go on with what it has returned: another request's answer, say, in the same strings.
@@ -90,7 +90,7 @@ module Heddle
       end
 
       def responder(exchange, input, wait)
-        exchange.is_a?(LentExchange) ? ThreadResponder.new(exchange, input, wait:) : super
+        exchange.is_a?(ExchangeProxy) ? ThreadResponder.new(exchange, input, wait:) : super
       end
     end
   end

@@ -61,7 +61,7 @@ module Heddle
         yield
         loop do
           # What another process can't go on with, TLS above all, is closed.
-          @sockets.shutdown_idle(LAST_WORD) if @sockets.hand_over(@giving)
+          @sockets.shutdown_idle(LAST_WORD) if @sockets.hand_off_idle(@giving)
           break unless wait_until([@deadline, now + GIVING].min)
         end
       rescue SystemCallError => e

@@ -63,9 +63,10 @@ module Heddle
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
-        one("connections_handed_over_total", "counter", "Connections given to another worker as the loop was held up.",
-            :handed_over)
-        one("connections_taken_over_total", "counter", "Connections taken over from another worker.", :taken_over)
+        one("connections_handed_off_total", "counter",
+            "Connections handed off to another worker while the loop was held up.",
+            :handed_off)
+        one("handoffs_received_total", "counter", "Connections received from another worker.", :handoffs_received)
         family("tls_handshakes_total", "counter", "TLS handshakes.")
         each_with(:handshakes) { |one, value| sample("tls_handshakes_total", value, worker: one[:index], result: "ok") }
         each_with(:failed_handshakes) do |one, value|

@@ -30,13 +30,13 @@ module Heddle
       end
 
       # It is one worker among others. Before {#serve}.
-      # @param board [Net::Board]
+      # @param scoreboard [Net::Scoreboard]
       # @param slot [Integer]
       # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
       # @param reserve [Integer] its rank among the reserve workers; 0: it is none
       # @return [void]
-      def take_place(board, slot, siblings: nil, reserve: 0)
-        @place = [board, slot]
+      def take_place(scoreboard, slot, siblings: nil, reserve: 0)
+        @place = [scoreboard, slot]
         @siblings = siblings
         @reserve = reserve
       end
@@ -76,15 +76,15 @@ module Heddle
       end
 
       # @param socket [BasicSocket]
-      # @return [Boolean] see {Server#take_over}
-      def take_over(socket) = @sockets ? @sockets.take_over(socket) : false
+      # @return [Boolean] see {Server#accept_handoff}
+      def accept_handoff(socket) = @sockets ? @sockets.accept_handoff(socket) : false
 
       # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it serves not
       def statistics
         sockets = @sockets or return
         loop = @scheduler.statistics
         { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
-          accepting: sockets.accepting?, handed_over: sockets.handed_over, taken_over: sockets.taken_over,
+          accepting: sockets.accepting?, handed_off: sockets.handed_off, handoffs_received: sockets.handoffs_received,
           held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
           left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
@@ -135,7 +135,7 @@ module Heddle
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
         sockets.join(*@place) if @place
-        sockets.hand_off(@siblings) if @siblings
+        sockets.enable_handoff(@siblings) if @siblings
         sockets
       end
 

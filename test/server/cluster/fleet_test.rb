@@ -8,7 +8,7 @@ class ClusterFleetTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
   def setup
-    @fleet = Cluster::Fleet.new(1, Heddle::Net::Board.new(4), self, -> { 0.0 })
+    @fleet = Cluster::Fleet.new(1, Heddle::Net::Scoreboard.new(4), self, -> { 0.0 })
   end
 
   def test_nobody_is_started_while_there_is_no_mold

@@ -113,7 +113,9 @@ class ClusterHandoffTest < Minitest::Test
     go
 
     assert_equal @stuck, blocker.hear.first
-    %w[handed taken].each { |way| wait_until { metrics["heddle_connections_#{way}_over_total"].values.sum >= 4 } }
+    %w[connections_handed_off handoffs_received].each do |name|
+      wait_until { metrics["heddle_#{name}_total"].values.sum >= 4 }
+    end
   end
 
   def test_what_was_read_of_a_request_goes_along

@@ -54,7 +54,7 @@ module TrialServer
       { offload: workers.sum { |worker| worker.dig(:offload, :calls) || 0 },
         preempt: workers.sum { |worker| worker[:preemptions] || 0 },
         stall_report: workers.sum { |worker| worker.dig(:stalls, :count) || 0 },
-        handoff: workers.size > 1 ? workers.sum { |worker| worker[:handed_over] || 0 } : nil }.compact
+        handoff: workers.size > 1 ? workers.sum { |worker| worker[:handed_off] || 0 } : nil }.compact
     end
   end
 

@@ -188,9 +188,9 @@ module Heddle
       false
     end
 
-    def lent(resource)
+    def slot_of(resource)
       @busy[resource] or
-        raise ArgumentError, "#{resource.inspect} was not lent by #{name}, or has been given back before"
+        raise ArgumentError, "#{resource.inspect} is not checked out from #{name}, or was released before"
     end
 
     def closes_idle? = @idle_timeout && size > @min

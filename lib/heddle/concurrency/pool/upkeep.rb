@@ -16,7 +16,8 @@ module Heddle
         @asleep = @used = false
       end
 
-      # Called when something is lent. Starts the task, or wakes it for its first look at a pool that is used again.
+      # Called when a resource is acquired. Starts the task, or wakes it for its first look at a pool that is used
+      # again.
       def used(scheduler)
         @used = true
         if @task.nil? || @task.ended? then start(scheduler)

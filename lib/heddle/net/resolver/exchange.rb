@@ -10,7 +10,7 @@ module Heddle
         MAX_DATAGRAM = 4_096
         # So many messages that answer nothing are a fault or somebody who guesses ids: then TCP, where guessing is no
         # use.
-        MAX_STRAYS = 32
+        MAX_UNEXPECTED = 32
 
         attr_reader :replies
 
@@ -70,16 +70,16 @@ module Heddle
 
         # @return [Array<Query>] questions that need TCP
         def over_udp
-          strays = 0
+          unexpected = 0
           open_socket do |socket, deadline|
             waiting.each { |query| socket.send(query.bytes, 0) }
-            until waiting.empty? || strays >= MAX_STRAYS
+            until waiting.empty? || unexpected >= MAX_UNEXPECTED
               bytes = receive(socket, MAX_DATAGRAM, deadline) or break
-              strays += 1 unless accept(bytes)
+              unexpected += 1 unless accept(bytes)
             end
           end
           cut_off = @replies.select { |_, reply| reply.truncated? }.keys
-          strays < MAX_STRAYS ? cut_off : cut_off | waiting
+          unexpected < MAX_UNEXPECTED ? cut_off : cut_off | waiting
         end
 
         def over_tcp(query)

@@ -6,16 +6,16 @@ module Heddle
   class Server
     module Cluster
       # What all processes of a server have in common, made before any is forked or taken over from another master: the
-      # sockets, the load board, and the pair of sockets over which connections are handed over.
+      # sockets, the scoreboard, and the pair of sockets over which connections are handed over.
       class Commons
-        # How many workers may be on the board, those that have not ended yet included.
+        # How many workers may be on the scoreboard, those that have not ended yet included.
         SLOTS = 64
         private_constant :SLOTS
 
         # @return [Hash{String => Array<Listener>}] by what is the same for the same address in another process
         attr_reader :by_key
-        # @return [Net::Board]
-        attr_reader :board
+        # @return [Net::Scoreboard]
+        attr_reader :scoreboard
         # @return [BasicSocket] where a worker that ends leaves its idle connections
         attr_reader :giving
         # @return [BasicSocket] where the others take them
@@ -40,7 +40,7 @@ module Heddle
           inheritance.adopt_pubsub
           configuration.open_pubsub
           processes = configuration.worker_count + configuration.reserve_count
-          @board = inheritance.board || Net::Board.new([SLOTS, processes * 4].max)
+          @scoreboard = inheritance.scoreboard || Net::Scoreboard.new([SLOTS, processes * 4].max)
           @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)
         rescue BootError
           close_listeners

@@ -24,14 +24,14 @@ module Heddle
         attr_reader :failure
 
         # @param size [Integer]
-        # @param board [Net::Board]
+        # @param scoreboard [Net::Scoreboard]
         # @param log [#notice]
         # @param clock [#call] seconds
         # @param reserves [Integer]
-        def initialize(size, board, log, clock, reserves: 0)
+        def initialize(size, scoreboard, log, clock, reserves: 0)
           @size = size
           @reserves = reserves
-          @board = board
+          @scoreboard = scoreboard
           @log = log
           @clock = clock
           @workers = []
@@ -87,13 +87,13 @@ module Heddle
 
         # @param index [Integer]
         # @param replaces [WorkerHandle, nil] who ends as soon as the new one serves
-        # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no room on the board, as too many
+        # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no free slot, as too many
         #   have not ended yet
         def start(index, replaces: nil)
           return unless mold&.ready?
 
           ours, theirs = Channel.pair
-          slot = @board.take(mold.generation, index) or return ours.close
+          slot = @scoreboard.take(mold.generation, index) or return ours.close
           rank = rank_of(index)
           worker = WorkerHandle.new(index:, rank:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
           @workers << worker
@@ -212,7 +212,7 @@ module Heddle
         def remove(worker)
           @workers.delete(worker)
           worker.close
-          @board.free(worker.slot)
+          @scoreboard.free(worker.slot)
         end
       end
     end

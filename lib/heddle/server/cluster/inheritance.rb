@@ -6,7 +6,7 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # What a master has from the one that it is to replace: the sockets, the load board, and where
+      # What a master has from the one that it is to replace: the sockets, the scoreboard, and where
       # to say that it is ready. It comes as open descriptors, named in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
@@ -67,10 +67,10 @@ module Heddle
           @listeners = {}
         end
 
-        # @return [Net::Board, nil]
-        def board
-          memory, poke = @values["board"] # none where it goes over a fork only
-          Net::Board.for_fd(memory, poke) if memory
+        # @return [Net::Scoreboard, nil]
+        def scoreboard
+          memory, poke = @values["scoreboard"] # none where it goes over a fork only
+          Net::Scoreboard.for_fd(memory, poke) if memory
         rescue SystemCallError
           nil # of another version: the two masters' workers do without a common one
         end

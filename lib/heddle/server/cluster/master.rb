@@ -87,7 +87,7 @@ module Heddle
         # @param size [Integer] how many workers there are to be; a number that can't be is left alone
         # @return [void]
         def resize(size)
-          return if @stopping || size < 1 || size > commons.board.slots / 2
+          return if @stopping || size < 1 || size > commons.scoreboard.slots / 2
 
           fleet.resize(size)
           @log.notice("#{size} #{size == 1 ? "worker" : "workers"} from now on")
@@ -115,7 +115,7 @@ module Heddle
           raise BootError, "more than one worker needs Linux for now: run with --workers 0" unless adopting
 
           @commons = Commons.new(configuration, @inheritance, @log)
-          @fleet = Fleet.new(configuration.worker_count, commons.board, @log, method(:now),
+          @fleet = Fleet.new(configuration.worker_count, commons.scoreboard, @log, method(:now),
                              reserves: configuration.reserve_count)
           @watch = Watch.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new

@@ -14,7 +14,7 @@ module Heddle
           @mold = mold
           @log = log
           @done = done
-          @taken_over = false
+          @activated = false
           @former = nil
           @current = nil
           @replaced = 0
@@ -28,7 +28,7 @@ module Heddle
         def proceed
           return unless mold.ready?
 
-          take_over unless @taken_over
+          activate unless @activated
           return abandon(nil) if @current && @fleet.failed_replacement.equal?(@current)
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
@@ -44,7 +44,7 @@ module Heddle
         # @return [void]
         def abandon(reason)
           @log.notice("not reloaded: #{reason}; the workers go on as they are") if reason
-          return @done.call(mold) unless @taken_over
+          return @done.call(mold) unless @activated
           return @done.call(nil) if @former.nil? || @former.silent? # there is no other to go back to
 
           @fleet.mold = @former
@@ -53,8 +53,8 @@ module Heddle
 
         private
 
-        def take_over
-          @taken_over = true
+        def activate
+          @activated = true
           @former = @fleet.mold
           @fleet.failed_replacement = nil
           @fleet.mold = mold

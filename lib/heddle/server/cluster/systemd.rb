@@ -55,7 +55,7 @@ module Heddle
         private
 
         def turning?(worker)
-          busy_for = @master.commons.board.read(worker.slot)&.fetch(:busy_for, nil)
+          busy_for = @master.commons.scoreboard.read(worker.slot)&.fetch(:busy_for, nil)
           busy_for.nil? || busy_for < @interval * 2
         end
       end

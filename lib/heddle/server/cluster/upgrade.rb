@@ -20,7 +20,7 @@ module Heddle
           @io, writer = IO.pipe
           sockets = commons.by_key.transform_values { |all| all.map { |one| one.io.fileno } }
           values = { listeners: sockets, pair: [commons.giving.fileno, commons.taking.fileno], ready: writer.fileno,
-                     board: commons.board.descriptors, ticket_keys: commons.ticket_keys,
+                     scoreboard: commons.scoreboard.descriptors, ticket_keys: commons.ticket_keys,
                      pubsub: commons.pubsub }
           handed = [sockets.values, values.except(:listeners).values].flatten.compact
           # systemd's WATCHDOG_PID names this master, and would keep the new one from giving a sign of life.

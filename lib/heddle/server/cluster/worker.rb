@@ -17,7 +17,7 @@ module Heddle
         SHARE = 16
         # Seconds.
         PAUSE = 0.01
-        # Seconds between two looks at what the board does not get by itself.
+        # Seconds between two looks at what the scoreboard does not get by itself.
         NOTES = 1
         private_constant :SHARE, :PAUSE, :NOTES
 
@@ -28,7 +28,7 @@ module Heddle
 
         # @param setting [Setting]
         # @param index [Integer]
-        # @param slot [Integer] of the board
+        # @param slot [Integer] of the scoreboard
         # @param channel [Channel] to the master
         # @param reserve [Integer] its rank among the reserve workers; 0: it is none
         def initialize(setting, index:, slot:, channel:, reserve: 0)
@@ -82,15 +82,15 @@ module Heddle
         def new_server
           Server.new(@setting.configuration,
                      log: @setting.log, listeners: Listeners.new(commons.listeners, shared: true),
-                     place: [commons.board, @slot], siblings: commons.giving, reserve: @reserve,
+                     place: [commons.scoreboard, @slot], siblings: commons.giving, reserve: @reserve,
                      unprotected: index < @setting.configuration.unprotected_workers)
         end
 
         # In the loop.
         def begin_to_serve
           Heddle.async(name: "master", background: true) { follow }
-          Heddle.async(name: "handed over", background: true) { take_over }
-          Heddle.async(name: "board", background: true) { note }
+          Heddle.async(name: "handoff", background: true) { accept_handoff }
+          Heddle.async(name: "scoreboard", background: true) { note }
           @channel.say("ready", **Cluster.facts(@server))
         end
 
@@ -137,11 +137,11 @@ module Heddle
           @channel.say("accepts_no_more")
         end
 
-        def take_over
+        def accept_handoff
           until @server.stopping?
             commons.taking.wait_readable
             taken = 0
-            taken += 1 while taken < SHARE && !@server.stopping? && @server.take_over(commons.taking)
+            taken += 1 while taken < SHARE && !@server.stopping? && @server.accept_handoff(commons.taking)
             # Nothing taken: another worker was faster, or there is no room here.
             sleep(taken > 0 ? 0 : PAUSE)
           end
@@ -151,7 +151,7 @@ module Heddle
           loop do
             sleep(NOTES)
             statistics = @server.statistics or next
-            commons.board.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
+            commons.scoreboard.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
           end
         end
 

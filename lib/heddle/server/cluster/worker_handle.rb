@@ -9,7 +9,7 @@ module Heddle
         attr_reader :index
         # @return [Integer] among the reserve workers, counted from 1; 0: it is none
         attr_reader :rank
-        # @return [Integer] of the board
+        # @return [Integer] of the scoreboard
         attr_reader :slot
         # @return [Channel] to it
         attr_reader :channel

@@ -3,8 +3,9 @@
 module Heddle
   class Server
     class Control
-      # What a master tells of all its workers, and does when it is told to. Each worker answers for itself, on a socket
-      # of its own in a folder of the master's; one that does not is shown as stuck, with what the board says of it.
+      # What a master tells of all its workers, and does when it is told to. Each worker answers for itself, on a
+      # socket of its own in a folder of the master's; one that does not is shown as stuck, with what the scoreboard
+      # says of it.
       class Cluster
         # Seconds that a worker may take to answer.
         PATIENCE = 1.5
@@ -64,7 +65,7 @@ module Heddle
         #   replace.
         def dead
           serving = handles.select(&:serving?)
-          held = serving.map { |one| board(one)[:busy_for] || 0 }
+          held = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
           "no worker's loop has turned for #{held.min.round(1)} s" if held.any? && held.min > DEAD
         end
 
@@ -142,13 +143,13 @@ module Heddle
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 
           heard = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - one.heard).round(1)
-          known = board(one)
+          known = scoreboard(one)
           { index: one.index, pid: one.pid, state: "stuck", running: known[:in_flight], waiting: known[:waiting],
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
             problem: "does not answer (#{error.message}); the master last heard of it #{heard} s ago" }.compact
         end
 
-        def board(one) = @master.commons.board.read(one.slot) || {}
+        def scoreboard(one) = @master.commons.scoreboard.read(one.slot) || {}
       end
     end
   end

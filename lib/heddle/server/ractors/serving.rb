@@ -73,14 +73,14 @@ module Heddle
         # @return [Boolean] whether the process is one worker among others
         def placed? = @placed
 
-        # What the others can do and this one can't: it is no part of a load board, and gives and takes no connections.
+        # What the others can do and this one can't: it is no part of a scoreboard, and gives and takes no connections.
         def take_place(*, **) = @placed = true
 
         def giving=(_socket)
           nil
         end
 
-        def take_over(_socket) = false
+        def accept_handoff(_socket) = false
 
         def served = []
 

@@ -3,7 +3,7 @@
 require_relative "support/loop_helpers"
 
 # Everything works in fibers that were started by Ruby's own interface, too.
-class GuestTest < Minitest::Test
+class ImplicitTaskTest < Minitest::Test
   include Heddle::LoopHelpers
 
   def test_scopes_and_time_limits_work_in_a_plain_fiber
@@ -67,7 +67,7 @@ class GuestTest < Minitest::Test
           assert Heddle::Task.current
         end
         assert_nil Heddle::Task.current
-        assert_empty Heddle::Concurrency::Context.of(scheduler).instance_variable_get(:@guests)
+        assert_empty Heddle::Concurrency::Context.of(scheduler).instance_variable_get(:@implicit_tasks)
       end
     end
   end

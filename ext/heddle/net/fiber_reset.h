@@ -1,5 +1,5 @@
-#ifndef HEDDLE_WIPE_H
-#define HEDDLE_WIPE_H
+#ifndef HEDDLE_FIBER_RESET_H
+#define HEDDLE_FIBER_RESET_H
 
 #include "scheduler/loop.h"
 
@@ -7,8 +7,8 @@
  * Takes from the current fiber what one use must not see of another: its storage, fiber-locals, instance variables,
  * and an interrupt that has not struck. 0, or the state of what was raised.
  */
-int heddle_wipe(heddle_fiber *fiber);
+int heddle_fiber_reset(heddle_fiber *fiber);
 
-void Init_heddle_wipe(void);
+void Init_heddle_fiber_reset(void);
 
 #endif

@@ -3,17 +3,17 @@
 module Heddle
   module Rack
     # The body of a request that a thread serves, where it is streamed: the loop reads it for the thread.
-    class LentBody
-      # @param lent [LentExchange]
+    class BodyProxy
+      # @param proxy [ExchangeProxy]
       # @param body [HTTP::RequestBody]
-      def initialize(lent, body)
-        @lent = lent
+      def initialize(proxy, body)
+        @proxy = proxy
         @body = body
       end
 
       # @return [String, nil] the next bytes of the body, never empty; nil at its end
       # @raise (see HTTP::RequestBody#read)
-      def read = @lent.ask(aside: true) { @body.read }
+      def read = @proxy.ask(aside: true) { @body.read }
     end
   end
 end

@@ -36,12 +36,12 @@ module HandOverTests
       until_true { first.sockets.idle == 3 }
       first.sockets.stop_listening
 
-      assert first.sockets.hand_over(@giving)
+      assert first.sockets.hand_off_idle(@giving)
       assert_equal 0, first.sockets.connections
       clients.first.write("b") # while it is nobody's
-      3.times { assert second.take_over(@taking) }
+      3.times { assert second.accept_handoff(@taking) }
 
-      refute second.take_over(@taking)
+      refute second.accept_handoff(@taking)
       assert_equal 3, second.connections
       clients.drop(1).each { |client| client.write("b") }
 
@@ -56,7 +56,7 @@ module HandOverTests
       client.write("x")
       until_true { held.any? }
 
-      assert server.sockets.hand_over(@giving)
+      assert server.sockets.hand_off_idle(@giving)
       assert_equal 1, server.sockets.connections
       held.each(&:close)
     end
@@ -68,7 +68,7 @@ module HandOverTests
       clients = Array.new(60) { server.connect }
       until_true { server.sockets.connections == 60 }
 
-      refute server.sockets.hand_over(@giving)
+      refute server.sockets.hand_off_idle(@giving)
       assert_operator server.sockets.connections, :>, 0
       clients.each(&:close)
     end
@@ -80,7 +80,7 @@ module HandOverTests
       until_true { server.sockets.connections == 1 }
       @taking.close
 
-      assert_raises(Errno::EPIPE) { server.sockets.hand_over(@giving) }
+      assert_raises(Errno::EPIPE) { server.sockets.hand_off_idle(@giving) }
       assert_equal 1, server.sockets.connections
     end
     @taking = @giving
@@ -91,7 +91,7 @@ module HandOverTests
       io = File.open(File::NULL)
       @giving.sendmsg("of another version", 0, nil, Socket::AncillaryData.unix_rights(io))
       @giving.send("nothing attached", 0)
-      2.times { assert server.sockets.take_over(@taking) }
+      2.times { assert server.sockets.accept_handoff(@taking) }
 
       assert_equal 0, server.sockets.connections
     ensure
@@ -104,7 +104,7 @@ module HandOverTests
       server.connect
       until_true { server.sockets.connections == 1 }
 
-      refute server.sockets.take_over(@taking)
+      refute server.sockets.accept_handoff(@taking)
     end
   end
 

@@ -1,8 +1,8 @@
-#ifndef HEDDLE_BOARD_H
-#define HEDDLE_BOARD_H
+#ifndef HEDDLE_SCOREBOARD_H
+#define HEDDLE_SCOREBOARD_H
 
 /*
- * The load board: memory that all processes of a server share, with a slot for each worker. Who serves writes its own
+ * The scoreboard: memory that all processes of a server share, with a slot for each worker. Who serves writes its own
  * slot only; the master gives slots out and takes them back. Every word is read and written by itself (relaxed): what
  * is read is a hint of how busy somebody is, never a promise. No Ruby here.
  */
@@ -15,22 +15,22 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_BOARD_VERSION = 2,
-    HEDDLE_BOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
+    HEDDLE_SCOREBOARD_VERSION = 2,
+    HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
 };
 
 /* A turn that takes longer, in ns, is no turn of somebody who could accept now. */
-#define HEDDLE_BOARD_STUCK INT64_C(20000000)
+#define HEDDLE_SCOREBOARD_STUCK INT64_C(20000000)
 
 typedef struct {
-    _Alignas(HEDDLE_BOARD_SLOT) uint64_t magic;
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
     _Atomic uint32_t used; /* slots beyond that were never given out; any process may write it, so readers clamp it */
-} heddle_board_header;
+} heddle_scoreboard_header;
 
 typedef struct {
     /* by the master */
-    _Alignas(HEDDLE_BOARD_SLOT) _Atomic uint32_t generation; /* 0: nobody's */
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation; /* 0: nobody's */
     _Atomic uint32_t index;                                  /* the worker's number, as people know it */
     /* by the worker */
     _Atomic uint32_t pid;
@@ -47,54 +47,54 @@ typedef struct {
     _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* it has listeners, and accepts from them or rests from that by itself */
     _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is none */
-} heddle_board_slot;
+} heddle_scoreboard_slot;
 
-_Static_assert(sizeof(heddle_board_header) == HEDDLE_BOARD_SLOT, "the slots follow in their own cache lines");
-_Static_assert(sizeof(heddle_board_slot) == HEDDLE_BOARD_SLOT, "one slot, one writer, its own cache lines");
+_Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the slots follow in their own cache lines");
+_Static_assert(sizeof(heddle_scoreboard_slot) == HEDDLE_SCOREBOARD_SLOT, "one slot, one writer, its own cache lines");
 
 typedef struct {
-    heddle_board_header *header; /* NULL: closed */
-    heddle_board_slot *slots;
+    heddle_scoreboard_header *header; /* NULL: closed */
+    heddle_scoreboard_slot *slots;
     uint32_t slot_count; /* of the mapping; the header's is for those that open it */
     heddle_shared_memory memory;
-    int poke_fd; /* an eventfd, or -1: whoever writes to it makes all others look at the board again */
-} heddle_board;
+    int poke_fd; /* an eventfd, or -1: whoever writes to it makes all others look at the scoreboard again */
+} heddle_scoreboard;
 
 /* 0 or -errno. */
-int heddle_board_create(heddle_board *board, uint32_t slot_count);
+int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count);
 /* Of another process; takes the descriptors over. -EPROTO: it is another version's. */
-int heddle_board_open(heddle_board *board, int fd, int poke_fd);
-void heddle_board_close(heddle_board *board);
+int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd);
+void heddle_scoreboard_close(heddle_scoreboard *scoreboard);
 /* The number of a slot that is its taker's from now on, or -1. By the master. */
-int64_t heddle_board_take(heddle_board *board, uint32_t generation, uint32_t index);
+int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index);
 /* Its taker is no more. By the master. */
-void heddle_board_free(heddle_board *board, uint32_t slot);
-void heddle_board_poke(const heddle_board *board);
+void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
+void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
 
 /* Idle connections cost little but may be the next requests: somebody who has many is no good place for more. */
-static inline uint32_t heddle_board_load(const heddle_board_slot *slot)
+static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)
 {
     return atomic_load_explicit(&slot->connections, memory_order_relaxed) +
            atomic_load_explicit(&slot->in_flight, memory_order_relaxed);
 }
 /* Has somebody who can accept now clearly less to do than this one? */
-bool heddle_board_others_idler(const heddle_board *board, const heddle_board_slot *mine, int64_t now);
+bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
 
 /* Does a request of this label (0: none) hold up some worker now? */
-bool heddle_board_holds_up(const heddle_board *board, uint32_t label);
+bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
  * When this reserve is to step in: `patience` ns after the last of those before it (the workers, and the reserves of a
  * lower rank) was held up. INT64_MAX: one of them runs, or none is there.
  */
-int64_t heddle_board_reserve_due(const heddle_board *board, const heddle_board_slot *mine, int64_t patience);
+int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t patience);
 
 /* Is there anybody else who could take a connection over now? */
-bool heddle_board_anybody_else(const heddle_board *board, const heddle_board_slot *mine, int64_t now);
+bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
 
 /* There is one writer at a time: no need for an atomic addition. */
-#define HEDDLE_BOARD_ADD(word, count)                                                                                 \
+#define HEDDLE_SCOREBOARD_ADD(word, count)                                                                                 \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
-#define HEDDLE_BOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 
 #endif

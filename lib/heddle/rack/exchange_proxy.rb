@@ -4,7 +4,7 @@ module Heddle
   module Rack
     # What a thread sees of an exchange. The exchange itself stays with a fiber of the loop that owns its connection:
     # that fiber does what the thread asks for, until the thread gives it back.
-    class LentExchange
+    class ExchangeProxy
       # The request is over, for whoever still asks for something.
       class Over < IOError
         def initialize(message = "this request is over")
@@ -25,7 +25,7 @@ module Heddle
       attr_reader :fiber
 
       # @param exchange [HTTP::Exchange]
-      # @yieldparam lent [LentExchange] in the thread: serves the request
+      # @yieldparam proxy [ExchangeProxy] in the thread: serves the request
       def initialize(exchange, &service)
         @exchange = exchange
         @fiber = Fiber.current
@@ -60,8 +60,8 @@ module Heddle
         @thread&.raise(reason)
       end
 
-      # @return [LentBody]
-      def body = @body ||= LentBody.new(self, @exchange.body)
+      # @return [BodyProxy]
+      def body = @body ||= BodyProxy.new(self, @exchange.body)
 
       # -- in the thread --
 
@@ -76,7 +76,7 @@ module Heddle
         # Nobody waits for it any more.
       ensure
         @thread = nil
-        give_back
+        release
       end
 
       # Has the loop do this and waits for it.
@@ -111,7 +111,7 @@ module Heddle
       # The thread is done with it. Idempotent.
       # @yield in the loop's fiber, once everything else is done
       # @return [void]
-      def give_back(&last)
+      def release(&last)
         return if @calls.closed?
 
         @last = last
@@ -145,8 +145,8 @@ module Heddle
 
       def hijacked? = @exchange.hijacked?
 
-      # @return [LentResponse]
-      def response = @response ||= LentResponse.new(self, @exchange.response)
+      # @return [ResponseProxy]
+      def response = @response ||= ResponseProxy.new(self, @exchange.response)
 
       def started? = ask { @exchange.started? }
 

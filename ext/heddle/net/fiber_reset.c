@@ -1,4 +1,4 @@
-#include "net/wipe.h"
+#include "net/fiber_reset.h"
 
 static VALUE fiber_class;
 static ID id_storage, id_store, id_keys;
@@ -10,21 +10,21 @@ static int drop_from_storage(VALUE key, VALUE value, VALUE data)
 }
 
 /* What `storage` answers is a copy, which can be walked while the entries go. */
-static void wipe_storage(VALUE fiber)
+static void clear_storage(VALUE fiber)
 {
     VALUE storage = rb_funcall(fiber, id_storage, 0);
     if (RB_TYPE_P(storage, T_HASH) && RHASH_SIZE(storage))
         rb_hash_foreach(storage, drop_from_storage, Qnil);
 }
 
-static void wipe_locals(VALUE thread)
+static void clear_locals(VALUE thread)
 {
     VALUE keys = rb_funcall(thread, id_keys, 0);
     for (long i = 0; i < RARRAY_LEN(keys); i++)
         rb_thread_local_aset(thread, SYM2ID(rb_ary_entry(keys, i)), Qnil);
 }
 
-static void wipe_instance_variables(VALUE fiber)
+static void remove_instance_variables(VALUE fiber)
 {
     if (rb_ivar_count(fiber) == 0)
         return;
@@ -33,25 +33,25 @@ static void wipe_instance_variables(VALUE fiber)
         rb_obj_remove_instance_variable(fiber, rb_ary_entry(names, i));
 }
 
-static VALUE wipe(VALUE fiber)
+static VALUE reset_fiber(VALUE fiber)
 {
-    wipe_storage(fiber);
-    wipe_locals(rb_thread_current());
-    wipe_instance_variables(fiber);
+    clear_storage(fiber);
+    clear_locals(rb_thread_current());
+    remove_instance_variables(fiber);
     return Qnil;
 }
 
-int heddle_wipe(heddle_fiber *fiber)
+int heddle_fiber_reset(heddle_fiber *fiber)
 {
     int state = 0;
     fiber->interrupt = Qundef;
     fiber->alarm = false;
     fiber->unpreempted = 0; /* of an Enumerator that was left within such a block */
-    rb_protect(wipe, fiber->fiber, &state);
+    rb_protect(reset_fiber, fiber->fiber, &state);
     return state;
 }
 
-void Init_heddle_wipe(void)
+void Init_heddle_fiber_reset(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     id_storage = rb_intern("storage");

@@ -83,7 +83,7 @@ static bool claim_idle(heddle_connection *connection)
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
 }
 
-int heddle_sockets_hand_over(heddle_sockets *sockets, int socket)
+int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 {
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
@@ -139,7 +139,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     return fd;
 }
 
-int heddle_sockets_take_over(heddle_sockets *sockets, int socket)
+int heddle_handoff_receive(heddle_sockets *sockets, int socket)
 {
     handoff_message words;
     if (heddle_reserve_parked(&sockets->reserve))

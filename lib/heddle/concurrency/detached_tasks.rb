@@ -6,7 +6,7 @@ module Heddle
   module Concurrency
     # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. They have no scope
     # in which their failure could be raised, so it leaves the fiber and meets what any fiber's error meets: the loop.
-    class Strays < Scope
+    class DetachedTasks < Scope
       attr_reader :scheduler
 
       def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- there is no task around it

@@ -4,10 +4,10 @@ module Heddle
   module Async
     # Stands in async's tree for a fiber that async has not started (a request, a Heddle.async task, a Fiber.schedule)
     # and that asks for `Async::Task.current`. It runs nothing itself.
-    class Guest < ::Async::Task
+    class ImplicitTask < ::Async::Task
       # @param root [Root]
       # @param fiber [Fiber] a scheduled fiber of this loop
-      # @return [Guest]
+      # @return [ImplicitTask]
       def self.of(root, fiber) = fiber.async_task || root.keep(new(root, fiber))
 
       def initialize(root, fiber)

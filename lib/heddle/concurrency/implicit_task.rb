@@ -6,7 +6,7 @@ module Heddle
   module Concurrency
     # Stands for a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a
     # time limit open, so that these work there too.
-    class Guest < Task
+    class ImplicitTask < Task
       def initialize(context, scheduler, fiber)
         super(nil, scheduler, nil, nil)
         @context = context
@@ -17,7 +17,7 @@ module Heddle
       # The last frame was left: the fiber is a plain one again.
       def innermost=(frame)
         super
-        @context.farewell(self) if frame.equal?(self)
+        @context.forget_implicit(self) if frame.equal?(self)
       end
 
       def name = "fiber #{@fiber.object_id}"

@@ -1,0 +1,198 @@
+#include "net/scoreboard.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef HAVE_SYS_EVENTFD_H
+#include <sys/eventfd.h>
+#endif
+
+static const uint64_t MAGIC = UINT64_C(0x68656464626f6172); /* "heddboar" */
+
+static void use_memory(heddle_scoreboard *scoreboard)
+{
+    scoreboard->header = scoreboard->memory.start;
+    scoreboard->slots = (heddle_scoreboard_slot *)(scoreboard->header + 1);
+}
+
+int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count)
+{
+    size_t size = sizeof(heddle_scoreboard_header) + (size_t)slot_count * HEDDLE_SCOREBOARD_SLOT;
+    *scoreboard = (heddle_scoreboard){.poke_fd = -1};
+    int result = heddle_shared_memory_create(&scoreboard->memory, "heddle-scoreboard", size);
+    if (result < 0)
+        return result;
+#ifdef HAVE_SYS_EVENTFD_H
+    scoreboard->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#endif
+    use_memory(scoreboard);
+    scoreboard->slot_count = slot_count;
+    scoreboard->header->version = HEDDLE_SCOREBOARD_VERSION;
+    scoreboard->header->slot_size = HEDDLE_SCOREBOARD_SLOT;
+    scoreboard->header->slot_count = slot_count;
+    scoreboard->header->magic = MAGIC;
+    return 0;
+}
+
+static bool check_header(heddle_scoreboard *scoreboard)
+{
+    const heddle_scoreboard_header *header = scoreboard->header;
+    scoreboard->slot_count = header->slot_count;
+    return header->magic == MAGIC && header->version == HEDDLE_SCOREBOARD_VERSION &&
+           header->slot_size == HEDDLE_SCOREBOARD_SLOT &&
+           scoreboard->memory.size >= sizeof(*header) + (size_t)scoreboard->slot_count * HEDDLE_SCOREBOARD_SLOT;
+}
+
+static uint32_t count_used(const heddle_scoreboard *scoreboard)
+{
+    uint32_t used = atomic_load_explicit(&scoreboard->header->used, memory_order_relaxed);
+    return used < scoreboard->slot_count ? used : scoreboard->slot_count;
+}
+
+int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd)
+{
+    *scoreboard = (heddle_scoreboard){.poke_fd = poke_fd};
+    int result = heddle_shared_memory_open(&scoreboard->memory, fd, sizeof(heddle_scoreboard_header));
+    if (result == 0) {
+        use_memory(scoreboard);
+        result = check_header(scoreboard) ? 0 : -EPROTO;
+    }
+    if (result < 0)
+        heddle_scoreboard_close(scoreboard);
+    return result;
+}
+
+void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
+{
+    heddle_shared_memory_close(&scoreboard->memory);
+    scoreboard->header = NULL;
+    scoreboard->slots = NULL;
+    if (scoreboard->poke_fd >= 0)
+        close(scoreboard->poke_fd);
+    scoreboard->poke_fd = -1;
+}
+
+static void reset_slot(heddle_scoreboard_slot *slot)
+{
+    /* Out of the count first: a reader between the lines must not take it for somebody idle. */
+    HEDDLE_SCOREBOARD_SET(slot->accepting, 0);
+    HEDDLE_SCOREBOARD_SET(slot->index, 0);
+    HEDDLE_SCOREBOARD_SET(slot->pid, 0);
+    HEDDLE_SCOREBOARD_SET(slot->in_flight, 0);
+    HEDDLE_SCOREBOARD_SET(slot->connections, 0);
+    HEDDLE_SCOREBOARD_SET(slot->waiting, 0);
+    HEDDLE_SCOREBOARD_SET(slot->limit, 0);
+    HEDDLE_SCOREBOARD_SET(slot->tick_began, 0);
+    HEDDLE_SCOREBOARD_SET(slot->lag, 0);
+    HEDDLE_SCOREBOARD_SET(slot->accepted, 0);
+    HEDDLE_SCOREBOARD_SET(slot->requests, 0);
+    HEDDLE_SCOREBOARD_SET(slot->stuck, 0);
+    HEDDLE_SCOREBOARD_SET(slot->label, 0);
+    HEDDLE_SCOREBOARD_SET(slot->stuck_since, 0);
+    HEDDLE_SCOREBOARD_SET(slot->open, 0);
+    HEDDLE_SCOREBOARD_SET(slot->reserve, 0);
+}
+
+int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index)
+{
+    for (uint32_t i = 0; i < scoreboard->slot_count; i++) {
+        heddle_scoreboard_slot *slot = &scoreboard->slots[i];
+        uint32_t nobody = 0;
+        /* Two masters have the scoreboard while the one takes over from the other. */
+        if (!atomic_compare_exchange_strong(&slot->generation, &nobody, generation))
+            continue;
+        reset_slot(slot);
+        HEDDLE_SCOREBOARD_SET(slot->index, index);
+        uint32_t used = atomic_load(&scoreboard->header->used);
+        while (used < i + 1 && !atomic_compare_exchange_weak(&scoreboard->header->used, &used, i + 1))
+            continue;
+        return i;
+    }
+    return -1;
+}
+
+void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t number)
+{
+    heddle_scoreboard_slot *slot = &scoreboard->slots[number];
+    reset_slot(slot);
+    atomic_store(&slot->generation, 0);
+}
+
+void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
+{
+    uint64_t one = 1;
+    if (scoreboard->poke_fd >= 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
+        /* Its count is full: reading makes room, and the write is what wakes. */
+        uint64_t count;
+        if (read(scoreboard->poke_fd, &count, sizeof(count)) > 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0)
+            return; /* they look again by themselves, a little later */
+    }
+}
+
+static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)
+{
+    if (!atomic_load_explicit(&slot->accepting, memory_order_relaxed) ||
+        atomic_load_explicit(&slot->stuck, memory_order_relaxed))
+        return false;
+    int64_t tick_began = atomic_load_explicit(&slot->tick_began, memory_order_relaxed);
+    return !tick_began || now - tick_began <= HEDDLE_SCOREBOARD_STUCK;
+}
+
+bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now)
+{
+    uint32_t used = count_used(scoreboard);
+    for (uint32_t i = 0; i < used; i++) {
+        if (&scoreboard->slots[i] != mine && can_accept(&scoreboard->slots[i], now))
+            return true;
+    }
+    return false;
+}
+
+bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now)
+{
+    uint32_t least = UINT32_MAX, used = count_used(scoreboard);
+    for (uint32_t i = 0; i < used; i++) {
+        const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
+        if (slot == mine || !can_accept(slot, now))
+            continue;
+        uint32_t load = heddle_scoreboard_load(slot);
+        least = load < least ? load : least;
+    }
+    /* Some slack, so that not every connection makes them take turns. */
+    return least != UINT32_MAX && heddle_scoreboard_load(mine) > least + 1 + least / 8;
+}
+
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label)
+{
+    uint32_t used = label ? count_used(scoreboard) : 0;
+    for (uint32_t i = 0; i < used; i++) {
+        if (GET(scoreboard->slots[i].label) == label && GET(scoreboard->slots[i].stuck))
+            return true;
+    }
+    return false;
+}
+
+static bool comes_before(const heddle_scoreboard_slot *slot, uint32_t rank)
+{
+    uint32_t reserve = GET(slot->reserve);
+    return GET(slot->generation) && GET(slot->open) && (reserve == 0 || reserve < rank);
+}
+
+int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t patience)
+{
+    uint32_t used = count_used(scoreboard), rank = GET(mine->reserve);
+    int64_t due = INT64_MAX;
+    for (uint32_t i = 0; i < used; i++) {
+        const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
+        if (slot == mine || !comes_before(slot, rank))
+            continue;
+        if (!GET(slot->stuck))
+            return INT64_MAX;
+        int64_t over = GET(slot->stuck_since) + patience;
+        due = due == INT64_MAX || over > due ? over : due;
+    }
+    return due;
+}

@@ -1,0 +1,201 @@
+/* Heddle::Net::Scoreboard: what the master, and whoever wants to show it, knows of the scoreboard. */
+
+#include "net/scoreboard_ruby.h"
+
+#include "scheduler/loop.h"
+
+#include <errno.h>
+
+static void scoreboard_free(void *data)
+{
+    heddle_scoreboard_close(data);
+    ruby_xfree(data);
+}
+
+static size_t scoreboard_size(const void *data)
+{
+    return sizeof(heddle_scoreboard);
+}
+
+static const rb_data_type_t scoreboard_type = {
+    .wrap_struct_name = "Heddle::Net::Scoreboard",
+    .function = {.dfree = scoreboard_free, .dsize = scoreboard_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE scoreboard_allocate(VALUE klass)
+{
+    heddle_scoreboard *scoreboard;
+    VALUE object = TypedData_Make_Struct(klass, heddle_scoreboard, &scoreboard_type, scoreboard);
+    *scoreboard = (heddle_scoreboard){.memory.fd = -1, .poke_fd = -1};
+    return object;
+}
+
+static heddle_scoreboard *scoreboard_data(VALUE object)
+{
+    return rb_check_typeddata(object, &scoreboard_type);
+}
+
+heddle_scoreboard *heddle_scoreboard_of(VALUE object)
+{
+    heddle_scoreboard *scoreboard = scoreboard_data(object);
+    if (!scoreboard->header)
+        rb_raise(rb_eIOError, "this scoreboard is not open");
+    return scoreboard;
+}
+
+static heddle_scoreboard_slot *slot_of(heddle_scoreboard *scoreboard, VALUE number)
+{
+    uint32_t slot = NUM2UINT(number);
+    if (slot >= scoreboard->slot_count)
+        rb_raise(rb_eArgError, "the scoreboard has no slot %u", slot);
+    return &scoreboard->slots[slot];
+}
+
+/*
+ * call-seq: Board.new(slots) -> scoreboard
+ *
+ * Memory that this process shares with those that it forks, with room for so many workers.
+ */
+static VALUE scoreboard_initialize(VALUE self, VALUE slots)
+{
+    heddle_scoreboard *scoreboard = scoreboard_data(self);
+    uint32_t count = NUM2UINT(slots);
+    if (count == 0 || count > 4096)
+        rb_raise(rb_eArgError, "a scoreboard has 1 to 4096 slots, not %u", count);
+    if (scoreboard->header)
+        rb_raise(rb_eArgError, "initialized already");
+    int result = heddle_scoreboard_create(scoreboard, count);
+    if (result < 0)
+        rb_syserr_fail(-result, "making the scoreboard");
+    return self;
+}
+
+/*
+ * call-seq: Board.for_fd(memory, poke) -> scoreboard
+ *
+ * The one that these descriptors, of #descriptors in another process, stand for; they are its own from now on. Raises
+ * Errno::EPROTO when it is of another version.
+ */
+static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE poke)
+{
+    VALUE self = scoreboard_allocate(klass);
+    int result = heddle_scoreboard_open(scoreboard_data(self), NUM2INT(memory), NUM2INT(poke));
+    if (result < 0)
+        rb_syserr_fail(-result, "opening the scoreboard");
+    return self;
+}
+
+/*
+ * call-seq: descriptors -> [Integer, Integer] or nil
+ *
+ * Of the memory and of what makes others look; they close when a program is executed. nil where there are none.
+ */
+static VALUE scoreboard_descriptors(VALUE self)
+{
+    heddle_scoreboard *scoreboard = heddle_scoreboard_of(self);
+    if (scoreboard->memory.fd < 0 || scoreboard->poke_fd < 0)
+        return Qnil;
+    return rb_ary_new_from_args(2, INT2FIX(scoreboard->memory.fd), INT2FIX(scoreboard->poke_fd));
+}
+
+/*
+ * call-seq: take(generation, index) -> Integer or nil
+ *
+ * A free slot's number, for the worker of this number; nil: all are taken. By the master.
+ */
+static VALUE scoreboard_take(VALUE self, VALUE generation, VALUE index)
+{
+    uint32_t number = NUM2UINT(generation);
+    if (number == 0)
+        rb_raise(rb_eArgError, "a generation is 1 at least");
+    int64_t slot = heddle_scoreboard_acquire(heddle_scoreboard_of(self), number, NUM2UINT(index));
+    return slot < 0 ? Qnil : LL2NUM(slot);
+}
+
+/*
+ * call-seq: free(slot) -> nil
+ *
+ * Its worker is no more. By the master.
+ */
+static VALUE scoreboard_free_slot(VALUE self, VALUE number)
+{
+    heddle_scoreboard *scoreboard = heddle_scoreboard_of(self);
+    heddle_scoreboard_release(scoreboard, (uint32_t)(slot_of(scoreboard, number) - scoreboard->slots));
+    heddle_scoreboard_notify(scoreboard);
+    return Qnil;
+}
+
+/*
+ * call-seq: slots -> Integer
+ */
+static VALUE scoreboard_slots(VALUE self)
+{
+    return UINT2NUM(heddle_scoreboard_of(self)->slot_count);
+}
+
+static double seconds_of(int64_t nanoseconds)
+{
+    return (double)nanoseconds / 1e9;
+}
+
+#define PUT(key, value) rb_hash_aset(hash, ID2SYM(rb_intern(key)), value)
+#define WORD(word) atomic_load_explicit(&slot->word, memory_order_relaxed)
+
+/*
+ * call-seq: read(slot) -> Hash or nil
+ *
+ * What this slot says now: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil: none), lag
+ * in seconds, busy_for: for how many seconds its loop's turn has gone on, nil: it sleeps, accepted, requests. nil: the
+ * slot is nobody's.
+ */
+static VALUE scoreboard_read(VALUE self, VALUE number)
+{
+    const heddle_scoreboard_slot *slot = slot_of(heddle_scoreboard_of(self), number);
+    if (WORD(generation) == 0)
+        return Qnil;
+    int64_t tick_began = WORD(tick_began), now = heddle_clock_coarse();
+    VALUE hash = rb_hash_new();
+    PUT("generation", UINT2NUM(WORD(generation)));
+    PUT("index", UINT2NUM(WORD(index)));
+    PUT("pid", UINT2NUM(WORD(pid)));
+    PUT("accepting", WORD(accepting) ? Qtrue : Qfalse);
+    PUT("in_flight", UINT2NUM(WORD(in_flight)));
+    PUT("connections", UINT2NUM(WORD(connections)));
+    PUT("waiting", UINT2NUM(WORD(waiting)));
+    PUT("limit", WORD(limit) ? UINT2NUM(WORD(limit)) : Qnil);
+    PUT("lag", DBL2NUM(seconds_of(WORD(lag))));
+    PUT("busy_for", tick_began ? DBL2NUM(seconds_of(now > tick_began ? now - tick_began : 0)) : Qnil);
+    PUT("accepted", ULL2NUM(WORD(accepted)));
+    PUT("requests", ULL2NUM(WORD(requests)));
+    return hash;
+}
+
+/*
+ * call-seq: note(slot, lag, waiting, limit) -> nil
+ *
+ * What is looked at now and then: by how many seconds the loop is late, how many requests wait, and how many may run
+ * at once (nil: any number). By the slot's worker.
+ */
+static VALUE scoreboard_note(VALUE self, VALUE number, VALUE lag, VALUE waiting, VALUE limit)
+{
+    heddle_scoreboard_slot *slot = slot_of(heddle_scoreboard_of(self), number);
+    HEDDLE_SCOREBOARD_SET(slot->lag, (int64_t)(NUM2DBL(lag) * 1e9));
+    HEDDLE_SCOREBOARD_SET(slot->waiting, NUM2UINT(waiting));
+    HEDDLE_SCOREBOARD_SET(slot->limit, NIL_P(limit) ? 0 : NUM2UINT(limit));
+    return Qnil;
+}
+
+void Init_heddle_scoreboard(VALUE net)
+{
+    VALUE scoreboard_class = rb_define_class_under(net, "Scoreboard", rb_cObject);
+    rb_define_alloc_func(scoreboard_class, scoreboard_allocate);
+    rb_define_singleton_method(scoreboard_class, "for_fd", scoreboard_for_fd, 2);
+    rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);
+    rb_define_method(scoreboard_class, "descriptors", scoreboard_descriptors, 0);
+    rb_define_method(scoreboard_class, "slots", scoreboard_slots, 0);
+    rb_define_method(scoreboard_class, "take", scoreboard_take, 2);
+    rb_define_method(scoreboard_class, "free", scoreboard_free_slot, 1);
+    rb_define_method(scoreboard_class, "read", scoreboard_read, 1);
+    rb_define_method(scoreboard_class, "note", scoreboard_note, 4);
+}

@@ -1,0 +1,13 @@
+#ifndef HEDDLE_SCOREBOARD_RUBY_H
+#define HEDDLE_SCOREBOARD_RUBY_H
+
+#include "net/scoreboard.h"
+
+#include <ruby.h>
+
+/* Raises when it is closed. */
+heddle_scoreboard *heddle_scoreboard_of(VALUE object);
+
+void Init_heddle_scoreboard(VALUE net);
+
+#endif

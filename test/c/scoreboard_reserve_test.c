@@ -1,0 +1,99 @@
+/* sources: net/scoreboard.c net/shared_memory.c */
+#include "check.h"
+#include "net/scoreboard.h"
+
+/* When a reserve is to step in, and which requests hold up some worker. */
+
+enum { SLOTS = 6 };
+
+static const int64_t PATIENCE = 100;
+static heddle_scoreboard scoreboard;
+
+static heddle_scoreboard_slot *add(uint32_t index, uint32_t rank)
+{
+    heddle_scoreboard_slot *slot = &scoreboard.slots[heddle_scoreboard_acquire(&scoreboard, 1, index)];
+    HEDDLE_SCOREBOARD_SET(slot->open, 1);
+    HEDDLE_SCOREBOARD_SET(slot->reserve, rank);
+    return slot;
+}
+
+static void stick(heddle_scoreboard_slot *slot, int64_t since, uint32_t label)
+{
+    HEDDLE_SCOREBOARD_SET(slot->stuck, since > 0);
+    HEDDLE_SCOREBOARD_SET(slot->stuck_since, since);
+    HEDDLE_SCOREBOARD_SET(slot->label, label);
+}
+
+static int64_t due(const heddle_scoreboard_slot *reserve)
+{
+    return heddle_scoreboard_needs_reserve(&scoreboard, reserve, PATIENCE);
+}
+
+static void a_reserve_steps_in_when_the_last_worker_has_been_held_up_for_long_enough(void)
+{
+    CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
+    heddle_scoreboard_slot *one = add(0, 0), *two = add(1, 0), *reserve = add(2, 1);
+    CHECK_EQUAL(INT64_MAX, due(reserve));
+    stick(one, 5000, 7);
+    CHECK_EQUAL(INT64_MAX, due(reserve));
+    stick(two, 4000, 7);
+    CHECK_EQUAL(5000 + PATIENCE, due(reserve));
+    stick(two, 0, 0);
+    CHECK_EQUAL(INT64_MAX, due(reserve));
+    heddle_scoreboard_close(&scoreboard);
+}
+
+static void who_drains_or_is_gone_keeps_no_reserve_back(void)
+{
+    CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
+    heddle_scoreboard_slot *one = add(0, 0), *two = add(1, 0), *reserve = add(2, 1);
+    stick(one, 5000, 7);
+    HEDDLE_SCOREBOARD_SET(two->open, 0);
+    CHECK_EQUAL(5000 + PATIENCE, due(reserve));
+    HEDDLE_SCOREBOARD_SET(two->open, 1);
+    heddle_scoreboard_release(&scoreboard, 1);
+    CHECK_EQUAL(5000 + PATIENCE, due(reserve));
+    heddle_scoreboard_release(&scoreboard, 0);
+    CHECK_EQUAL(INT64_MAX, due(reserve)); /* nobody is there: the master starts others */
+    heddle_scoreboard_close(&scoreboard);
+}
+
+static void a_second_reserve_waits_for_the_first_one(void)
+{
+    CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
+    heddle_scoreboard_slot *one = add(0, 0), *first = add(1, 1), *second = add(2, 2);
+    stick(one, 5000, 7);
+    CHECK_EQUAL(5000 + PATIENCE, due(first));
+    CHECK_EQUAL(INT64_MAX, due(second));
+    stick(first, 6000, 8);
+    CHECK_EQUAL(6000 + PATIENCE, due(second));
+    CHECK_EQUAL(5000 + PATIENCE, due(first));
+    heddle_scoreboard_close(&scoreboard);
+}
+
+static void only_the_labels_of_those_that_are_held_up_now_count(void)
+{
+    CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
+    heddle_scoreboard_slot *one = add(0, 0);
+    stick(one, 5000, 7);
+    CHECK(heddle_scoreboard_holds_up(&scoreboard, 7));
+    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 8));
+    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 0));
+    stick(one, 0, 7);
+    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 7));
+    stick(one, 5000, 0); /* what holds it up is no request */
+    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 0));
+    heddle_scoreboard_close(&scoreboard);
+}
+
+#define RUN(test) check_run("scoreboard for reserves", #test, test)
+
+int main(int count, char **arguments)
+{
+    check_filter = count > 1 ? arguments[1] : NULL;
+    RUN(a_reserve_steps_in_when_the_last_worker_has_been_held_up_for_long_enough);
+    RUN(who_drains_or_is_gone_keeps_no_reserve_back);
+    RUN(a_second_reserve_waits_for_the_first_one);
+    RUN(only_the_labels_of_those_that_are_held_up_now_count);
+    return check_end();
+}

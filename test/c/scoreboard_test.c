@@ -1,0 +1,72 @@
+/* sources: net/scoreboard.c */
+#include "check.h"
+#include "net/scoreboard.h"
+
+/* C tests have no extconf.rb that would find it. */
+#ifdef __linux__
+#define HAVE_MEMFD_CREATE 1
+#endif
+#include "net/shared_memory.c"
+
+/* Every worker can write the whole mapping: no process reads beyond it, whatever its header says. */
+
+enum { SLOTS = 2 };
+
+/* Far beyond the mapping, which is one page. */
+enum { FORGED = 1000000 };
+
+static heddle_scoreboard scoreboard;
+
+static void open_scoreboard(void)
+{
+    CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
+    CHECK_EQUAL(0, heddle_scoreboard_acquire(&scoreboard, 1, 0));
+}
+
+static void a_forged_count_of_used_slots_is_clamped(void)
+{
+    open_scoreboard();
+    atomic_store(&scoreboard.header->used, FORGED);
+    CHECK(!heddle_scoreboard_others_accept(&scoreboard, &scoreboard.slots[0], 1));
+    CHECK(!heddle_scoreboard_has_idler(&scoreboard, &scoreboard.slots[0], 1));
+    heddle_scoreboard_close(&scoreboard);
+}
+
+static void a_forged_count_of_slots_gives_out_none_beyond_the_mapping(void)
+{
+    open_scoreboard();
+    scoreboard.header->slot_count = FORGED;
+    CHECK_EQUAL(1, heddle_scoreboard_acquire(&scoreboard, 1, 1));
+    CHECK_EQUAL(-1, heddle_scoreboard_acquire(&scoreboard, 1, 2));
+    heddle_scoreboard_close(&scoreboard);
+}
+
+static void a_header_that_claims_more_than_the_mapping_is_refused(void)
+{
+    open_scoreboard();
+    scoreboard.header->slot_count = FORGED;
+    heddle_scoreboard other;
+    CHECK_EQUAL(-EPROTO, heddle_scoreboard_open(&other, MUST(dup(scoreboard.memory.fd)), -1));
+    heddle_scoreboard_close(&scoreboard);
+}
+
+/* Whoever maps it would be ended by SIGBUS. */
+static void the_memory_cannot_be_shrunk(void)
+{
+    open_scoreboard();
+    CHECK_EQUAL(-1, ftruncate(scoreboard.memory.fd, 0));
+    CHECK_EQUAL(EPERM, errno);
+    CHECK_EQUAL(1, scoreboard.slots[0].generation);
+    heddle_scoreboard_close(&scoreboard);
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("scoreboard", "a forged count of used slots is clamped", a_forged_count_of_used_slots_is_clamped);
+    check_run("scoreboard", "a forged count of slots gives out none beyond",
+              a_forged_count_of_slots_gives_out_none_beyond_the_mapping);
+    check_run("scoreboard", "a header that claims more is refused", a_header_that_claims_more_than_the_mapping_is_refused);
+    check_run("scoreboard", "the memory can't be shrunk", the_memory_cannot_be_shrunk);
+    return check_end();
+}

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+# test: sanitize
+
+require "tempfile"
+require_relative "support/sockets_case"
+
+# What workers tell each other of how busy they are.
+class BoardTest < Minitest::Test
+  include Heddle::TestHelpers::SocketsCase
+
+  Scoreboard = Heddle::Net::Scoreboard
+
+  def test_slots_are_given_out_and_taken_back
+    scoreboard = Scoreboard.new(2)
+
+    assert_equal 2, scoreboard.slots
+    assert_nil scoreboard.read(0)
+    assert_equal [0, 1, nil], [scoreboard.take(1, 0), scoreboard.take(1, 1), scoreboard.take(1, 2)]
+    assert_equal({ generation: 1, index: 1, pid: 0, accepting: false, in_flight: 0, connections: 0, waiting: 0,
+                   limit: nil, lag: 0.0, busy_for: nil, accepted: 0, requests: 0 }, scoreboard.read(1))
+    scoreboard.note(1, 0.25, 7, 16)
+
+    assert_equal [0.25, 7, 16], scoreboard.read(1).values_at(:lag, :waiting, :limit)
+    scoreboard.free(1)
+
+    assert_nil scoreboard.read(1)
+    assert_equal 1, scoreboard.take(2, 5)
+    assert_equal [2, 5, nil, 0], scoreboard.read(1).values_at(:generation, :index, :limit, :waiting)
+  end
+
+  def test_mistakes
+    assert_raises(ArgumentError) { Scoreboard.new(0) }
+    assert_raises(ArgumentError) { Scoreboard.new(10_000) }
+    scoreboard = Scoreboard.new(1)
+
+    assert_raises(ArgumentError) { scoreboard.read(1) }
+    assert_raises(ArgumentError) { scoreboard.free(1) }
+    assert_raises(ArgumentError) { scoreboard.take(0, 0) }
+    assert_raises(IOError) { Scoreboard.allocate.slots }
+  end
+
+  def test_another_process_sees_the_same_by_its_descriptors
+    scoreboard = Scoreboard.new(3)
+    scoreboard.take(4, 2)
+    other = Scoreboard.for_fd(*scoreboard.descriptors.map { |descriptor| copy_of(descriptor) })
+
+    assert_equal [3, 4], [other.slots, other.read(0)[:generation]]
+    other.free(0)
+
+    assert_nil scoreboard.read(0)
+  end
+
+  def test_what_is_no_board_is_refused
+    reader, writer = IO.pipe
+    file = Tempfile.create("scoreboard")
+    file.write("x" * 1_000)
+    file.flush
+    [file, File.open(File::NULL)].each do |io|
+      io.autoclose = false
+      assert_raises(Errno::EPROTO) { Scoreboard.for_fd(io.fileno, copy_of(reader.fileno)) }
+    end
+  ensure
+    [reader, writer].each(&:close)
+    File.unlink(file.path)
+  end
+
+  # Of a descriptor, which is the scoreboard's then.
+  def copy_of(descriptor)
+    copy = IO.for_fd(descriptor, autoclose: false).dup
+    copy.autoclose = false
+    copy.fileno
+  end
+
+  def test_a_server_shows_what_it_does
+    scoreboard = Scoreboard.new(1)
+    slot = scoreboard.take(1, 0)
+    handler = lambda do |connection|
+      connection.write(scoreboard.read(slot).values_at(:in_flight, :connections, :accepted).inspect)
+      connection.read_partial(10)
+      connection.idle!
+    end
+    serve(handler) do |server|
+      server.sockets.join(scoreboard, slot)
+
+      assert_equal [Process.pid, true], scoreboard.read(slot).values_at(:pid, :accepting)
+      client = server.connect
+      client.write("x")
+
+      assert_equal "[1, 1, 1]", client.readpartial(100)
+      assert_kind_of Float, scoreboard.read(slot)[:busy_for]
+      until_true { scoreboard.read(slot)[:in_flight] == 0 }
+
+      assert_equal [1, 1], scoreboard.read(slot).values_at(:connections, :requests)
+      client.close
+      until_true { scoreboard.read(slot)[:connections] == 0 }
+      server.sockets.pause_accept
+
+      refute scoreboard.read(slot)[:accepting]
+      server.sockets.resume_accept
+
+      assert scoreboard.read(slot)[:accepting]
+      assert_raises(ArgumentError) { server.sockets.join(scoreboard, slot) }
+      server.sockets.stop_listening
+
+      refute scoreboard.read(slot)[:accepting]
+    end
+    assert_nil scoreboard.read(slot)[:busy_for]
+  end
+
+  # Two servers on the same socket, in one loop: whoever is asked first leaves a connection to the other one.
+  def test_connections_go_to_the_one_that_has_least
+    scoreboard = Scoreboard.new(2)
+    listener = TCPServer.new("127.0.0.1", 0)
+    serve(echo, listener:) do |first|
+      second = Heddle::Net::Sockets.new(first.scheduler, &echo)
+      second.listen(listener)
+      both = [first.sockets, second].each { |sockets| sockets.join(scoreboard, scoreboard.take(1, 0)) }
+      clients = Array.new(40) { first.connect }
+      until_true { both.sum(&:connections) == 40 }
+
+      assert_in_delta 20, second.connections, 4
+      clients.each { |client| client.write("x") }
+
+      assert_equal ["x"] * 40, clients.map { |client| client.readpartial(1) }
+    ensure
+      second&.close
+    end
+  end
+
+  def test_one_that_accepts_nothing_is_left_nothing
+    scoreboard = Scoreboard.new(2)
+    listener = TCPServer.new("127.0.0.1", 0)
+    serve(echo, listener:) do |first|
+      first.sockets.join(scoreboard, scoreboard.take(1, 0))
+      scoreboard.take(1, 1) # of somebody who has not begun
+      clients = Array.new(10) { first.connect }
+      until_true { first.sockets.connections == 10 }
+
+      assert_equal 10, clients.size
+    end
+  end
+end
