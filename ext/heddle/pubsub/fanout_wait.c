@@ -9,8 +9,8 @@
 #include <sys/epoll.h>
 #endif
 
-/* Not part of the record, which may be gone before a letter that was posted is opened. */
-struct heddle_fanout_letter {
+/* Not part of the record, which may be gone before a message that was posted is opened. */
+struct heddle_fanout_message {
     heddle_loop_message base;
     heddle_fanout_wait *wait; /* NULL: closed meanwhile */
     bool posted;
@@ -23,29 +23,29 @@ void heddle_fanout_wait_init(heddle_fanout_wait *wait)
 
 static void open_letter(heddle_loop_message *base)
 {
-    heddle_fanout_letter *letter = (heddle_fanout_letter *)base;
-    letter->posted = false;
-    if (letter->wait)
-        letter->wait->fn(letter->wait);
+    heddle_fanout_message *message = (heddle_fanout_message *)base;
+    message->posted = false;
+    if (message->wait)
+        message->wait->fn(message->wait);
     else
-        free(letter);
+        free(message);
 }
 
 void heddle_fanout_wait_come_back(heddle_fanout_wait *wait)
 {
-    if (wait->letter->posted)
+    if (wait->message->posted)
         return;
-    wait->letter->posted = true;
-    heddle_inbox_post(&wait->loop->inbox, &wait->letter->base);
+    wait->message->posted = true;
+    heddle_inbox_post(&wait->loop->inbox, &wait->message->base);
 }
 
 static void drop_letter(heddle_fanout_wait *wait)
 {
-    if (wait->letter && wait->letter->posted)
-        wait->letter->wait = NULL; /* freed when it is opened */
+    if (wait->message && wait->message->posted)
+        wait->message->wait = NULL; /* freed when it is opened */
     else
-        free(wait->letter);
-    wait->letter = NULL;
+        free(wait->message);
+    wait->message = NULL;
 }
 
 static void in_child(heddle_fork_guard *guard)
@@ -101,10 +101,10 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
 {
     wait->loop = loop;
     wait->fn = fn;
-    wait->letter = malloc(sizeof(*wait->letter));
-    if (!wait->letter)
+    wait->message = malloc(sizeof(*wait->message));
+    if (!wait->message)
         return -ENOMEM;
-    *wait->letter = (heddle_fanout_letter){.base.open = open_letter, .wait = wait};
+    *wait->message = (heddle_fanout_message){.base.open = open_letter, .wait = wait};
     wait->guard.in_child = in_child;
     int result = watch(wait, wake_fd);
     if (result == 0)

@@ -14,14 +14,14 @@ typedef struct heddle_fanout_wait heddle_fanout_wait;
 /* In the loop, with the GVL; it must look until there is nothing more, or ask to come back. */
 typedef void heddle_fanout_wait_fn(heddle_fanout_wait *wait);
 
-typedef struct heddle_fanout_letter heddle_fanout_letter;
+typedef struct heddle_fanout_message heddle_fanout_message;
 
 struct heddle_fanout_wait {
     heddle_waiter waiter;
     heddle_fork_guard guard;
     heddle_loop *loop;
     heddle_fanout_wait_fn *fn;
-    heddle_fanout_letter *letter; /* makes the loop come back in its next tick */
+    heddle_fanout_message *message; /* makes the loop come back in its next tick */
     int epoll_fd;   /* -1: closed */
     bool abandoned; /* it is the parent process's */
 };
