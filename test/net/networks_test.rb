@@ -19,6 +19,13 @@ class NetworksTest < Minitest::Test
     refute_includes networks("0.0.0.0/0"), "::1"
   end
 
+  def test_addresses_in_bytes
+    set = networks("10.0.0.0/8", "2001:db8::/32")
+
+    assert(%w[10.1.2.3 2001:db8::1].all? { |one| set.cover?(IPAddr.new(one).hton) })
+    assert(%w[11.1.2.3 2001:db9::1].none? { |one| set.cover?(IPAddr.new(one).hton) })
+  end
+
   def test_words
     set = networks("loopback", "private", "unix")
 

@@ -22,6 +22,7 @@ module Heddle
       autoload :Name, "heddle/net/dns/name"
       autoload :Query, "heddle/net/dns/query"
       autoload :Question, "heddle/net/dns/question"
+      autoload :RateLimit, "heddle/net/dns/rate_limit"
       autoload :Record, "heddle/net/dns/record"
       autoload :Rules, "heddle/net/dns/rules"
       autoload :Server, "heddle/net/dns/server"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../networks"
+
 module Heddle
   module Net
     module DNS
