@@ -41,6 +41,7 @@ module Heddle
   autoload :TimeoutError, "heddle/concurrency/timeout_error"
   autoload :Visible, "heddle/visible"
   autoload :Watch, "heddle/watch"
+  autoload :WebSocket, "heddle/web_socket"
 
   # What the words below need; loaded with the first of them.
   module Concurrency

@@ -87,6 +87,7 @@ module Heddle
     def open
       check_selector
       @configuration.check_body_folder
+      @configuration.web_socket_origins
       @configuration.open_pubsub
       @configuration.binds.each do |bind|
         @listeners.concat(bind.open(@configuration.backlog, notice: @log.method(:notice)))

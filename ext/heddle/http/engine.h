@@ -11,6 +11,7 @@
 #include "http/h2/session.h"
 #include "http/latency.h"
 #include "http/slowest.h"
+#include "http/websocket/service.h"
 #include "net/protocol.h"
 #include "net/sockets.h"
 
@@ -53,6 +54,7 @@ struct heddle_engine {
     heddle_h2_workspace h2_workspace;
     uint64_t h2_memory; /* how much connections may draw together, see heddle_h2_hold */
     uint64_t h2_drawn;
+    heddle_websockets websockets;
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
     char date[40]; /* the field line of this second */
     int64_t date_second;

@@ -19,6 +19,7 @@ static void object_mark(void *data)
         return;
     rb_gc_mark(engine->on_refusal);
     rb_gc_mark(engine->proxies);
+    rb_gc_mark(engine->websockets.clients);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
         rb_gc_mark(exchange->body); /* pinned: what is read goes there */
 }
@@ -152,6 +153,12 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
     engine->body_pause = heddle_parse_duration(limit(configuration, "body_pause"));
     engine->write_timeout = heddle_parse_duration(limit(configuration, "write_timeout"));
     engine->linger_timeout = heddle_parse_duration(limit(configuration, "linger_timeout"));
+    engine->websockets.limits.message = NUM2ULL(limit(configuration, "websocket_message_limit"));
+    engine->websockets.limits.fragments = NUM2UINT(limit(configuration, "websocket_fragment_limit"));
+    engine->websockets.output_limit = NUM2ULL(limit(configuration, "websocket_output_limit"));
+    engine->websockets.ping = heddle_parse_duration(limit(configuration, "websocket_ping"));
+    engine->websockets.timeout = heddle_parse_duration(limit(configuration, "websocket_timeout"));
+    engine->websockets.retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
     set_h2_limits(engine, configuration);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)
@@ -163,13 +170,21 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
 }
 
 /*
- * call-seq: drain -> nil
+ * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
- * From now on every answer says that it is its connection's last.
+ * From now on every answer says that it is its connection's last. WebSockets are closed with this code within so many
+ * seconds, a hundred of them a second at most where the time allows it.
  */
-static VALUE engine_drain(VALUE self)
+static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {
-    engine_of(self)->draining = true;
+    heddle_engine *engine = engine_of(self);
+    heddle_websockets *sockets = &engine->websockets;
+    rb_check_arity(argc, 0, 2);
+    if (argc > 0)
+        sockets->retire_code = (uint16_t)NUM2UINT(argv[0]);
+    int64_t most = argc > 1 ? heddle_parse_duration(argv[1]) : 0, usual = (int64_t)sockets->open * 10000000;
+    sockets->retire_time = usual < most ? usual : most;
+    engine->draining = true;
     return Qnil;
 }
 
@@ -292,7 +307,7 @@ void Init_heddle_engine(VALUE http)
     VALUE engine_class = rb_define_class_under(http, "Engine", rb_cObject);
     rb_define_alloc_func(engine_class, engine_allocate);
     rb_define_private_method(engine_class, "set_up", engine_set_up, 6);
-    rb_define_method(engine_class, "drain", engine_drain, 0);
+    rb_define_method(engine_class, "drain", engine_drain, -1);
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);
     rb_define_method(engine_class, "refused", engine_refused, 0);

@@ -289,6 +289,12 @@ static VALUE exchange_closed_p(VALUE self)
     return heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue;
 }
 
+/* Does the client ask for a WebSocket, and may it have one? */
+static VALUE exchange_upgradable_p(VALUE self)
+{
+    return heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse;
+}
+
 /* The status that was sent; 0 when it was not by this object. */
 static VALUE exchange_status_sent(VALUE self)
 {
@@ -321,6 +327,7 @@ void Init_heddle_exchange(VALUE http)
     rb_define_method(exchange_class, "remote_address", exchange_remote_address, 0);
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "closed?", exchange_closed_p, 0);
+    rb_define_method(exchange_class, "upgradable?", exchange_upgradable_p, 0);
     rb_define_method(exchange_class, "status_sent", exchange_status_sent, 0);
     rb_define_method(exchange_class, "content_sent", exchange_content_sent, 0);
 }

@@ -13,6 +13,7 @@ struct heddle_exchange_handle {
     heddle_exchange *exchange; /* NULL once the application has returned */
     int status;                /* of the response that C has sent; 0: none */
     uint64_t sent;             /* bytes of content */
+    bool upgradable;           /* the client asks for a WebSocket, and the application may give it */
     bool chunking;             /* content leaves as it comes, in pieces of unknown number */
     heddle_address remote;
 };

@@ -365,6 +365,17 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
     finish_exchange(connection, reusable);
 }
 
+void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_engine_count_answer(heddle_h1_engine(connection), h1->exchange, 101);
+    heddle_exchange_detach(h1->exchange);
+    h1->exchange = NULL;
+    heddle_connection_part(connection);
+    heddle_connection_end_work(connection);
+    heddle_connection_start(connection, protocol, session);
+}
+
 void heddle_h1_refused(heddle_connection *connection, int status)
 {
     heddle_h1_of(connection)->received = false; /* whatever it is: the client still sends */

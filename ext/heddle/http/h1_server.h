@@ -70,6 +70,11 @@ bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
 /* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */
 void heddle_h1_answered(heddle_connection *connection, bool reusable, int status);
+/*
+ * The head of a response that changes the protocol is written: the connection leaves its runner, and speaks this protocol
+ * from here on. It may be gone afterwards.
+ */
+void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session);
 /* The same, after which it lingers: the client gets the answer though it still sends. */
 void heddle_h1_refused(heddle_connection *connection, int status);
 

@@ -4,6 +4,7 @@
 #include "http/h1_exchange.h"
 #include "http/h2_server.h"
 #include "http/request_label.h"
+#include "http/websocket/session.h"
 
 #include <string.h>
 
@@ -32,6 +33,7 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_exchange(http);
     Init_heddle_h1_exchange(h1);
     Init_heddle_h2_exchange(rb_define_module_under(http, "H2"));
+    Init_heddle_websocket(http);
     Init_heddle_spooled_body(http);
     Init_heddle_access_line(http);
     rb_define_singleton_method(rb_define_module_under(heddle, "Native"), "request_label", request_label, 1);

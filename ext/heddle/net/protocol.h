@@ -24,6 +24,8 @@ struct heddle_protocol {
     void (*begin)(heddle_connection *connection);
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Delivered whatever the connection does. */
     void (*handle_event)(heddle_connection *connection, uint8_t ready);
+    /* Output that was put off with heddle_connection_flush_later was offered to the kernel. NULL: it needs not know. */
+    void (*flushed)(heddle_connection *connection);
     /* The time set with heddle_connection_set_deadline has passed. */
     void (*handle_deadline)(heddle_connection *connection);
     /* True when the connection is between requests: it may be closed or handed off without a loss of data. */

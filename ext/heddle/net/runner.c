@@ -55,7 +55,10 @@ typedef struct {
 static VALUE call_block(VALUE data)
 {
     block_call *call = (block_call *)data;
-    call->object = call->work->operations->object(call->work);
+    const heddle_work_operations *operations = call->work->operations;
+    call->object = operations->object(call->work);
+    if (operations->serve)
+        return operations->serve(call->work, call->object);
     return rb_proc_call_with_block(call->sockets->block, 1, &call->object, Qnil);
 }
 

@@ -79,8 +79,11 @@ void heddle_sockets_flush(heddle_sockets *sockets)
     for (heddle_link *link = heddle_link_first(head), *next; link && sockets->scheduled_flushes; link = next) {
         heddle_connection *connection = HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link);
         next = heddle_link_after(head, link);
-        int result = connection->flush_scheduled ? heddle_connection_flush(connection) : 0;
+        bool scheduled = connection->flush_scheduled;
+        int result = scheduled ? heddle_connection_flush(connection) : 0;
         if (result != 0 && result != -EAGAIN)
             heddle_sockets_event(sockets, connection, HEDDLE_BROKEN); /* a fiber that reads it might wait for ever */
+        else if (scheduled && connection->protocol && connection->protocol->flushed)
+            connection->protocol->flushed(connection);
     }
 }

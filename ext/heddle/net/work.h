@@ -19,6 +19,8 @@ typedef struct heddle_work heddle_work;
 typedef struct {
     /* In the runner that has taken it: what the block of the Sockets is called with. May raise. */
     VALUE (*object)(heddle_work *work);
+    /* In the runner: serves it in place of the block of the Sockets, which NULL leaves it to. May raise. */
+    VALUE (*serve)(heddle_work *work, VALUE object);
     /*
      * Completes the item after the block has returned or raised: closes or aborts what it left open, and frees the item.
      * `object` is 0 where there is none.

@@ -4,10 +4,14 @@
 #include "rack/env.h"
 #include "rack/exchange.h"
 
+#include "http/fields.h"
+
 #include <ruby/encoding.h>
+#include <strings.h>
 
 static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key;
+static VALUE upgrade_key, websocket_symbol;
 static ID id_lock, id_exchange, id_write_all;
 
 /* Is it nothing but a status, fields and content? */
@@ -32,14 +36,31 @@ static bool is_plain(VALUE answer)
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
-    if (!heddle_exchange_connection(handle) || !is_plain(answer))
-        return Qfalse; /* taken over, maybe */
+    if (!heddle_exchange_connection(handle) || handle->upgradable || !is_plain(answer))
+        return Qfalse; /* taken over, maybe, or its env asks for an upgrade */
     VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
     int64_t size = heddle_content_size(body);
     bool sent = size >= 0 && handle->exchange->operations->respond(handle, RARRAY_AREF(answer, 0), headers, body, size,
                                                                    RTEST(wait));
     RB_GC_GUARD(answer);
     return sent ? Qtrue : Qfalse;
+}
+
+/* Does the client ask for a WebSocket (RFC 6455, section 4.1)? */
+static bool asks_for_websocket(const heddle_exchange *exchange)
+{
+    const heddle_request_head *head = &exchange->head;
+    bool asked = false, key = false;
+    if (head->method_id != HEDDLE_GET || head->content_length > 0 || head->content_length == HEDDLE_CHUNKED_BODY)
+        return false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const heddle_field *field = &head->fields[i];
+        if (field->id == HEDDLE_FIELD_UPGRADE)
+            asked |= field->value.size == 9 && strncasecmp(exchange->bytes + field->value.start, "websocket", 9) == 0;
+        else if (field->id == HEDDLE_FIELD_SEC_WEBSOCKET_KEY)
+            key = true;
+    }
+    return asked && key;
 }
 
 /*
@@ -58,6 +79,10 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
     if (exchange->operations->version)
         rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
     rb_hash_aset(env, finished_key, rb_ary_new());
+    if (exchange->head.upgrade && asks_for_websocket(exchange)) {
+        handle->upgradable = true;
+        rb_hash_aset(env, upgrade_key, websocket_symbol);
+    }
     return env;
 }
 
@@ -86,6 +111,8 @@ void Init_heddle_rack_exchange(VALUE rack)
     server_protocol_key = made_key("SERVER_PROTOCOL");
     protocol_key = made_key("rack.protocol");
     finished_key = made_key("rack.response_finished");
+    upgrade_key = made_key("rack.upgrade?");
+    websocket_symbol = ID2SYM(rb_intern("websocket"));
     rb_define_singleton_method(rack, "env", rack_env, 2);
     rb_define_singleton_method(rack, "respond", rack_respond, 3);
     id_lock = rb_intern("@lock");

@@ -92,6 +92,7 @@ module Heddle
 
       def body_folder(configuration)
         configuration.check_body_folder
+        configuration.web_socket_origins
         nil
       rescue Server::ConfigurationError => e
         e.message

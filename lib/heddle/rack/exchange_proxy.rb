@@ -127,6 +127,9 @@ module Heddle
 
       def interim? = @exchange.interim?
 
+      # What becomes of an upgrade is decided by the loop alone.
+      def upgradable? = false
+
       def hijack? = @exchange.hijack?
 
       def remote_address = @exchange.remote_address

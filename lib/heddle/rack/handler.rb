@@ -11,12 +11,14 @@ module Heddle
       # @param env_builder [EnvBuilder]
       # @param log [#failure, #complaint, #client_gone] told about what goes wrong
       # @param early_hints [Symbol] the option of that name
-      def initialize(app, env_builder, log, early_hints: :off)
+      # @param allowed_origins [Array<String>, nil] the option of that name
+      def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil)
         @app = app
         @env_builder = env_builder
         @log = log
         @early_hints = early_hints
         @context = Concurrency::Context.of(Fiber.current_scheduler)
+        @upgrade = Upgrade.new(socket_callbacks(log), allowed_origins)
       end
 
       # @param exchange [HTTP::Exchange]
@@ -31,7 +33,7 @@ module Heddle
         begin
           answer = @app.call(env)
           end_child(process)
-          Rack.respond(exchange, answer, !finished.empty?) || respond(exchange, input, answer, finished)
+          Rack.respond(exchange, answer, !finished.empty?) || respond(exchange, input, answer, finished, env)
         rescue Exception => e
           end_child(process, e)
           failure = e
@@ -47,6 +49,8 @@ module Heddle
       end
 
       private
+
+      def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
       # A child that the application forks without a block is a program of its own: it ends where its parent goes on to
       # answer the request.
@@ -64,7 +68,7 @@ module Heddle
         @log.complaint(exchange, complaint) if complaint
       end
 
-      def respond(exchange, input, answer, finished)
+      def respond(exchange, input, answer, finished, env)
         # What comes after a hijack is ignored.
         return if exchange.hijacked?
 
@@ -79,7 +83,18 @@ module Heddle
           raise HTTP::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
         end
 
+        return if exchange.upgradable? && upgrade(exchange, env, status, headers)
+
         responder(exchange, input, !finished.empty?).respond(status, headers, body)
+      end
+
+      # @return [Boolean] whether the application has asked for a WebSocket: then the request is answered
+      def upgrade(exchange, env, status, headers)
+        handler = env["rack.upgrade"]
+        return false if !handler || status.to_i >= 300
+
+        @upgrade.call(exchange, env, handler, headers)
+        true
       end
 
       def check_open(exchange)

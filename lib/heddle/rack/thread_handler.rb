@@ -10,8 +10,8 @@ module Heddle
       # @param runners [Server::RunnerThreads]
       # @see Handler#initialize
       def initialize(app, env_builder, log, runners, **)
-        super(app, env_builder, log, **)
         @runners = runners
+        super(app, env_builder, log, **)
       end
 
       # In a fiber of the loop.
@@ -34,6 +34,8 @@ module Heddle
 
       private
 
+      def socket_callbacks(log) = ThreadSocketCallbacks.new(log, @context, @runners)
+
       def input_of(exchange, proxy) = exchange.received? ? super(exchange) : StreamedInput.new(proxy.body)
 
       # In the thread. What has become of it there is told in the loop at the end.
@@ -45,8 +47,8 @@ module Heddle
         begin
           answer = @app.call(env)
           end_child(process)
-          last = last_for(proxy, answer) if finished.empty?
-          respond(proxy, input, answer, finished) unless last
+          last = upgrade_for(proxy, answer, env) || (last_for(proxy, answer) if finished.empty?)
+          respond(proxy, input, answer, finished, env) unless last
         rescue Exception => e
           end_child(process, e)
           failure = e
@@ -59,6 +61,20 @@ module Heddle
         close_body(proxy, answer) if answer
         notify(proxy, finished, env, answer, failure) unless finished.nil? || finished.empty?
         proxy.release(&last)
+      end
+
+      # @return [Proc, nil] what makes the WebSocket that the application asks for, in the loop
+      def upgrade_for(proxy, answer, env)
+        handler = env["rack.upgrade"] if proxy.exchange.upgradable?
+        return if !handler || proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3
+
+        status, headers, = answer
+        return if !headers.is_a?(Hash) || status.to_i >= 300
+
+        lambda do
+          check_open(proxy.exchange)
+          @upgrade.call(proxy.exchange, env, handler, headers)
+        end
       end
 
       # What is complete is sent by the loop alone, and the thread is free for another request.
@@ -77,7 +93,7 @@ module Heddle
       # The application may go on with what it has returned: another request's answer, say, in the same strings.
       def array_last(exchange, status, headers, chunks)
         answer = [status, headers.dup, chunks.map { |chunk| chunk.frozen? ? chunk : chunk.dup }]
-        -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE) }
+        -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE, {}) }
       end
 
       def file_last(exchange, status, headers, file)

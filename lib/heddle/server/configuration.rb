@@ -19,7 +19,8 @@ module Heddle
       PROTECTIONS = { thread: [:handoff], single: [:handoff], ractor: [] }.freeze
       WITHOUT = { thread: "a request has a thread, mode thread", single: "a request has a thread, mode single",
                   ractor: "they are for the main Ractor, mode ractor" }.freeze
-      private_constant :OWN_PORT, :PROTECTIONS, :WITHOUT
+      ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
+      private_constant :ORIGIN, :OWN_PORT, :PROTECTIONS, :WITHOUT
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -74,6 +75,16 @@ module Heddle
         Net::Networks.new(trusted_proxies)
       rescue ArgumentError => e
         raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
+      end
+
+      # @return [Array<String>, nil] origins whose pages may open a WebSocket; nil: the server's own
+      # @raise [ConfigurationError]
+      def web_socket_origins
+        wrong = allowed_origins.find { |origin| !origin.match?(ORIGIN) }
+        return allowed_origins.empty? ? nil : allowed_origins unless wrong
+
+        raise ConfigurationError, "allowed_origins (#{source(:allowed_origins)}) must be origins such as " \
+                                  "https://example.com, or *, but has #{wrong.inspect}"
       end
 
       # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or those

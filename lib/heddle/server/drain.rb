@@ -28,14 +28,16 @@ module Heddle
         @giving = giving
         @at_once = at_once
         @scheduler = Fiber.scheduler
-        @deadline = now + configuration.stop_timeout
+        @stop_timeout = configuration.stop_timeout.to_f
+        @deadline = now + @stop_timeout
       end
 
       # Goes on until everything is answered, the time is up, or it is told to stop at once; being woken makes it look.
       # @yield when nothing more is accepted
       # @return [Boolean] whether everything was answered
       def run(&)
-        @engine.drain
+        # A worker that is replaced has a successor: 1012. The time left is for those who take theirs to close.
+        @engine.drain(@giving ? 1012 : 1001, @stop_timeout * 0.8)
         @sockets.wake_at_end(Fiber.current)
         @giving ? give(&) : let_come_to_rest(&)
         wait_until(@deadline)

@@ -8,6 +8,7 @@ require "heddle/server/options/protection"
 require "heddle/server/options/isolation"
 require "heddle/server/options/bodies"
 require "heddle/server/options/pubsub"
+require "heddle/server/options/web_sockets"
 
 module Heddle
   class Server
@@ -19,7 +20,7 @@ module Heddle
       SUBJECTS = {
         "Processes" => PROCESSES, "Where to listen" => LISTENING, "Logs" => LOGGING, "Protection" => PROTECTION,
         "Isolation" => ISOLATION, "Admission" => ADMISSION, "Request bodies" => BODIES, "Pub/sub" => PUBSUB,
-        "Limits" => LIMITS
+        "WebSockets" => WEB_SOCKETS, "Limits" => LIMITS
       }.freeze
 
       ALL = SUBJECTS.values.flatten.freeze

@@ -22,9 +22,9 @@ module Heddle
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
-        hints = configuration.early_hints
-        @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners, early_hints: hints)
-                   else Rack::Handler.new(app, env_builder, log, early_hints: hints)
+        options = { early_hints: configuration.early_hints, allowed_origins: configuration.web_socket_origins }
+        @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners, **options)
+                   else Rack::Handler.new(app, env_builder, log, **options)
                    end
       end
 

@@ -31,6 +31,7 @@ module Heddle
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_body_folder
+          configuration.web_socket_origins
           configuration.binds.each do |bind|
             @by_key[bind.key] = bind.open(configuration.backlog, notice: log.method(:notice),
                                                                  open: inheritance.sockets(bind.key))

@@ -47,6 +47,7 @@ module Heddle
 
           newer = configuration.reload
           newer.check_body_folder
+          newer.web_socket_origins
           configuration.needing_restart(newer) { |text| @log.notice(text) }
           commons.renew_tls(newer, @log)
           mold = @start.call(newer)

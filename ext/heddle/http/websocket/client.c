@@ -1,0 +1,425 @@
+/* Heddle::HTTP::WebSocket::Client: what a handler sees of its socket. */
+
+#include "http/exchange_ruby.h"
+#include "http/h1_server.h"
+#include "http/websocket/session.h"
+
+#include <ruby/encoding.h>
+#include <ruby/io.h>
+#include <stdlib.h>
+
+static VALUE client_class;
+static ID id_call;
+static ID callback_ids[5]; /* by the number of the bit */
+
+static const uint32_t NO_SLOT = UINT32_MAX;
+
+static unsigned number_of(uint8_t callback)
+{
+    return (unsigned)__builtin_ctz(callback);
+}
+
+/* -- the object ---------------------------------------------------------------------------------------------------- */
+
+static void handle_mark(void *data)
+{
+    heddle_websocket_handle *handle = data;
+    rb_gc_mark_movable(handle->handler);
+    rb_gc_mark_movable(handle->caller);
+    rb_gc_mark_movable(handle->reason);
+}
+
+static void handle_compact(void *data)
+{
+    heddle_websocket_handle *handle = data;
+    handle->handler = rb_gc_location(handle->handler);
+    handle->caller = rb_gc_location(handle->caller);
+    handle->reason = rb_gc_location(handle->reason);
+}
+
+static void handle_free(void *data)
+{
+    heddle_websocket_handle *handle = data;
+    if (handle->session)
+        handle->session->handle = NULL;
+    xfree(handle);
+}
+
+static size_t handle_size(const void *data)
+{
+    return sizeof(heddle_websocket_handle);
+}
+
+static const rb_data_type_t client_type = {
+    .wrap_struct_name = "Heddle::HTTP::WebSocket::Client",
+    .function = {.dmark = handle_mark, .dfree = handle_free, .dsize = handle_size, .dcompact = handle_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static heddle_websocket_handle *handle_of(VALUE self)
+{
+    heddle_websocket_handle *handle;
+    TypedData_Get_Struct(self, heddle_websocket_handle, &client_type, handle);
+    return handle;
+}
+
+/* NULL: it is closed, or this is a child process. */
+static heddle_websocket *session_of(VALUE self)
+{
+    return handle_of(self)->session;
+}
+
+/* -- the list of an engine's clients ------------------------------------------------------------------------------- */
+
+static uint32_t list_client(heddle_websockets *all, VALUE client)
+{
+    if (!all->clients) {
+        all->clients = rb_ary_new();
+        all->free_slot = NO_SLOT;
+    }
+    uint32_t slot = all->free_slot;
+    if (slot == NO_SLOT) {
+        rb_ary_push(all->clients, client);
+        return all->slot_count++;
+    }
+    all->free_slot = NUM2UINT(RARRAY_AREF(all->clients, slot));
+    rb_ary_store(all->clients, slot, client);
+    return slot;
+}
+
+static void unlist_client(heddle_websockets *all, uint32_t slot)
+{
+    rb_ary_store(all->clients, slot, UINT2NUM(all->free_slot)); /* a Fixnum */
+    all->free_slot = slot;
+}
+
+VALUE heddle_websocket_client(const heddle_websocket *socket)
+{
+    return RARRAY_AREF(socket->engine->websockets.clients, socket->slot);
+}
+
+void heddle_websocket_part(heddle_websocket *socket, bool abandoned)
+{
+    if (socket->handle)
+        socket->handle->session = NULL;
+    socket->handle = NULL;
+    if (!abandoned && socket->engine->marked) /* else the list is gone, or its process is */
+        unlist_client(&socket->engine->websockets, socket->slot);
+}
+
+/* -- callbacks ----------------------------------------------------------------------------------------------------- */
+
+static VALUE string_of(heddle_websocket_message *message)
+{
+    VALUE string = message->text ? rb_utf8_str_new(message->bytes, (long)message->size)
+                                 : rb_str_new(message->bytes, (long)message->size);
+    if (message->text) /* checked when it came */
+        ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
+    free(message);
+    return string;
+}
+
+static void keep_end(heddle_websocket *socket, VALUE client)
+{
+    heddle_websocket_handle *handle = socket->handle;
+    const heddle_websocket_reader *reader = &socket->reader;
+    if (!handle || handle->code)
+        return;
+    handle->code = socket->code;
+    if (reader->code == socket->code && !reader->failure && reader->control_size > 2)
+        RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new(reader->control + 2, reader->control_size - 2));
+    else if (reader->failure)
+        RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new_cstr(reader->failure));
+}
+
+VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message)
+{
+    heddle_websocket_handle *handle = handle_of(client);
+    VALUE data = message ? string_of(message) : Qnil;
+    if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
+        keep_end(socket, client);
+        if (!(socket->wanted & callback))
+            return Qnil;
+    }
+    return rb_funcall(handle->caller, id_call, 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]), client, data);
+}
+
+/* -- what a handler calls ------------------------------------------------------------------------------------------ */
+
+/* A child process must not write to its parent's sockets; a closed one takes nothing. */
+static heddle_websocket *open_session(VALUE self)
+{
+    heddle_websocket *socket = session_of(self);
+    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN ? socket : NULL;
+}
+
+static VALUE text_of(VALUE string)
+{
+    if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
+        string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
+        rb_raise(rb_eArgError, "the message is not valid UTF-8: text has to be; for other bytes use String#b");
+    return string;
+}
+
+/* On another thread only what the loop finds later is done. */
+static void leave(heddle_websocket *socket)
+{
+    const heddle_connection *connection = socket->work.connection;
+    if (connection && connection->sockets->loop->thread != rb_thread_current())
+        socket->depth--;
+    else
+        heddle_websocket_leave(socket);
+}
+
+/*
+ * call-seq: write(data) -> true or false
+ *
+ * Sends a message: text, or binary where the String's encoding is BINARY. It never waits: what the client has not taken
+ * yet counts in #pending, and when that is more than websocket_output_limit, the socket is closed with 1008. false: the
+ * socket is closed. From any thread.
+ */
+static VALUE client_write(VALUE self, VALUE data)
+{
+    StringValue(data);
+    bool binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
+    if (!binary)
+        data = text_of(data);
+    if (RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED)
+        data = rb_str_new_frozen(data);
+    heddle_websocket *socket = open_session(self); /* the conversions may have run other code */
+    if (!socket)
+        return Qfalse;
+    heddle_websocket_hold(socket);
+    bool sent = heddle_websocket_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
+    leave(socket);
+    RB_GC_GUARD(data);
+    return sent ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: close(code = 1000, reason = "") -> nil
+ *
+ * Begins the close handshake: what was written leaves first, and no message comes any more. Idempotent. From any thread.
+ * Raises ArgumentError for a code that RFC 6455 (section 7.4) does not allow to send, and a reason above 123 bytes.
+ */
+static VALUE client_close(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 0, 2);
+    unsigned code = argc > 0 ? NUM2UINT(argv[0]) : HEDDLE_WEBSOCKET_NORMAL;
+    VALUE reason = argc > 1 ? argv[1] : rb_str_new(NULL, 0);
+    StringValue(reason);
+    reason = text_of(reason);
+    if (!heddle_websocket_code_is_valid(code))
+        rb_raise(rb_eArgError, "the close code is %u, but must be 1000 to 1003, 1007 to 1014 or 3000 to 4999", code);
+    if (RSTRING_LEN(reason) > HEDDLE_WEBSOCKET_REASON)
+        rb_raise(rb_eArgError, "the reason of a close frame has %ld bytes, at most %d are allowed", RSTRING_LEN(reason),
+                 HEDDLE_WEBSOCKET_REASON);
+    heddle_websocket *socket = open_session(self);
+    if (!socket)
+        return Qnil;
+    heddle_websocket_hold(socket);
+    heddle_websocket_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
+    heddle_websocket_wake(socket);
+    leave(socket);
+    RB_GC_GUARD(reason);
+    return Qnil;
+}
+
+/* call-seq: pending -> Integer
+ *
+ * Bytes that were written and that the client's kernel has not taken yet; 0 when the socket is closed.
+ */
+static VALUE client_pending(VALUE self)
+{
+    const heddle_websocket *socket = session_of(self);
+    return socket ? SIZET2NUM(heddle_websocket_pending(socket)) : INT2FIX(0);
+}
+
+/* Can messages be written? */
+static VALUE client_open_p(VALUE self)
+{
+    return open_session(self) ? Qtrue : Qfalse;
+}
+
+/* The object that the request was upgraded with. */
+static VALUE client_handler(VALUE self)
+{
+    return handle_of(self)->handler;
+}
+
+/*
+ * call-seq: close_code -> Integer or nil
+ *
+ * How the socket has ended, from on_close on: the client's code, or ours where it said nothing; 1005: its close frame had
+ * none; 1006: it left without a close frame.
+ */
+static VALUE client_close_code(VALUE self)
+{
+    unsigned code = handle_of(self)->code;
+    return code ? UINT2NUM(code) : Qnil;
+}
+
+/* call-seq: close_reason -> String or nil */
+static VALUE client_close_reason(VALUE self)
+{
+    return handle_of(self)->reason;
+}
+
+/* -- waiting, for a fiber that serves the socket all the time ------------------------------------------------------ */
+
+static VALUE wait_in_park(VALUE data)
+{
+    heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
+    heddle_park_until(&wait->park, wait->deadline);
+    wait->session->wait = wait;
+    heddle_park_wait(&wait->park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE data)
+{
+    heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
+    if (wait->session && wait->session->wait == wait)
+        wait->session->wait = NULL;
+    heddle_park_leave(&wait->park);
+    return Qnil;
+}
+
+static heddle_websocket *own_session(VALUE self)
+{
+    heddle_websocket *socket = session_of(self);
+    if (socket)
+        heddle_connection_check_thread(socket->work.connection);
+    return socket;
+}
+
+/*
+ * call-seq: receive(timeout = nil) -> String or nil
+ *
+ * The next message; waits for it. nil: the socket is closed. Raises IO::TimeoutError after so many seconds.
+ */
+static VALUE client_receive(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 0, 1);
+    int64_t timeout = argc > 0 ? heddle_parse_duration(argv[0]) : -1;
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
+    for (;;) {
+        heddle_websocket *socket = own_session(self);
+        if (!socket)
+            return Qnil;
+        heddle_websocket_message *message = heddle_websocket_take(socket);
+        if (message) {
+            if (socket->paused && !heddle_websocket_is_full(socket)) {
+                heddle_websocket_hold(socket);
+                heddle_websocket_read_on(socket);
+                heddle_websocket_leave(socket);
+            }
+            return string_of(message);
+        }
+        if (socket->state != HEDDLE_WEBSOCKET_OPEN) {
+            keep_end(socket, self);
+            return Qnil;
+        }
+        if (socket->wait)
+            rb_raise(rb_eIOError, "another fiber waits for this socket's messages already");
+        heddle_websocket_wait wait = {.session = socket, .deadline = deadline};
+        heddle_park_enter(socket->work.connection->sockets->loop, &wait.park);
+        rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
+        if (wait.park.timed_out)
+            rb_raise(rb_eIOTimeoutError, "no message came in time");
+    }
+}
+
+/*
+ * call-seq: drain(most) -> true or false
+ *
+ * Waits until no more than +most+ bytes are pending. false: the socket is closed.
+ */
+static VALUE client_drain(VALUE self, VALUE most)
+{
+    size_t low = NUM2SIZET(most);
+    for (;;) {
+        heddle_websocket *socket = own_session(self);
+        if (!socket || socket->state != HEDDLE_WEBSOCKET_OPEN)
+            return Qfalse;
+        heddle_connection *connection = socket->work.connection;
+        if (connection->output.size <= low)
+            return Qtrue;
+        int result = heddle_connection_flush(connection);
+        if (result != 0 && result != -EAGAIN) {
+            heddle_websocket_hold(socket);
+            heddle_websocket_break_off(socket);
+            heddle_websocket_leave(socket);
+            return Qfalse;
+        }
+        if (connection->output.size <= low)
+            return Qtrue;
+        if (heddle_connection_wait_for(connection, HEDDLE_WRITING, -1) == HEDDLE_WAIT_GONE)
+            return Qfalse;
+    }
+}
+
+/* -- the upgrade --------------------------------------------------------------------------------------------------- */
+
+static uint8_t callbacks_of(VALUE handler)
+{
+    uint8_t callbacks = 0;
+    for (unsigned number = 0; number < 5; number++) {
+        if (rb_respond_to(handler, callback_ids[number]))
+            callbacks |= (uint8_t)(1 << number);
+    }
+    return callbacks;
+}
+
+/*
+ * call-seq: open_websocket(handler, caller) -> Heddle::HTTP::WebSocket::Client
+ *
+ * The head of the response, with the status 101, is written: from here on the connection is a WebSocket. `caller` is
+ * called with the handler, the name of a callback, the client and the message or nil.
+ */
+static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller)
+{
+    heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
+    uint8_t wanted = callbacks_of(handler);
+    heddle_websocket_handle *handle;
+    VALUE client = TypedData_Make_Struct(client_class, heddle_websocket_handle, &client_type, handle);
+    handle->handler = handle->caller = handle->reason = Qnil;
+    RB_OBJ_WRITE(client, &handle->handler, handler);
+    RB_OBJ_WRITE(client, &handle->caller, caller);
+    heddle_connection *connection = heddle_exchange_open(exchange);
+    uint32_t slot = list_client(&exchange->engine->websockets, client);
+    heddle_websocket *socket = heddle_websocket_new(exchange->engine);
+    if (!socket) {
+        unlist_client(&exchange->engine->websockets, slot);
+        rb_memerror();
+    }
+    socket->wanted = wanted;
+    socket->slot = slot;
+    socket->handle = handle;
+    handle->session = socket;
+    heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket);
+    return client;
+}
+
+void Init_heddle_websocket(VALUE http)
+{
+    static const char *const names[] = {"on_open", "on_message", "on_drained", "on_shutdown", "on_close"};
+    VALUE module = rb_define_module_under(http, "WebSocket");
+    id_call = rb_intern("call");
+    for (unsigned number = 0; number < 5; number++)
+        callback_ids[number] = rb_intern(names[number]);
+    client_class = rb_define_class_under(module, "Client", rb_cObject);
+    rb_gc_register_mark_object(client_class);
+    rb_undef_alloc_func(client_class);
+    rb_define_method(client_class, "write", client_write, 1);
+    rb_define_method(client_class, "close", client_close, -1);
+    rb_define_method(client_class, "pending", client_pending, 0);
+    rb_define_method(client_class, "open?", client_open_p, 0);
+    rb_define_method(client_class, "handler", client_handler, 0);
+    rb_define_method(client_class, "close_code", client_close_code, 0);
+    rb_define_method(client_class, "close_reason", client_close_reason, 0);
+    rb_define_method(client_class, "receive", client_receive, -1);
+    rb_define_method(client_class, "drain", client_drain, 1);
+    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", exchange_open_websocket, 2);
+}

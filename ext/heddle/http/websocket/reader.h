@@ -1,0 +1,71 @@
+#ifndef HEDDLE_HTTP_WEBSOCKET_READER_H
+#define HEDDLE_HTTP_WEBSOCKET_READER_H
+
+/*
+ * The receiving side of a WebSocket: bytes become messages and control frames (RFC 6455, section 5), as strictly as the
+ * RFC allows, and within limits. It fails at the first byte that can't be right. No I/O and no Ruby here.
+ */
+
+#include "http/websocket/frame.h"
+#include "http/websocket/utf8.h"
+
+/* A message, from malloc. */
+typedef struct heddle_websocket_message heddle_websocket_message;
+struct heddle_websocket_message {
+    heddle_websocket_message *next; /* its owner's */
+    size_t size;
+    bool text;       /* UTF-8, checked unless compressed */
+    bool compressed; /* the payload is deflated (RFC 7692) */
+    char bytes[];
+};
+
+typedef struct {
+    uint64_t message;   /* bytes */
+    uint32_t fragments; /* frames of one message */
+} heddle_websocket_limits;
+
+typedef enum {
+    HEDDLE_WEBSOCKET_WANTS_MORE, /* all bytes are used */
+    HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
+    HEDDLE_WEBSOCKET_HAS_PING,   /* `control`, `control_size` */
+    HEDDLE_WEBSOCKET_HAS_PONG,   /* the same */
+    HEDDLE_WEBSOCKET_HAS_CLOSE,  /* `code`; its reason are `control_size` − 2 bytes of `control`, from the third on */
+    HEDDLE_WEBSOCKET_FAILED,     /* `code` and `failure`: what the peer did wrong. Nothing more is read */
+    HEDDLE_WEBSOCKET_NO_MEMORY,
+} heddle_websocket_event;
+
+typedef struct {
+    uint8_t stage;        /* of reader.c */
+    uint8_t opcode;       /* of the frame */
+    bool final;           /* the frame is the last one of its message */
+    bool from_client;     /* frames must be masked; else they must not be */
+    bool allows_deflate;  /* permessage-deflate was negotiated */
+    uint8_t head_size;    /* bytes of `head` that have come … */
+    uint8_t head_needed;  /* … of so many */
+    uint8_t control_size;
+    uint8_t mask[4];
+    heddle_utf8 utf8;
+    uint16_t code;
+    uint8_t head[HEDDLE_WEBSOCKET_HEAD];
+    uint32_t fragments;   /* of the message so far */
+    uint64_t size, left;  /* bytes of the frame's payload, and of those that are still to come */
+    size_t room;          /* of `message` */
+    heddle_websocket_message *message; /* the one that is received */
+    bool in_message;      /* a frame of it has come, and not the last one */
+    char control[HEDDLE_WEBSOCKET_CONTROL];
+    const char *failure;
+} heddle_websocket_reader;
+
+void heddle_websocket_reader_start(heddle_websocket_reader *reader, bool from_client);
+/*
+ * Reads up to the next event, and says in `*used` how many bytes that took. The bytes are written on. An event's data
+ * is good until the next call.
+ */
+heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, const heddle_websocket_limits *limits,
+                                             char *bytes, size_t size, size_t *used);
+/* After HEDDLE_WEBSOCKET_HAS_MESSAGE, once: it is the caller's. */
+heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader *reader);
+/* Frees the message that is incomplete. */
+void heddle_websocket_reader_end(heddle_websocket_reader *reader);
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef HEDDLE_HTTP_WEBSOCKET_SERVICE_H
+#define HEDDLE_HTTP_WEBSOCKET_SERVICE_H
+
+/* What the WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
+
+#include "http/websocket/reader.h"
+
+#include <ruby.h>
+
+typedef struct {
+    heddle_websocket_limits limits;
+    uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
+    int64_t ping;          /* ns without input until a ping; 0: none is sent */
+    int64_t timeout;       /* ns that a client may take to answer a ping or a close frame */
+    VALUE clients;         /* an Array: the Client of each socket, at its slot; 0: none yet */
+    uint32_t free_slot, slot_count; /* the free ones are a list: each has the number of the next */
+    uint16_t retire_code;  /* of the close frames when the server stops … */
+    int64_t retire_time;   /* … which leave within so many ns */
+    uint32_t retired;      /* the sockets that were told so */
+    uint64_t open, opened; /* sockets */
+    uint64_t received, received_bytes, sent, sent_bytes; /* messages */
+    uint64_t failures;     /* sockets whose client broke the protocol or a limit */
+    uint64_t too_slow, vanished; /* those whose client read too slowly, and did not answer a ping */
+} heddle_websockets;
+
+#endif

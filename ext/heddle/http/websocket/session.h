@@ -1,0 +1,174 @@
+#ifndef HEDDLE_HTTP_WEBSOCKET_SESSION_H
+#define HEDDLE_HTTP_WEBSOCKET_SESSION_H
+
+/*
+ * A WebSocket of the server (RFC 6455): what a connection speaks after its upgrade. While nothing happens it is this
+ * record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a socket
+ * at a time and in order.
+ *
+ *   session.c   states, input, time limits: the protocol table
+ *   sending.c   frames into the connection's output
+ *   work.c      what is due to the handler, and the runner that calls it
+ *   client.c    Heddle::HTTP::WebSocket::Client, which the handler sees
+ *
+ * All of it runs with the GVL. What may be called on another thread than the loop's says so.
+ */
+
+#include "http/engine.h"
+#include "http/websocket/reader.h"
+#include "selector/assert.h"
+
+typedef struct heddle_websocket heddle_websocket;
+typedef struct heddle_websocket_handle heddle_websocket_handle;
+
+typedef enum {
+    HEDDLE_WEBSOCKET_OPEN,
+    HEDDLE_WEBSOCKET_CLOSING, /* our close frame is queued or sent, and the peer's is awaited */
+    HEDDLE_WEBSOCKET_LEAVING, /* no more frames: the output leaves, then FIN; input is thrown away up to the peer's FIN */
+    HEDDLE_WEBSOCKET_OVER,    /* the transport is of no use: the connection is closed after the last callback */
+} heddle_websocket_state;
+
+/* A row for each state, a bit for each state that may follow it. */
+static inline bool heddle_websocket_may_enter(uint8_t from, uint8_t to)
+{
+    static const uint8_t allowed[] = {
+        [HEDDLE_WEBSOCKET_OPEN] =
+            1 << HEDDLE_WEBSOCKET_CLOSING | 1 << HEDDLE_WEBSOCKET_LEAVING | 1 << HEDDLE_WEBSOCKET_OVER,
+        [HEDDLE_WEBSOCKET_CLOSING] = 1 << HEDDLE_WEBSOCKET_LEAVING | 1 << HEDDLE_WEBSOCKET_OVER,
+        [HEDDLE_WEBSOCKET_LEAVING] = 1 << HEDDLE_WEBSOCKET_OVER,
+        [HEDDLE_WEBSOCKET_OVER] = 0,
+    };
+    return allowed[from] >> to & 1;
+}
+
+/* What a handler is called for. Bits of `wanted` and `due`; messages are due where the list has some. */
+enum {
+    HEDDLE_WEBSOCKET_ON_OPEN = 1,
+    HEDDLE_WEBSOCKET_ON_MESSAGE = 2,
+    HEDDLE_WEBSOCKET_ON_DRAINED = 4,
+    HEDDLE_WEBSOCKET_ON_SHUTDOWN = 8,
+    HEDDLE_WEBSOCKET_ON_CLOSE = 16,
+};
+
+/* A fiber that waits for a message, on that fiber's stack. */
+typedef struct {
+    heddle_park park;
+    heddle_websocket *session; /* NULL: it is gone */
+    int64_t deadline;
+} heddle_websocket_wait;
+
+struct heddle_websocket {
+    heddle_work work;
+    heddle_engine *engine;
+    heddle_websocket_handle *handle; /* the C part of its Client; NULL: that is gone */
+    uint8_t state;              /* heddle_websocket_state */
+    uint8_t wanted;             /* the callbacks that the handler has */
+    uint8_t due;                /* those that it is to be called for */
+    uint8_t calling;            /* the one that runs */
+    uint8_t depth;              /* of calls that use the record: it lives until the last one leaves */
+    bool running;               /* a runner has it */
+    bool paused;                /* enough waits for the handler: nothing is read */
+    bool breathes;              /* much has come at once: it reads on after others had their turn */
+    bool pinged;                /* `pinged_at` says when, and nothing has come since */
+    bool overflowed;            /* another thread has found too much output: the loop looks */
+    bool retires;               /* the server stops: it is closed at `retires_at` */
+    bool lingers;               /* LEAVING: everything is sent, FIN included */
+    uint16_t code;              /* how it ended; 0: not yet */
+    uint32_t slot;              /* of its Client in the engine's list */
+    uint32_t waiting_count;     /* messages that wait for the handler … */
+    size_t waiting_size;        /* … and their bytes */
+    heddle_websocket_message *first, **last;
+    heddle_websocket_wait *wait;
+    int64_t heard;              /* when something came, coarsely: ns */
+    int64_t pinged_at, retires_at;
+    uint64_t lingered;          /* bytes that were thrown away */
+    heddle_websocket_reader reader;
+};
+
+extern const heddle_protocol heddle_websocket_protocol;
+extern const heddle_work_operations heddle_websocket_work;
+
+static inline heddle_websocket *heddle_websocket_of(const heddle_connection *connection)
+{
+    return heddle_connection_session(connection);
+}
+
+static inline heddle_websocket *heddle_websocket_of_work(const heddle_work *work)
+{
+    return HEDDLE_CONTAINER_OF(work, heddle_websocket, work);
+}
+
+/* -- session.c ----------------------------------------------------------------------------------------------------- */
+
+/* NULL without memory. */
+heddle_websocket *heddle_websocket_new(heddle_engine *engine);
+/* Frees one that no connection has had yet, or has any more. */
+void heddle_websocket_free(heddle_websocket *socket);
+/*
+ * Between the two the record lives, and no connection is closed by what is called. Leaving does what is due then:
+ * queues its work, sets its time limit, closes its connection. It may be gone afterwards.
+ */
+static inline void heddle_websocket_hold(heddle_websocket *socket)
+{
+    socket->depth++;
+}
+void heddle_websocket_leave(heddle_websocket *socket);
+/* Reads on after a pause. Held. */
+void heddle_websocket_read_on(heddle_websocket *socket);
+/* Begins the close handshake, where the socket is open. Held. On any thread. */
+void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
+/* Ends the socket with a close frame that no answer is awaited for. Held. */
+void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason);
+/* Its transport is of no use. Held. */
+void heddle_websocket_break_off(heddle_websocket *socket);
+
+/* -- sending.c ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes that the kernel has not taken yet. */
+size_t heddle_websocket_pending(const heddle_websocket *socket);
+/* Queues a short frame. false: no memory. Held. On any thread. */
+bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
+                                   size_t size);
+/* Closes the socket if more output waits than may. false: it does. Held. */
+bool heddle_websocket_check_pace(heddle_websocket *socket);
+/*
+ * Queues a message; a long String must be frozen. false: the socket is not open, or was just closed because its reader
+ * is too slow. Held. On any thread.
+ */
+bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
+
+/* -- work.c -------------------------------------------------------------------------------------------------------- */
+
+/* The handler is to be called for this. Held. */
+void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback);
+/* A message is complete: it is the handler's. Held. */
+void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message);
+/* Enough waits for the handler. */
+bool heddle_websocket_is_full(const heddle_websocket *socket);
+/* Is there something to call the handler for? */
+bool heddle_websocket_has_work(const heddle_websocket *socket);
+/* The next message, which is the caller's; NULL: there is none. Held. */
+heddle_websocket_message *heddle_websocket_take(heddle_websocket *socket);
+void heddle_websocket_drop_messages(heddle_websocket *socket);
+/* Wakes the fiber that waits for a message. */
+void heddle_websocket_wake(heddle_websocket *socket);
+
+/* -- client.c ------------------------------------------------------------------------------------------------------ */
+
+struct heddle_websocket_handle {
+    heddle_websocket *session; /* NULL: it is closed */
+    VALUE handler, caller;
+    VALUE reason; /* of the close frame: a String, or nil */
+    uint16_t code;
+};
+
+/* The Client of this one. */
+VALUE heddle_websocket_client(const heddle_websocket *socket);
+/* The session ends: its Client stays with whoever holds it. Without Ruby's memory when `abandoned`. */
+void heddle_websocket_part(heddle_websocket *socket, bool abandoned);
+/* Calls the handler for one thing that is due. */
+VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message);
+
+void Init_heddle_websocket(VALUE http);
+
+#endif

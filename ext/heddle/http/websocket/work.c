@@ -1,0 +1,133 @@
+/* A WebSocket as a work item: what is due to its handler. */
+
+#include "http/websocket/session.h"
+
+#include <stdlib.h>
+
+enum {
+    WAITING_SIZE = 65536, /* bytes of messages that may wait for the handler before the client has to … */
+    WAITING_COUNT = 128,  /* … and messages */
+};
+
+/* -- what is due --------------------------------------------------------------------------------------------------- */
+
+void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback)
+{
+    /* Who is not told of the end still needs the runner that ends it. */
+    if (socket->wanted & callback || callback == HEDDLE_WEBSOCKET_ON_CLOSE)
+        socket->due |= callback;
+}
+
+bool heddle_websocket_is_full(const heddle_websocket *socket)
+{
+    return socket->waiting_size >= WAITING_SIZE || socket->waiting_count >= WAITING_COUNT;
+}
+
+bool heddle_websocket_has_work(const heddle_websocket *socket)
+{
+    return socket->due || socket->first;
+}
+
+void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message)
+{
+    if (!(socket->wanted & HEDDLE_WEBSOCKET_ON_MESSAGE)) {
+        free(message);
+        return;
+    }
+    message->next = NULL;
+    *socket->last = message;
+    socket->last = &message->next;
+    socket->waiting_count++;
+    socket->waiting_size += message->size;
+    heddle_websocket_wake(socket);
+}
+
+heddle_websocket_message *heddle_websocket_take(heddle_websocket *socket)
+{
+    heddle_websocket_message *message = socket->first;
+    if (!message)
+        return NULL;
+    socket->first = message->next;
+    if (!socket->first)
+        socket->last = &socket->first;
+    socket->waiting_count--;
+    socket->waiting_size -= message->size;
+    return message;
+}
+
+void heddle_websocket_drop_messages(heddle_websocket *socket)
+{
+    heddle_websocket_message *message;
+    while ((message = heddle_websocket_take(socket)))
+        free(message);
+}
+
+void heddle_websocket_wake(heddle_websocket *socket)
+{
+    if (socket->wait)
+        heddle_park_wake(&socket->wait->park);
+}
+
+/* -- the runner ---------------------------------------------------------------------------------------------------- */
+
+static VALUE object(heddle_work *work)
+{
+    heddle_websocket *socket = heddle_websocket_of_work(work);
+    socket->running = true;
+    return heddle_websocket_client(socket);
+}
+
+/* One thing, so that the sockets of others have their turn. */
+static VALUE serve(heddle_work *work, VALUE client)
+{
+    heddle_websocket *socket = heddle_websocket_of_work(work);
+    uint8_t next;
+    heddle_websocket_message *message = NULL;
+    if (socket->due & HEDDLE_WEBSOCKET_ON_OPEN)
+        next = HEDDLE_WEBSOCKET_ON_OPEN;
+    else if ((message = heddle_websocket_take(socket)))
+        next = HEDDLE_WEBSOCKET_ON_MESSAGE;
+    else if (socket->due & HEDDLE_WEBSOCKET_ON_DRAINED)
+        next = HEDDLE_WEBSOCKET_ON_DRAINED;
+    else if (socket->due & HEDDLE_WEBSOCKET_ON_SHUTDOWN)
+        next = HEDDLE_WEBSOCKET_ON_SHUTDOWN;
+    else
+        next = HEDDLE_WEBSOCKET_ON_CLOSE;
+    socket->due &= (uint8_t)~next;
+    socket->calling = next;
+    return heddle_websocket_call(socket, client, next, message);
+}
+
+static void served(heddle_work *work, VALUE client)
+{
+    heddle_websocket *socket = heddle_websocket_of_work(work);
+    heddle_websocket_hold(socket);
+    socket->running = false;
+    socket->calling = 0;
+    if (work->connection) {
+        heddle_connection_end_work(work->connection);
+        if (socket->paused && !heddle_websocket_is_full(socket))
+            heddle_websocket_read_on(socket);
+    }
+    heddle_websocket_leave(socket);
+    RB_GC_GUARD(client);
+}
+
+static void reject(heddle_work *work, heddle_overload why)
+{
+    heddle_websocket *socket = heddle_websocket_of_work(work);
+    if (why == HEDDLE_QUEUE_ENDS) { /* nobody serves anything any more */
+        heddle_sockets_close_connection(work->connection);
+        return;
+    }
+    heddle_websocket_hold(socket);
+    heddle_websocket_fail(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "the server is busy");
+    heddle_websocket_leave(socket);
+}
+
+const heddle_work_operations heddle_websocket_work = {
+    .object = object,
+    .serve = serve,
+    .served = served,
+    .reject = reject,
+};

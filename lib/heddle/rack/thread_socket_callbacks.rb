@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # The same where the application runs in threads: each callback has one of them, and a fiber of the loop waits for it.
+    class ThreadSocketCallbacks < SocketCallbacks
+      # A callback, as {Server::RunnerThreads} runs it.
+      class Call
+        # @return [Fiber] of the loop, which waits for it
+        attr_reader :fiber
+
+        def initialize(&work)
+          @fiber = Fiber.current
+          @work = work
+          @done = Thread::Queue.new
+          @cancelled = false
+          @thread = nil
+        end
+
+        # In the thread.
+        # @return [void]
+        def run
+          return if @cancelled
+
+          @thread = Thread.current
+          Thread.handle_interrupt(Cancelled => :immediate) { @failure = @work.call }
+        rescue Cancelled
+          # Nobody waits for it any more.
+        ensure
+          @thread = nil
+          @done.close
+        end
+
+        # In the fiber.
+        # @return [Exception, nil] what the callback has raised
+        def wait
+          @done.pop
+          @failure
+        rescue Cancelled => e
+          cancel(e)
+          raise
+        end
+
+        # The thread is not to go on with it.
+        # @param reason [Cancelled]
+        # @return [void]
+        def cancel(reason)
+          @cancelled = true
+          @thread&.raise(reason)
+        end
+      end
+      private_constant :Call
+
+      # @param runners [Server::RunnerThreads]
+      # @see SocketCallbacks#initialize
+      def initialize(log, context, runners)
+        super(log, context)
+        @runners = runners
+      end
+
+      private
+
+      def run(handler, callback, client, message)
+        call = Call.new { super(handler, callback, client, message) }
+        @runners << call
+        call.wait
+      end
+    end
+  end
+end

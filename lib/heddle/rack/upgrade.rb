@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "digest/sha1"
+
+module Heddle
+  module Rack
+    # Makes a WebSocket of a request whose application has said so in `env["rack.upgrade"]` (RFC 6455, section 4.2).
+    class Upgrade
+      # What the accept field is made of, besides the client's key (RFC 6455, section 1.3).
+      GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+      KEY = %r{\A[A-Za-z0-9+/]{22}==\z}
+      VERSION = "13"
+      private_constant :GUID, :KEY, :VERSION
+
+      # @param callbacks [#call] see {SocketCallbacks#call}
+      # @param allowed_origins [Array<String>, nil] origins whose pages may open a WebSocket; nil: the server's own
+      def initialize(callbacks, allowed_origins)
+        @callbacks = callbacks
+        @allowed_origins = allowed_origins
+      end
+
+      # @param exchange [HTTP::Exchange]
+      # @param env [Hash]
+      # @param handler [Object]
+      # @param headers [Hash] of the response
+      # @return [void]
+      def call(exchange, env, handler, headers)
+        complaint = complaint_about(env)
+        return refuse(exchange, *complaint) if complaint
+
+        accept = ::Digest::SHA1.base64digest(env["HTTP_SEC_WEBSOCKET_KEY"] + GUID)
+        exchange.response.start(101, own_fields(headers).merge("sec-websocket-accept" => accept), protocol: "websocket")
+        exchange.response.flush
+        exchange.open_websocket(handler, @callbacks)
+      end
+
+      private
+
+      # Fields of content, which there is none of, and those that are the handshake's own.
+      def own_fields(headers)
+        headers.reject do |name, _|
+          name = name.downcase
+          name.start_with?("content-", "rack.") || %w[transfer-encoding sec-websocket-accept upgrade].include?(name)
+        end
+      end
+
+      # @return [Array, nil] status, header fields and text of the refusal
+      def complaint_about(env)
+        unless env["HTTP_SEC_WEBSOCKET_VERSION"] == VERSION
+          return [426, { "sec-websocket-version" => VERSION },
+                  "only version #{VERSION} of the WebSocket protocol is spoken here"]
+        end
+        return [400, {}, "the field Sec-WebSocket-Key is malformed"] unless KEY.match?(env["HTTP_SEC_WEBSOCKET_KEY"])
+
+        origin = env["HTTP_ORIGIN"]
+        return if origin.nil? || allowed?(origin, env)
+
+        [403, {}, "pages of the origin #{origin[0, 200].inspect} may not open a WebSocket here (allowed_origins)"]
+      end
+
+      # Programs that are no browser send none; browsers let no page forge it.
+      def allowed?(origin, env)
+        return @allowed_origins.include?(origin) || @allowed_origins.include?("*") if @allowed_origins
+
+        origin.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}")
+      end
+
+      def refuse(exchange, status, fields, text)
+        text += "\n"
+        exchange.response.start(status, { "content-type" => "text/plain", **fields }, length: text.bytesize)
+        exchange.response.write(text)
+        exchange.response.finish
+      end
+    end
+  end
+end

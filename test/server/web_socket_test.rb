@@ -1,0 +1,264 @@
+# frozen_string_literal: true
+
+# test: sanitize
+
+require "test_helper"
+require "server/server_helpers"
+require "support/web_socket_client"
+
+# WebSockets by callbacks, over HTTP/1.1.
+class WebSocketTest < Minitest::Test
+  include ServerHelpers
+
+  # Answers each message with itself, and notes what it is called for.
+  class Echo
+    attr_reader :calls
+
+    def initialize = @calls = Thread::Queue.new
+
+    def on_open(client) = @calls << [:open, client.open?]
+
+    def on_message(client, message)
+      @calls << [:message, message, message.encoding]
+      client.write(message)
+    end
+
+    def on_close(client) = @calls << [:close, client.close_code, client.close_reason, client.open?]
+  end
+
+  def upgrading(handler)
+    lambda do |env|
+      next [404, {}, ["no WebSocket"]] unless env["rack.upgrade?"] == :websocket
+
+      env["rack.upgrade"] = handler
+      [101, {}, []]
+    end
+  end
+
+  def open(path = "/", **)
+    WebSocketClient.new(connect, path, **).tap { |client| (@clients ||= []) << client }
+  end
+
+  # A server that stops waits for clients that have not closed.
+  def serving(app, **)
+    super do
+      yield
+    ensure
+      @clients&.each { |client| client.io.close }
+    end
+  end
+
+  def test_text_and_binary_messages_come_back_and_the_close_handshake_is_answered
+    handler = Echo.new
+    serving(upgrading(handler), lint: false) do
+      client = open
+      client.text("grüße")
+      client.binary("\xff\x00".b)
+
+      assert_equal 101, client.status
+      assert_match(/^sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r$/i, client.head)
+      assert_equal "grüße", client.message
+      assert_equal "\xff\x00".b, client.message
+      client.close(4001, "bye")
+
+      assert_equal 4001, client.closing.code
+      assert_predicate client, :ended?
+      calls = Array.new(4) { handler.calls.pop(timeout: PATIENCE) }
+
+      assert_equal [[:open, true], [:message, "grüße", Encoding::UTF_8],
+                    [:message, "\xff\x00".b, Encoding::BINARY], [:close, 4001, "bye", false]], calls
+    end
+  end
+
+  def test_the_application_closes_with_a_code_and_a_reason
+    closing = Class.new(Echo) { def on_message(client, _) = client.close(4242, "enough") }.new
+    serving(upgrading(closing), lint: false) do
+      client = open
+      client.text("?")
+      frame = client.closing
+      client.close(frame.code)
+
+      assert_equal [4242, "enough"], [frame.code, frame.reason]
+      assert_predicate client, :ended?
+      assert_equal [:open, true], closing.calls.pop(timeout: PATIENCE)
+      assert_equal [:close, 4242, nil, false], closing.calls.pop(timeout: PATIENCE)
+    end
+  end
+
+  def test_a_callback_that_raises_closes_its_socket_and_no_other
+    failing = Class.new(Echo) { def on_message(client, message) = message == "no" ? raise("oh") : super }.new
+    serving(upgrading(failing), lint: false) do
+      other = open
+      client = open
+      client.text("no")
+
+      assert_equal 1011, client.closing.code
+      other.text("yes")
+
+      assert_equal "yes", other.message
+      assert_includes errors.string, "oh"
+    end
+  end
+
+  def test_a_client_that_vanishes_is_told_to_the_handler
+    handler = Echo.new
+    serving(upgrading(handler), lint: false) do
+      open.io.close
+
+      assert_equal [:open, true], handler.calls.pop(timeout: PATIENCE)
+      assert_equal [:close, 1006, nil, false], handler.calls.pop(timeout: PATIENCE)
+    end
+  end
+
+  def test_messages_of_a_socket_come_one_at_a_time_and_in_order
+    running = 0
+    most = 0
+    handler = Class.new do
+      define_method(:on_message) do |client, message|
+        most = [most, running += 1].max
+        sleep(0.001) if message.end_with?("0")
+        running -= 1
+        client.write(message)
+      end
+    end
+    serving(upgrading(handler.new), lint: false) do
+      client = open
+      client.raw(Array.new(500) { |i| client.frame(1, i.to_s) }.join)
+
+      assert_equal (0...500).map(&:to_s), Array.new(500) { client.message }
+      assert_equal 1, most
+    end
+  end
+
+  def test_only_pages_of_the_same_or_an_allowed_origin_get_a_socket
+    handler = Echo.new
+    serving(upgrading(handler), lint: false) do
+      assert_equal 101, open(origin: "http://127.0.0.1").status
+      assert_equal 403, open(origin: "http://evil.example").status
+      assert_equal 403, open(origin: "https://127.0.0.1").status
+    end
+    serving(upgrading(handler), lint: false, allowed_origins: ["https://a.example"]) do
+      assert_equal 101, open(origin: "https://a.example").status
+      assert_equal 403, open(origin: "http://127.0.0.1").status
+      assert_equal 101, open.status
+    end
+  end
+
+  def test_a_request_that_is_no_handshake_is_refused
+    serving(upgrading(Echo.new), lint: false) do
+      old = open(sec_websocket_version: "8")
+
+      assert_equal 426, old.status
+      assert_match(/^sec-websocket-version: 13\r$/i, old.head)
+      assert_equal 400, open(sec_websocket_key: "short").status
+      assert_equal 404, open(sec_websocket_key: nil).status
+      assert_equal 404, open(upgrade: "h2c").status
+    end
+  end
+
+  def test_an_application_that_wants_no_socket_answers_as_ever
+    app = ->(env) { [200, { "content-type" => "text/plain" }, [env["rack.upgrade?"].inspect]] }
+    serving(app, lint: false) do
+      client = open
+
+      assert_equal 200, client.status
+      assert_equal ":websocket", client.content(10)
+    end
+  end
+
+  def test_a_ping_is_answered_and_a_silent_client_is_pinged_and_then_cut_off
+    handler = Echo.new
+    serving(upgrading(handler), lint: false, websocket_ping: 0.1, websocket_timeout: 0.1) do
+      client = open
+      client.write(9, "are you there")
+      pong = client.read
+      ping = client.read
+
+      assert_equal [10, "are you there"], [pong.opcode, pong.payload]
+      assert_equal 9, ping.opcode
+      client.write(10, ping.payload)
+
+      assert_equal 9, client.read.opcode
+      assert_predicate client, :ended?
+      assert_equal [[:open, true], [:close, 1006, nil, false]], Array.new(2) { handler.calls.pop(timeout: PATIENCE) }
+    end
+  end
+
+  def test_a_message_above_the_limit_and_one_with_too_many_fragments_close_the_socket
+    serving(upgrading(Echo.new), lint: false, websocket_message_limit: 1000, websocket_fragment_limit: 3) do
+      client = open
+      client.text("x" * 1000)
+
+      assert_equal 1000, client.message.bytesize
+      client.text("x" * 1001)
+
+      assert_equal 1009, client.closing.code
+      client = open
+      client.write(1, "a", final: false)
+      3.times { client.write(0, "b", final: false) }
+
+      assert_equal 1009, client.closing.code
+    end
+  end
+
+  def test_a_client_that_does_not_read_is_closed_when_too_much_waits_for_it
+    handler = Class.new(Echo) do
+      def on_message(client, _)
+        nil while client.write("x" * 100_000)
+        @calls << :full
+      end
+    end.new
+    serving(upgrading(handler), lint: false, websocket_output_limit: 200_000) do
+      client = open
+      client.text("go")
+
+      assert_equal [:open, true], handler.calls.pop(timeout: PATIENCE)
+      assert_equal :full, handler.calls.pop(timeout: PATIENCE)
+      assert_equal [:close, 1008], handler.calls.pop(timeout: PATIENCE).first(2)
+    end
+  end
+
+  def test_sockets_are_closed_in_order_when_the_server_stops
+    handler = Class.new(Echo) { def on_shutdown(client) = client.write("the end") }.new
+    start(upgrading(handler), lint: false)
+    client = open
+    client.text("a")
+
+    assert_equal "a", client.message
+    server.stop
+
+    assert_equal "the end", client.message
+    client.close(1001)
+
+    assert wait_for_end
+    assert_equal [:close, 1001], Array.new(3) { handler.calls.pop(timeout: PATIENCE) }.last.first(2)
+  end
+
+  def test_any_thread_may_write
+    writer = Thread::Queue.new
+    handler = Class.new(Echo) { define_method(:on_open) { |client| writer << client } }.new
+    serving(upgrading(handler), lint: false) do
+      client = open
+      socket = writer.pop(timeout: PATIENCE)
+
+      assert Thread.new { socket.write("from a thread") }.value
+      assert_equal "from a thread", client.message
+      Thread.new { socket.close(4000) }.join
+
+      assert_equal 4000, client.closing.code
+    end
+  end
+
+  def test_a_handler_is_told_when_everything_has_left
+    handler = Class.new(Echo) { def on_drained(client) = @calls << [:drained, client.pending] }.new
+    serving(upgrading(handler), lint: false) do
+      client = open
+      client.text("a")
+
+      assert_equal "a", client.message
+      found = handler.calls.pop(timeout: PATIENCE) until found == [:drained, 0]
+
+      assert_equal [:drained, 0], found
+    end
+  end
+end
