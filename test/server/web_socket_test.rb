@@ -35,7 +35,7 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def open(path = "/", **)
+  def dial(path = "/", **)
     WebSocketClient.new(connect, path, **).tap { |client| (@clients ||= []) << client }
   end
 
@@ -51,7 +51,7 @@ class WebSocketTest < Minitest::Test
   def test_text_and_binary_messages_come_back_and_the_close_handshake_is_answered
     handler = Echo.new
     serving(upgrading(handler), lint: false) do
-      client = open
+      client = dial
       client.text("grüße")
       client.binary("\xff\x00".b)
 
@@ -73,7 +73,7 @@ class WebSocketTest < Minitest::Test
   def test_the_application_closes_with_a_code_and_a_reason
     closing = Class.new(Echo) { def on_message(client, _) = client.close(4242, "enough") }.new
     serving(upgrading(closing), lint: false) do
-      client = open
+      client = dial
       client.text("?")
       frame = client.closing
       client.close(frame.code)
@@ -88,8 +88,8 @@ class WebSocketTest < Minitest::Test
   def test_a_callback_that_raises_closes_its_socket_and_no_other
     failing = Class.new(Echo) { def on_message(client, message) = message == "no" ? raise("oh") : super }.new
     serving(upgrading(failing), lint: false) do
-      other = open
-      client = open
+      other = dial
+      client = dial
       client.text("no")
 
       assert_equal 1011, client.closing.code
@@ -103,7 +103,7 @@ class WebSocketTest < Minitest::Test
   def test_a_client_that_vanishes_is_told_to_the_handler
     handler = Echo.new
     serving(upgrading(handler), lint: false) do
-      open.io.close
+      dial.io.close
 
       assert_equal [:open, true], handler.calls.pop(timeout: PATIENCE)
       assert_equal [:close, 1006, nil, false], handler.calls.pop(timeout: PATIENCE)
@@ -122,7 +122,7 @@ class WebSocketTest < Minitest::Test
       end
     end
     serving(upgrading(handler.new), lint: false) do
-      client = open
+      client = dial
       client.raw(Array.new(500) { |i| client.frame(1, i.to_s) }.join)
 
       assert_equal (0...500).map(&:to_s), Array.new(500) { client.message }
@@ -133,33 +133,33 @@ class WebSocketTest < Minitest::Test
   def test_only_pages_of_the_same_or_an_allowed_origin_get_a_socket
     handler = Echo.new
     serving(upgrading(handler), lint: false) do
-      assert_equal 101, open(origin: "http://127.0.0.1").status
-      assert_equal 403, open(origin: "http://evil.example").status
-      assert_equal 403, open(origin: "https://127.0.0.1").status
+      assert_equal 101, dial(origin: "http://127.0.0.1").status
+      assert_equal 403, dial(origin: "http://evil.example").status
+      assert_equal 403, dial(origin: "https://127.0.0.1").status
     end
     serving(upgrading(handler), lint: false, allowed_origins: ["https://a.example"]) do
-      assert_equal 101, open(origin: "https://a.example").status
-      assert_equal 403, open(origin: "http://127.0.0.1").status
-      assert_equal 101, open.status
+      assert_equal 101, dial(origin: "https://a.example").status
+      assert_equal 403, dial(origin: "http://127.0.0.1").status
+      assert_equal 101, dial.status
     end
   end
 
   def test_a_request_that_is_no_handshake_is_refused
     serving(upgrading(Echo.new), lint: false) do
-      old = open(sec_websocket_version: "8")
+      old = dial(sec_websocket_version: "8")
 
       assert_equal 426, old.status
       assert_match(/^sec-websocket-version: 13\r$/i, old.head)
-      assert_equal 400, open(sec_websocket_key: "short").status
-      assert_equal 404, open(sec_websocket_key: nil).status
-      assert_equal 404, open(upgrade: "h2c").status
+      assert_equal 400, dial(sec_websocket_key: "short").status
+      assert_equal 404, dial(sec_websocket_key: nil).status
+      assert_equal 404, dial(upgrade: "h2c").status
     end
   end
 
   def test_an_application_that_wants_no_socket_answers_as_ever
     app = ->(env) { [200, { "content-type" => "text/plain" }, [env["rack.upgrade?"].inspect]] }
     serving(app, lint: false) do
-      client = open
+      client = dial
 
       assert_equal 200, client.status
       assert_equal ":websocket", client.content(10)
@@ -169,7 +169,7 @@ class WebSocketTest < Minitest::Test
   def test_a_ping_is_answered_and_a_silent_client_is_pinged_and_then_cut_off
     handler = Echo.new
     serving(upgrading(handler), lint: false, websocket_ping: 0.1, websocket_timeout: 0.1) do
-      client = open
+      client = dial
       client.write(9, "are you there")
       pong = client.read
       ping = client.read
@@ -186,14 +186,14 @@ class WebSocketTest < Minitest::Test
 
   def test_a_message_above_the_limit_and_one_with_too_many_fragments_close_the_socket
     serving(upgrading(Echo.new), lint: false, websocket_message_limit: 1000, websocket_fragment_limit: 3) do
-      client = open
+      client = dial
       client.text("x" * 1000)
 
       assert_equal 1000, client.message.bytesize
       client.text("x" * 1001)
 
       assert_equal 1009, client.closing.code
-      client = open
+      client = dial
       client.write(1, "a", final: false)
       3.times { client.write(0, "b", final: false) }
 
@@ -209,7 +209,7 @@ class WebSocketTest < Minitest::Test
       end
     end.new
     serving(upgrading(handler), lint: false, websocket_output_limit: 200_000) do
-      client = open
+      client = dial
       client.text("go")
 
       assert_equal [:open, true], handler.calls.pop(timeout: PATIENCE)
@@ -221,7 +221,7 @@ class WebSocketTest < Minitest::Test
   def test_sockets_are_closed_in_order_when_the_server_stops
     handler = Class.new(Echo) { def on_shutdown(client) = client.write("the end") }.new
     start(upgrading(handler), lint: false)
-    client = open
+    client = dial
     client.text("a")
 
     assert_equal "a", client.message
@@ -238,7 +238,7 @@ class WebSocketTest < Minitest::Test
     writer = Thread::Queue.new
     handler = Class.new(Echo) { define_method(:on_open) { |client| writer << client } }.new
     serving(upgrading(handler), lint: false) do
-      client = open
+      client = dial
       socket = writer.pop(timeout: PATIENCE)
 
       assert Thread.new { socket.write("from a thread") }.value
@@ -252,7 +252,7 @@ class WebSocketTest < Minitest::Test
   def test_a_handler_is_told_when_everything_has_left
     handler = Class.new(Echo) { def on_drained(client) = @calls << [:drained, client.pending] }.new
     serving(upgrading(handler), lint: false) do
-      client = open
+      client = dial
       client.text("a")
 
       assert_equal "a", client.message

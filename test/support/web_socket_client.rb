@@ -66,12 +66,12 @@ class WebSocketClient
   def read
     first, second = take(2)&.unpack("CC")
     return unless first
-    raise "a server's frame is masked" if second & 0x80 != 0
+    raise "a server's frame is masked" if second.anybits?(0x80)
 
     size = second & 0x7f
     size = take(2).unpack1("n") if size == 126
     size = take(8).unpack1("Q>") if size == 127
-    Frame.new(first & 0x80 != 0, first & 0x0f, take(size), (first >> 4) & 7)
+    Frame.new(first.anybits?(0x80), first & 0x0f, take(size), (first >> 4) & 7)
   end
 
   # @return [String, nil] the next message, other frames skipped; nil at the end, or after a close frame
