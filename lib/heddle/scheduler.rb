@@ -34,6 +34,10 @@ module Heddle
   # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
   # (ext/heddle/scheduler); what is policy is here.
   class Scheduler
+    # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
+    HOOK_FRAMES = 12
+    private_constant :HOOK_FRAMES
+
     # @param resolver [#addresses] see {#resolver}
     attr_writer :resolver
 
@@ -235,12 +239,14 @@ module Heddle
       raise deadlock_report ? deadlock_report.call(self) : Deadlock.new(deadlock_message)
     end
 
-    # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for somebody.
+    # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for somebody. Between the hook and Kernel#sleep
+    # are the frames of modules that are prepended to this class, and of its subclasses.
     def sleeps_for_ever?(fiber)
       # A fiber that runs the loop itself has the frames of this method above those.
-      frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, 3)
+      frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, HOOK_FRAMES)
       labels = frames&.map { |location| location.label[/[^#.]+\z/] }&.drop_while { |label| label != "kernel_sleep" }
-      labels && labels[0, 2] == %w[kernel_sleep sleep] && labels[2] != "wait"
+      sleeping = labels&.first(HOOK_FRAMES)&.index("sleep")
+      sleeping ? labels[sleeping + 1] != "wait" : false
     end
 
     def deadlock_message

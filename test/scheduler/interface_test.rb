@@ -7,6 +7,9 @@ require "support/scheduled"
 class InterfaceTest < Minitest::Test
   include Scheduled
 
+  # As tracers wrap the hooks.
+  WRAPPER = Module.new { def kernel_sleep(*arguments) = [arguments].each { |all| super(*all) } }
+
   def test_the_end_of_a_thread_runs_what_is_scheduled
     done = []
     in_thread do
@@ -218,6 +221,30 @@ class InterfaceTest < Minitest::Test
     RUBY
     assert_predicate status, :success?, out
     assert_equal "alarm\n", out
+  end
+
+  def test_to_sleep_for_ever_is_no_deadlock_where_a_module_wraps_the_hook
+    scheduled do |scheduler|
+      scheduler.singleton_class.prepend(WRAPPER)
+      asleep = Fiber.schedule { sleep }
+
+      assert_nil scheduler.__send__(:on_deadlock)
+    ensure
+      asleep.kill
+    end
+  end
+
+  def test_to_wait_for_a_condition_is_a_deadlock_where_a_module_wraps_the_hook
+    scheduled do |scheduler|
+      scheduler.singleton_class.prepend(WRAPPER)
+      waiting = Fiber.schedule do
+        (lock = Mutex.new).synchronize { ConditionVariable.new.wait(lock) }
+      end
+
+      assert_raises(Heddle::Deadlock) { scheduler.__send__(:on_deadlock) }
+    ensure
+      waiting.kill
+    end
   end
 
   def test_require_of_the_scheduler_loads_no_rack
