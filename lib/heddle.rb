@@ -7,6 +7,7 @@ require "heddle/enable"
 # is true of heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
+require "heddle/net"
 
 # A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with; what is not
 # used is not loaded.
@@ -53,6 +54,18 @@ module Heddle
     autoload :Root, "heddle/concurrency/root"
     autoload :Supervisor, "heddle/concurrency/supervisor"
     autoload :TreeSignal, "heddle/concurrency/tree_signal"
+  end
+
+  # Of what the extension has defined, the part that needs no server.
+  module HTTP
+    autoload :Client, "heddle/http/client"
+
+    # A GET request of the process's own {Client}, which has its defaults.
+    #
+    # @param (see Client#get)
+    # @return [Client::Response]
+    # @raise [Client::Error]
+    def self.get(url, ...) = Client.default.get(url, ...)
   end
 
   class << self

@@ -29,6 +29,7 @@ void Init_heddle_http(VALUE heddle)
     VALUE h1 = rb_define_module_under(http, "H1");
     Init_heddle_http_parser(h1);
     Init_heddle_http_writer(h1);
+    Init_heddle_response_reader(h1);
     Init_heddle_engine(http);
     Init_heddle_exchange(http);
     Init_heddle_h1_exchange(h1);

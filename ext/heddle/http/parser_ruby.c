@@ -3,6 +3,7 @@
 #include "http/fields.h"
 #include "http/http.h"
 #include "http/message.h"
+#include "http/parser_ruby.h"
 #include "http/text.h"
 
 #include <ruby/encoding.h>
@@ -28,7 +29,7 @@ static VALUE class_named(const char *name)
     return rb_const_get(h1_module, rb_intern(name)); /* by autoload */
 }
 
-static VALUE refusal_object(const heddle_refusal *refusal)
+VALUE heddle_refusal_object(const heddle_refusal *refusal)
 {
     VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(refusal->reason));
     return rb_funcall(rb_path2class("Heddle::HTTP::Refusal"), id_new, 2, INT2FIX(refusal->status), reason);
@@ -43,7 +44,7 @@ static uint64_t limit(VALUE configuration, const char *name)
     return FIXNUM_P(value) ? (uint64_t)FIX2LONG(value) : (uint64_t)FIXNUM_MAX;
 }
 
-static heddle_http_limits limits_of(VALUE configuration)
+heddle_http_limits heddle_http_limits_of(VALUE configuration)
 {
     uint64_t count = limit(configuration, "header_count");
     return (heddle_http_limits){
@@ -95,7 +96,7 @@ static VALUE parser_initialize(VALUE self, VALUE configuration)
 {
     head_parser *parser;
     TypedData_Get_Struct(self, head_parser, &parser_type, parser);
-    heddle_http_limits limits = limits_of(configuration);
+    heddle_http_limits limits = heddle_http_limits_of(configuration);
     heddle_field *fields = ALLOC_N(heddle_field, limits.header_count);
     xfree(parser->fields);
     parser->limits = limits;
@@ -241,12 +242,12 @@ static VALUE parser_parse(int argc, VALUE *argv, VALUE self)
     int result = heddle_request_head_parse(&head, in.bytes, in.size, in.seen, &parser->limits, &refusal);
     if (result == 0)
         return Qnil;
-    VALUE object = result < 0 ? refusal_object(&refusal) : request_object(in.bytes, &head, in.position);
+    VALUE object = result < 0 ? heddle_refusal_object(&refusal) : request_object(in.bytes, &head, in.position);
     RB_GC_GUARD(argv[0]);
     return object;
 }
 
-static VALUE response_object(const char *bytes, const heddle_response_head *head, size_t position)
+VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position)
 {
     VALUE object = rb_obj_alloc(class_named("ReceivedResponse"));
     rb_ivar_set(object, id_status, INT2FIX(head->status));
@@ -263,7 +264,7 @@ static VALUE response_object(const char *bytes, const heddle_response_head *head
     return object;
 }
 
-static heddle_method method_of(VALUE name)
+heddle_method heddle_response_method(VALUE name)
 {
     const char *text = StringValueCStr(name);
     if (strcmp(text, "HEAD") == 0)
@@ -281,14 +282,14 @@ static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 2, 4);
     head_parser *parser = parser_of(self);
-    heddle_method method = method_of(argv[0]);
+    heddle_method method = heddle_response_method(argv[0]);
     input in = input_of(argc - 1, argv + 1);
     heddle_response_head head = {.fields = parser->fields, .field_room = (uint16_t)parser->limits.header_count};
     heddle_refusal refusal;
     int result = heddle_response_head_parse(&head, method, in.bytes, in.size, in.seen, &parser->limits, &refusal);
     if (result == 0)
         return Qnil;
-    VALUE object = result < 0 ? refusal_object(&refusal) : response_object(in.bytes, &head, in.position);
+    VALUE object = result < 0 ? heddle_refusal_object(&refusal) : heddle_received_response(in.bytes, &head, in.position);
     RB_GC_GUARD(argv[1]);
     return object;
 }
@@ -354,7 +355,7 @@ static VALUE decoder_initialize(int argc, VALUE *argv, VALUE self)
     if (!NIL_P(keywords))
         rb_get_kwargs(keywords, ids, 0, 2, values);
     decoder *one = decoder_of(self);
-    one->limits = limits_of(configuration);
+    one->limits = heddle_http_limits_of(configuration);
     heddle_chunked_start(&one->chunked, values[0] == Qundef ? 0 : NUM2UINT(values[0]),
                          values[1] == Qundef ? 0 : NUM2UINT(values[1]));
     return self;
@@ -385,7 +386,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
     RB_GC_GUARD(buffer);
     if (used >= 0)
         return SIZET2NUM(in.position + (size_t)used);
-    RB_OBJ_WRITE(self, &one->refusal, refusal_object(&refusal));
+    RB_OBJ_WRITE(self, &one->refusal, heddle_refusal_object(&refusal));
     return position;
 }
 

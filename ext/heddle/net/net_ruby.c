@@ -2,6 +2,7 @@
 
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"
+#include "net/outbound.h"
 #include "net/runner.h"
 #include "net/sockets.h"
 #include "net/fiber_reset.h"
@@ -16,4 +17,5 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
     Init_heddle_handshake(net);
+    Init_heddle_outbound(net);
 }

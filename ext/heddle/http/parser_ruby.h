@@ -1,0 +1,19 @@
+#ifndef HEDDLE_HTTP_PARSER_RUBY_H
+#define HEDDLE_HTTP_PARSER_RUBY_H
+
+/* What parsers over Strings and over connections have in common. */
+
+#include "http/message.h"
+
+#include <ruby.h>
+
+/* Of an HTTP::Configuration. */
+heddle_http_limits heddle_http_limits_of(VALUE configuration);
+/* An HTTP::Refusal. */
+VALUE heddle_refusal_object(const heddle_refusal *refusal);
+/* An H1::ReceivedResponse, of a head that begins `position` bytes into what its user has. */
+VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
+/* As much of a request's method as its answer's framing depends on. */
+heddle_method heddle_response_method(VALUE name);
+
+#endif

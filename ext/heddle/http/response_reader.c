@@ -1,0 +1,443 @@
+/*
+ * Heddle::HTTP::H1::ResponseReader: the answers that come over an outbound connection. It alone decides where a body ends:
+ * a connection that ends before its body does is an error, and never the end of the body (RFC 9112, 8).
+ */
+
+#include "http/http.h"
+#include "http/parser_ruby.h"
+#include "net/outbound.h"
+#include "scheduler/loop.h"
+#include "selector/assert.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    FILL = 16384,
+    STRING_STEP = 65536, /* a Content-Length is believed only so far ahead */
+};
+
+typedef enum {
+    AT_HEAD,     /* the next bytes are a head */
+    SIZED,       /* … of a body with a Content-Length */
+    CHUNKED,
+    UNTIL_CLOSE, /* … of a body that ends with the connection */
+    COMPLETE,    /* nothing more of this answer */
+    FAILED,      /* what follows can't be told */
+    STATES,
+} reader_state;
+
+/* Which may follow which. */
+static const bool transitions[STATES][STATES] = {
+    [AT_HEAD] = {[AT_HEAD] = true, [SIZED] = true, [CHUNKED] = true, [UNTIL_CLOSE] = true, [COMPLETE] = true,
+                 [FAILED] = true},
+    [SIZED] = {[COMPLETE] = true, [FAILED] = true},
+    [CHUNKED] = {[COMPLETE] = true, [FAILED] = true},
+    [UNTIL_CLOSE] = {[COMPLETE] = true, [FAILED] = true},
+    [COMPLETE] = {[AT_HEAD] = true},
+};
+
+typedef struct {
+    VALUE connection; /* Net::OutboundConnection */
+    heddle_http_limits limits;
+    heddle_field *fields; /* limits.header_count of them */
+    reader_state state;
+    bool keep_alive;
+    bool upgraded;      /* what follows is no HTTP */
+    uint64_t remaining; /* of a sized body */
+    size_t seen;        /* of the head: as far as the parser has looked */
+    heddle_chunked chunked;
+} reader;
+
+static void change_state(reader *reader, reader_state next)
+{
+    HEDDLE_ASSERT(transitions[reader->state][next]);
+    reader->state = next;
+}
+
+/* -- the object ---------------------------------------------------------------------------------------------------- */
+
+static void reader_mark(void *data)
+{
+    rb_gc_mark_movable(((reader *)data)->connection);
+}
+
+static void reader_compact(void *data)
+{
+    reader *self = data;
+    self->connection = rb_gc_location(self->connection);
+}
+
+static void reader_free(void *data)
+{
+    xfree(((reader *)data)->fields);
+    xfree(data);
+}
+
+static size_t reader_size(const void *data)
+{
+    const reader *self = data;
+    return sizeof(*self) + (self->fields ? self->limits.header_count * sizeof(*self->fields) : 0);
+}
+
+static const rb_data_type_t reader_type = {
+    .wrap_struct_name = "Heddle::HTTP::H1::ResponseReader",
+    .function = {.dmark = reader_mark, .dfree = reader_free, .dsize = reader_size, .dcompact = reader_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE reader_allocate(VALUE class)
+{
+    reader *self;
+    VALUE object = TypedData_Make_Struct(class, reader, &reader_type, self);
+    self->connection = Qnil;
+    return object;
+}
+
+static reader *reader_of(VALUE object)
+{
+    reader *self;
+    TypedData_Get_Struct(object, reader, &reader_type, self);
+    if (!self->fields)
+        rb_raise(rb_eArgError, "the reader has not been initialized");
+    return self;
+}
+
+/*
+ * call-seq: new(connection, configuration)
+ */
+static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configuration)
+{
+    reader *self;
+    TypedData_Get_Struct(object, reader, &reader_type, self);
+    heddle_outbound_of(connection);
+    heddle_http_limits limits = heddle_http_limits_of(configuration);
+    heddle_field *fields = ALLOC_N(heddle_field, limits.header_count);
+    xfree(self->fields);
+    self->limits = limits;
+    self->fields = fields;
+    RB_OBJ_WRITE(object, &self->connection, connection);
+    self->state = COMPLETE;
+    self->keep_alive = true;
+    return object;
+}
+
+/* -- heads --------------------------------------------------------------------------------------------------------- */
+
+static void follow_head(reader *self, const heddle_response_head *head)
+{
+    if (head->status < 200 && !head->upgrade) {
+        change_state(self, AT_HEAD); /* an interim answer: the final one follows */
+        return;
+    }
+    self->keep_alive = head->keep_alive;
+    self->upgraded = head->upgrade;
+    if (head->until_close) {
+        change_state(self, UNTIL_CLOSE);
+    } else if (head->content_length == HEDDLE_CHUNKED_BODY) {
+        heddle_chunked_start(&self->chunked, head->field_bytes, head->line_count);
+        change_state(self, CHUNKED);
+    } else if (head->content_length > 0) {
+        self->remaining = (uint64_t)head->content_length;
+        change_state(self, SIZED);
+    } else {
+        change_state(self, COMPLETE);
+    }
+}
+
+/* A ReceivedResponse, a Refusal, or undef: the head is incomplete. */
+static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method method)
+{
+    heddle_response_head head = {.fields = self->fields, .field_room = (uint16_t)self->limits.header_count};
+    heddle_refusal refusal;
+    const char *bytes = heddle_outbound_input(connection);
+    size_t size = heddle_outbound_buffered(connection);
+    int result = heddle_response_head_parse(&head, method, bytes, size, self->seen, &self->limits, &refusal);
+    if (result == 0) {
+        self->seen = size;
+        return Qundef;
+    }
+    self->seen = 0;
+    if (result < 0) {
+        change_state(self, FAILED);
+        return heddle_refusal_object(&refusal);
+    }
+    VALUE response = heddle_received_response(bytes, &head, 0);
+    heddle_outbound_use_input(connection, (size_t)result);
+    follow_head(self, &head);
+    return response;
+}
+
+NORETURN(static void fail(reader *self, heddle_outbound *connection, ssize_t error));
+
+static void fail(reader *self, heddle_outbound *connection, ssize_t error)
+{
+    change_state(self, FAILED);
+    heddle_outbound_fail(connection, error, "reading the answer");
+}
+
+/*
+ * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Refusal or nil
+ *
+ * The next head, an interim one (1xx) perhaps, of the answer to a request of this method. The times in seconds, or nil:
+ * until its first byte, and from one byte to the next; then IO::TimeoutError. nil: the connection has ended before its
+ * first byte. EOFError: in the middle of it.
+ */
+static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte, VALUE between)
+{
+    reader *self = reader_of(object);
+    heddle_method method = heddle_response_method(method_name);
+    int64_t first = heddle_duration(first_byte), next = heddle_duration(between);
+    if (self->state != AT_HEAD && self->state != COMPLETE)
+        rb_raise(rb_eIOError, "the answer before this one was not read to its end");
+    if (self->state == COMPLETE)
+        change_state(self, AT_HEAD);
+    self->upgraded = false;
+    for (;;) {
+        heddle_outbound *connection = heddle_outbound_of(self->connection);
+        if (heddle_outbound_buffered(connection) > self->seen) {
+            VALUE head = parse_head(self, connection, method);
+            if (head != Qundef)
+                return head;
+        }
+        ssize_t result = heddle_outbound_fill(connection, FILL);
+        if (result > 0)
+            continue;
+        bool begun = heddle_outbound_buffered(connection) > 0;
+        if (result == 0) {
+            change_state(self, FAILED);
+            if (begun)
+                rb_raise(rb_eEOFError, "the connection ended in the middle of the answer's head");
+            return Qnil;
+        }
+        if (result != -EAGAIN)
+            fail(self, connection, result);
+        heddle_outbound_await_input(self->connection, begun ? next : first,
+                                    begun ? "the answer's head did not go on in time" : "no answer in time");
+        RB_GC_GUARD(object);
+    }
+}
+
+/* -- bodies -------------------------------------------------------------------------------------------------------- */
+
+NORETURN(static void cut_short(reader *self));
+
+static void cut_short(reader *self)
+{
+    bool sized = self->state == SIZED;
+    change_state(self, FAILED);
+    if (sized)
+        rb_raise(rb_eEOFError, "the connection ended %" PRIu64 " bytes before the end of the body", self->remaining);
+    rb_raise(rb_eEOFError, "the connection ended before the end of the body");
+}
+
+static void append_buffered(VALUE body, heddle_outbound *connection, size_t size)
+{
+    rb_str_cat(body, heddle_outbound_input(connection), (long)size);
+    heddle_outbound_use_input(connection, size);
+}
+
+/* Straight into the String. */
+static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size)
+{
+    long length = RSTRING_LEN(body);
+    if (rb_str_capacity(body) - (size_t)length < size)
+        rb_str_modify_expand(body, (long)size > length ? (long)size : length); /* doubles at least */
+    ssize_t result = heddle_outbound_receive(connection, RSTRING_PTR(body) + length, size);
+    if (result > 0)
+        rb_str_set_len(body, length + result);
+    return result;
+}
+
+/* These add to the body what is there. 1: something, 0: the end of the body, -EAGAIN, -errno. */
+static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
+{
+    size_t size = self->remaining < most ? (size_t)self->remaining : most;
+    size_t buffered = heddle_outbound_buffered(connection);
+    ssize_t result = (ssize_t)(buffered < size ? buffered : size);
+    if (buffered)
+        append_buffered(body, connection, (size_t)result);
+    else
+        result = receive_into(body, connection, size < STRING_STEP ? size : STRING_STEP);
+    if (result == 0)
+        cut_short(self);
+    if (result < 0)
+        return result;
+    self->remaining -= (uint64_t)result;
+    if (self->remaining == 0)
+        change_state(self, COMPLETE);
+    return 1;
+}
+
+static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE body, size_t most)
+{
+    size_t buffered = heddle_outbound_buffered(connection);
+    if (buffered) {
+        append_buffered(body, connection, buffered < most ? buffered : most);
+        return 1;
+    }
+    ssize_t result = receive_into(body, connection, most < STRING_STEP ? most : STRING_STEP);
+    if (result != 0)
+        return result < 0 ? result : 1;
+    if (!heddle_outbound_ended_properly(connection))
+        cut_short(self);
+    change_state(self, COMPLETE);
+    return 0;
+}
+
+/* Also -EPROTO: `refused` says what is wrong. */
+static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *refused)
+{
+    size_t buffered = heddle_outbound_buffered(connection);
+    if (!buffered) {
+        ssize_t result = heddle_outbound_fill(connection, FILL);
+        if (result == 0)
+            cut_short(self);
+        if (result < 0)
+            return result;
+        buffered = (size_t)result;
+    }
+    heddle_refusal refusal;
+    size_t length = 0, size = buffered < most ? buffered : most;
+    char *bytes = heddle_outbound_input(connection);
+    int64_t used = heddle_chunked_decode(&self->chunked, bytes, size, bytes, &length, &self->limits, &refusal);
+    if (used < 0) {
+        change_state(self, FAILED);
+        *refused = heddle_refusal_object(&refusal);
+        return -EPROTO;
+    }
+    rb_str_cat(body, bytes, (long)length);
+    heddle_outbound_use_input(connection, (size_t)used);
+    if (self->chunked.done)
+        change_state(self, COMPLETE);
+    return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
+}
+
+/* The same for every kind; waits. */
+static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *refused)
+{
+    for (;;) {
+        heddle_outbound *connection = heddle_outbound_of(self->connection);
+        ssize_t result = 0;
+        switch (self->state) {
+        case SIZED:
+            result = read_sized(self, connection, body, most);
+            break;
+        case CHUNKED:
+            result = read_chunked(self, connection, body, most, refused);
+            break;
+        case UNTIL_CLOSE:
+            result = read_until_close(self, connection, body, most);
+            break;
+        case FAILED:
+            rb_raise(rb_eIOError, "the rest of the body can't be read: an error has ended this answer");
+        default:
+            return 0;
+        }
+        if (result >= 0 || !NIL_P(*refused))
+            return result;
+        if (result != -EAGAIN)
+            fail(self, connection, result);
+        if (!heddle_outbound_buffered(connection))
+            heddle_outbound_await_input(self->connection, timeout, "the answer's body did not go on in time");
+        RB_GC_GUARD(object);
+    }
+}
+
+/*
+ * call-seq: read_body(max, timeout) -> String, Refusal or nil
+ *
+ * The next piece of the body, of +max+ bytes at most; nil: the body is complete. +timeout+: seconds to the next byte, or
+ * nil; then IO::TimeoutError. EOFError: the connection has ended before the body did. A Refusal: it is malformed.
+ */
+static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
+{
+    reader *self = reader_of(object);
+    long most = NUM2LONG(max);
+    int64_t time = heddle_duration(timeout);
+    if (most <= 0)
+        rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", most);
+    if (self->state == COMPLETE)
+        return Qnil;
+    VALUE body = rb_str_buf_new(0), refused = Qnil;
+    ssize_t result = read_some(object, self, body, (size_t)most, time, &refused);
+    if (!NIL_P(refused))
+        return refused;
+    RB_GC_GUARD(object);
+    return result > 0 ? body : Qnil;
+}
+
+/*
+ * call-seq: read_all(limit, timeout) -> String, Refusal or nil
+ *
+ * The whole body. nil: it has more bytes than +limit+. The rest is as with read_body.
+ */
+static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
+{
+    reader *self = reader_of(object);
+    uint64_t most = NUM2ULL(limit);
+    int64_t time = heddle_duration(timeout);
+    if (self->state == SIZED && self->remaining > most)
+        return Qnil;
+    uint64_t expected = self->state == SIZED ? self->remaining : 0;
+    VALUE body = rb_str_buf_new((long)(expected < STRING_STEP ? expected : STRING_STEP)), refused = Qnil;
+    while (self->state != COMPLETE) {
+        ssize_t result = read_some(object, self, body, STRING_STEP, time, &refused);
+        if (!NIL_P(refused))
+            return refused;
+        if ((uint64_t)RSTRING_LEN(body) > most)
+            return Qnil;
+        if (result == 0)
+            break;
+    }
+    RB_GC_GUARD(object);
+    return body;
+}
+
+/*
+ * call-seq: complete? -> true or false
+ *
+ * Was the answer read to its end?
+ */
+static VALUE reader_complete_p(VALUE object)
+{
+    return reader_of(object)->state == COMPLETE ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: reusable? -> true or false
+ *
+ * May the connection carry another request? Not when the server has said otherwise, and not when there are bytes beyond
+ * the end of the answer.
+ */
+static VALUE reader_reusable_p(VALUE object)
+{
+    reader *self = reader_of(object);
+    bool reusable = self->state == COMPLETE && self->keep_alive && !self->upgraded &&
+                    !heddle_outbound_buffered(heddle_outbound_of(self->connection));
+    return reusable ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: begun? -> true or false
+ *
+ * Have bytes of the head come that is being read?
+ */
+static VALUE reader_begun_p(VALUE object)
+{
+    return reader_of(object)->seen ? Qtrue : Qfalse;
+}
+
+void Init_heddle_response_reader(VALUE h1)
+{
+    VALUE class = rb_define_class_under(h1, "ResponseReader", rb_cObject);
+    rb_define_alloc_func(class, reader_allocate);
+    rb_define_method(class, "initialize", reader_initialize, 2);
+    rb_define_method(class, "read_head", reader_read_head, 3);
+    rb_define_method(class, "read_body", reader_read_body, 2);
+    rb_define_method(class, "read_all", reader_read_all, 2);
+    rb_define_method(class, "complete?", reader_complete_p, 0);
+    rb_define_method(class, "reusable?", reader_reusable_p, 0);
+    rb_define_method(class, "begun?", reader_begun_p, 0);
+}

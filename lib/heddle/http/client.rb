@@ -1,0 +1,261 @@
+# frozen_string_literal: true
+
+require "uri"
+require "heddle/http"
+require "heddle/net"
+require "heddle/net/connector"
+require "heddle/net/private_networks"
+require "heddle/version"
+
+module Heddle
+  module HTTP
+    # An HTTP/1.1 client. Works in a Heddle loop, in plain threads and after fork; the connections that it keeps are the
+    # process's and outlive loops and threads.
+    #
+    #     http = Heddle::HTTP::Client.new("https://api.example", timeout: { total: 10 })
+    #     http.get("/price", query: { id: 7 }).json
+    #     http.post("/orders", json: { id: 7 })
+    #     http.stream(:get, "/events") { |response| response.events { |event| puts event.data } }
+    #
+    # A request is sent a second time only if it is idempotent (RFC 9110, 9.2.2) and went over a connection that the
+    # server has closed meanwhile, or if nothing of it was sent. What has failed half-way raises an {Error}; an answer
+    # that was cut off is never returned as if it were whole.
+    class Client
+      autoload :Body, "heddle/http/client/body"
+      autoload :Connection, "heddle/http/client/connection"
+      autoload :Connections, "heddle/http/client/connections"
+      autoload :Decoder, "heddle/http/client/decoder"
+      autoload :Dialer, "heddle/http/client/dialer"
+      autoload :Event, "heddle/http/client/event_reader"
+      autoload :EventReader, "heddle/http/client/event_reader"
+      autoload :Exchange, "heddle/http/client/exchange"
+      autoload :Fields, "heddle/http/client/fields"
+      autoload :Origin, "heddle/http/client/origin"
+      autoload :Origins, "heddle/http/client/origins"
+      autoload :Payload, "heddle/http/client/payload"
+      autoload :Proxy, "heddle/http/client/proxy"
+      autoload :Redirect, "heddle/http/client/redirect"
+      autoload :Request, "heddle/http/client/request"
+      autoload :Response, "heddle/http/client/response"
+      autoload :Settings, "heddle/http/client/settings"
+      autoload :Trace, "heddle/http/client/trace"
+      autoload :TimeLimits, "heddle/http/client/time_limits"
+
+      # Bytes of a body in memory, decompressed.
+      BODY_LIMIT = 67_108_864
+      DEFAULT_HEADERS = { "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
+                          "Accept-Encoding" => "gzip, deflate" }.freeze
+      TOKEN = /\A[A-Z0-9_-]+\z/i
+      private_constant :DEFAULT_HEADERS, :TOKEN
+
+      # The one of {Heddle::HTTP.get}.
+      # @return [Client]
+      def self.default = @default ||= new
+
+      # For each origin that this process has connections to: how many are open and idle, requests that wait for one,
+      # and counts of requests, connections opened, waits, and idle connections that the server had closed.
+      # @return [Hash{String => Hash}]
+      def self.statistics = Connections.origins.to_h { |origin| [origin.to_s, origin.statistics] }
+
+      # @param base [String, nil] URL before the paths of requests; nil: each request has a whole URL
+      # @param headers [Hash] of every request; nil as a value leaves one of the defaults out
+      # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
+      #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are understood; a number is
+      #   the limit of everything together
+      # @param max_connections [Integer] to one origin; further requests wait in their order
+      # @param idle_timeout [Numeric] seconds after which an idle connection is closed
+      # @param redirects [Integer] that are followed; 0: answers 3xx are returned
+      # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
+      #   `no_proxy` say
+      # @param deny_private [Boolean] connects to no address of this machine or of a private network, whatever a name
+      #   or a redirect says (server-side request forgery); uses no proxy
+      # @param body_limit [Integer] bytes of a body in memory, decompressed
+      # @param tls [Hash, nil] see Net::TLS::ClientContext
+      # @raise [ArgumentError]
+      def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55, redirects: 5,
+                     proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil)
+        @settings = Settings.new(tls && tls_context(tls), proxy, deny_private, positive(max_connections), idle_timeout)
+        if deny_private && proxy.is_a?(String)
+          raise ArgumentError, "deny_private: can't be kept behind the proxy #{proxy}"
+        end
+
+        @headers = Fields.merge(DEFAULT_HEADERS, headers).compact.freeze
+        @limits = TimeLimits.from(timeout)
+        @redirects = redirects
+        @body_limit = body_limit
+        @origins = Origins.new(base, @settings)
+        @lines = Fields.lines(@headers)
+      end
+
+      # @!method get(url, query: nil, headers: nil, timeout: nil)
+      # @param url [String] whole, or what follows the base
+      # @param query [Hash, nil] added to the URL's own
+      # @param headers [Hash, nil] in place of the client's of the same name
+      # @param timeout [Hash, Numeric, nil] in place of the client's
+      # @return [Response]
+      # @raise [Error]
+      def get(url, ...) = request("GET", url, ...)
+
+      # The answer has no body.
+      # @param (see #get)
+      def head(url, ...) = request("HEAD", url, ...)
+
+      # @param (see #request)
+      def post(url, ...) = request("POST", url, ...)
+
+      # @param (see #request)
+      def put(url, ...) = request("PUT", url, ...)
+
+      # @param (see #request)
+      def patch(url, ...) = request("PATCH", url, ...)
+
+      # @param (see #request)
+      def delete(url, ...) = request("DELETE", url, ...)
+
+      # @param method [String, Symbol]
+      # @param body [String, #read, #each, nil] an IO that has a size is sent with it, else in chunks
+      # @param json [Object, nil] sent as JSON
+      # @param form [Hash, nil] sent as application/x-www-form-urlencoded
+      # @param multipart [Hash, nil] sent as multipart/form-data; values are Strings and IOs
+      # @return [Response] with its whole body
+      # @raise [Error]
+      def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
+        request = build(method, url, query, headers, given(body, json, form, multipart))
+        limits = timeout ? time_limits(timeout) : @limits
+        perform(request, limits, deadline_of(limits), @redirects) do |exchange, head|
+          decoder = Decoder.for(head, @body_limit)
+          decoder ? decode(exchange, decoder) : exchange.read_all(@body_limit)
+        end
+      end
+
+      # The same with a body that is read as it comes, inside the block. What the block leaves unread closes the
+      # connection.
+      # @yieldparam response [Response]
+      # @return what the block returns
+      def stream(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
+        raise ArgumentError, "stream needs a block: what to do with the response" unless block_given?
+
+        request = build(method, url, query, headers, given(body, json, form, multipart))
+        limits = timeout ? time_limits(timeout) : @limits
+        result = nil
+        perform(request, limits, deadline_of(limits), @redirects) do |exchange, head, answered|
+          body = Body.new(exchange, Decoder.for(head, nil), @body_limit)
+          result = yield Response.new(head, body, answered.origin, answered.target)
+          body
+        end
+        result
+      end
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@origins}>"
+
+      private
+
+      # @return [Hash, nil] of a request with none no Hash is made
+      def given(body, json, form, multipart)
+        { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?
+      end
+
+      def build(method, url, query, headers, payload)
+        method = method.is_a?(Symbol) ? method.name.upcase : method
+        raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method.match?(TOKEN)
+
+        origin, target, own = @origins.find(url)
+        target = add_query(target, query) if query
+        if method == "GET" && !headers && !payload && !own && !Trace.on?
+          return Request.new(method, origin, target, plain_lines(origin), nil)
+        end
+
+        body, described = Payload.make(method, payload || {})
+        fields = [own, described, headers].reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
+        Request.new(method, origin, target, lines_of(origin, fields), body)
+      end
+
+      def lines_of(origin, fields)
+        host = fields.any? { |name, _| name.casecmp?("host") } ? "" : "Host: #{origin.authority}\r\n"
+        "#{host}#{origin.proxy_line}#{Fields.lines(Trace.on? ? Trace.add(fields) : fields)}"
+      end
+
+      # Of requests that have nothing of their own.
+      def plain_lines(origin)
+        return @plain_lines if @plain_origin.equal?(origin)
+
+        @plain_lines = nil # another thread must not see these lines with the next origin
+        @plain_origin = origin
+        @plain_lines = lines_of(origin, @headers)
+      end
+
+      def add_query(target, query)
+        query = URI.encode_www_form(query)
+        if query.empty?
+          target
+        else
+          "#{target}#{target.include?("?") ? "&" : "?"}#{query}"
+        end
+      end
+
+      # @yield [Exchange, H1::ReceivedResponse, Request] the final answer's; the block returns the body
+      # @return [Response]
+      def perform(request, limits, deadline, redirects, &)
+        until (outcome = try(request, limits, deadline, redirects, &)).is_a?(Response)
+          request = outcome
+          redirects -= 1
+        end
+        outcome
+      end
+
+      # @return [Response, Request] the request that a redirect asks for
+      def try(request, limits, deadline, redirects)
+        exchange = Exchange.new(request, limits, deadline)
+        head = exchange.head
+        location = @redirects.positive? ? Redirect.location(head) : nil
+        return Response.new(head, yield(exchange, head, request), request.origin, request.target) unless location
+        raise RedirectError, "more redirects than #{@redirects}, the last one to #{location}" unless redirects.positive?
+
+        drain(exchange)
+        Redirect.follow(request, head.status, *@origins.follow(location, request.origin, request.target))
+      ensure
+        exchange&.finish
+      end
+
+      # So that the connection serves the next request, where the rest is short.
+      def drain(exchange)
+        exchange.read_all(65_536)
+      rescue Error
+        nil # the connection is closed
+      end
+
+      def decode(exchange, decoder)
+        whole = String.new
+        while (piece = exchange.read_piece)
+          decoder.feed(piece) { |decoded| whole << decoded }
+        end
+        decoder.finish
+        whole
+      end
+
+      def time_limits(timeout)
+        timeout.is_a?(Hash) ? TimeLimits.from(timeout, @limits) : @limits.with(total: timeout)
+      end
+
+      def deadline_of(limits)
+        limits.total && (Process.clock_gettime(Process::CLOCK_MONOTONIC,
+                                               :nanosecond) + (limits.total * 1_000_000_000).to_i)
+      end
+
+      def tls_context(options)
+        require "heddle/net/tls/client_context"
+        Net::TLS::ClientContext.for(options)
+      end
+
+      def positive(value)
+        return value if value.is_a?(Integer) && value.positive?
+
+        raise ArgumentError, "max_connections is #{value.inspect}, and must be an Integer of 1 at least"
+      end
+    end
+  end
+end
+
+# Not by autoload: a rescue must find them however the constant is written.
+require "heddle/http/client/errors"

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # The body of an answer that is read as it comes.
+      class Body
+        # @param exchange [Exchange]
+        # @param decoder [Decoder, nil]
+        # @param limit [Integer] bytes that {#read} takes
+        def initialize(exchange, decoder, limit)
+          @exchange = exchange
+          @decoder = decoder
+          @limit = limit
+        end
+
+        # @yieldparam piece [String]
+        def each(&block)
+          while (piece = @exchange.read_piece)
+            @decoder ? @decoder.feed(piece, &block) : yield(piece)
+          end
+          @decoder&.finish
+        end
+
+        # @return [String]
+        # @raise [BodyTooLarge]
+        def read
+          whole = String.new
+          each do |piece|
+            if whole.bytesize + piece.bytesize > @limit
+              raise BodyTooLarge,
+                    "the body is larger than #{@limit} bytes: read it in pieces"
+            end
+
+            whole << piece
+          end
+          whole
+        end
+      end
+    end
+  end
+end

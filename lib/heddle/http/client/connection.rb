@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "heddle/net"
+
+module Heddle
+  module HTTP
+    class Client
+      # An HTTP/1.1 connection of an {Origin}: lent to one request at a time, in whatever loop or thread that is.
+      class Connection
+        # What an answer's head and framing may have. A body's own limit is the client's.
+        LIMITS = Configuration.new(header_limit: 65_536, header_count: 256, body_limit: (1 << 62) - 1,
+                                   chunk_overhead_limit: (1 << 62) - 1)
+        private_constant :LIMITS
+
+        # @return [Net::OutboundConnection]
+        attr_reader :socket
+        # @return [H1::ResponseReader]
+        attr_reader :reader
+        # @return [Integer] requests that it has carried
+        attr_reader :uses
+        # @return [Float] when it became idle, by CLOCK_MONOTONIC
+        attr_accessor :idle_since
+
+        def initialize(socket)
+          @socket = socket
+          @reader = H1::ResponseReader.new(socket, LIMITS)
+          @uses = 0
+        end
+
+        # @param deadline [Integer, nil] of the request, in nanoseconds
+        # @return [self]
+        def begin_request(deadline)
+          @uses += 1
+          @socket.deadline = deadline
+          self
+        end
+
+        # Has it carried a request before this one? Then the server may have closed it meanwhile.
+        def reused? = @uses > 1
+
+        def reusable? = !@socket.closed? && @reader.reusable?
+
+        def stale? = @socket.stale?
+
+        def close = @socket.close
+      end
+    end
+  end
+end

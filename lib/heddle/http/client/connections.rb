@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # The origins of the process, with their idle connections. They outlive loops, threads and clients; a child
+      # process begins without.
+      module Connections
+        # Seconds between looks for idle connections whose time is over, or that their server has closed.
+        INTERVAL = 2
+        private_constant :INTERVAL
+
+        @lock = Mutex.new
+        @origins = {}
+        @process = Process.pid
+        @reaper = nil
+
+        class << self
+          # @return [Origin] that of this key, made by the block the first time
+          def origin(key)
+            @lock.synchronize do
+              start_anew unless @process == Process.pid
+              @origins[key] ||= yield
+            end
+          end
+
+          # @return [Array<Origin>]
+          def origins = @lock.synchronize { @origins.values }
+
+          # Which process the origins are of.
+          attr_reader :process
+
+          # Closes what is idle.
+          # @return [void]
+          def close_idle = origins.each { |origin| origin.close_idle(all: true) }
+
+          # Some connection is idle: looks after it from now on.
+          # @return [void]
+          def reap_later
+            return if @reaper&.alive?
+
+            @lock.synchronize { @reaper = Thread.new { reap } unless @reaper&.alive? }
+          end
+
+          private
+
+          # A forked child: the connections are its parent's.
+          def start_anew
+            @origins = {}
+            @process = Process.pid
+          end
+
+          # Looks at all of them.
+          def idle_left? = origins.map(&:close_idle).any?
+
+          # Ends when nothing is idle.
+          def reap
+            Thread.current.name = "heddle-http-client"
+            Thread.current.report_on_exception = false
+            sleep INTERVAL while idle_left?
+          end
+        end
+      end
+    end
+  end
+end

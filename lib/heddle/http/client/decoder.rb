@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "zlib"
+
+module Heddle
+  module HTTP
+    class Client
+      # Undoes Content-Encoding gzip and deflate (RFC 9110, 8.4.1), with a bound on what comes out.
+      class Decoder
+        KNOWN = %w[gzip x-gzip deflate].freeze
+        ANY_ZLIB = Zlib::MAX_WBITS + 32 # gzip or zlib, by its first bytes
+        RAW = -Zlib::MAX_WBITS
+        private_constant :KNOWN, :ANY_ZLIB, :RAW
+
+        # @param head [H1::ReceivedResponse]
+        # @param limit [Integer, nil] bytes that may come out
+        # @return [Decoder, nil] nil: nothing is to be undone
+        # @raise [DecodingError] for an encoding that the request did not offer
+        def self.for(head, limit)
+          encoding = Fields.value(head.fields, "content-encoding")
+          return unless encoding && head.body?
+
+          names = encoding.to_s.downcase.split(",").map(&:strip) - ["", "identity"]
+          return if names.empty?
+          return new(limit, whole: !head.until_close?) if names.size == 1 && KNOWN.include?(names.first)
+
+          raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}, and gzip or deflate was offered"
+        end
+
+        # @param whole [Boolean] whether the body's own framing has an end: then it may be empty
+        def initialize(limit, whole:)
+          @limit = limit
+          @whole = whole
+          @size = 0
+          @members = 0
+        end
+
+        # @param piece [String]
+        # @yieldparam decoded [String]
+        def feed(piece, &)
+          until piece.empty?
+            @inflater ||= Zlib::Inflate.new(window_for(piece))
+            @inflater.inflate(piece) { |decoded| count(decoded, &) }
+            return unless @inflater.finished?
+
+            piece = next_member
+          end
+        rescue Zlib::Error => e
+          raise DecodingError, "the body is not what its Content-Encoding says: #{e.message}"
+        end
+
+        # @raise [DecodingError] when the compressed form has no end
+        def finish
+          unfinished = @inflater || (@members.zero? && !@whole)
+          @inflater&.close
+          @inflater = nil
+          raise DecodingError, "the compressed body ends too early" if unfinished
+        end
+
+        private
+
+        # Servers send "deflate" with and without zlib's two bytes.
+        def window_for(piece)
+          first = piece.getbyte(0)
+          (first & 0x0f) == 8 || first == 0x1f ? ANY_ZLIB : RAW
+        end
+
+        def count(decoded)
+          @size += decoded.bytesize
+          raise BodyTooLarge, "the decompressed body is larger than #{@limit} bytes" if @limit && @size > @limit
+
+          yield decoded
+        end
+
+        # gzip may have several (RFC 1952, 2.2).
+        def next_member
+          rest = @inflater.flush_next_in
+          @inflater.close
+          @inflater = nil
+          @members += 1
+          rest
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "heddle/net"
+require "heddle/net/connector"
+require "openssl"
+
+module Heddle
+  module HTTP
+    class Client
+      # Opens connections to one origin: directly, or through a proxy, by CONNECT where the origin is https.
+      class Dialer
+        # What no outside address is (deny_private).
+        PRIVATE = Net::PrivateNetworks
+        private_constant :PRIVATE
+
+        # @param proxy [Proxy, nil]
+        def initialize(scheme, host, port, settings, proxy)
+          @tls = scheme == "https"
+          @host = host
+          @port = port
+          @context = settings.tls
+          @deny_private = settings.deny_private
+          @proxy = proxy
+        end
+
+        # @param limits [TimeLimits]
+        # @param deadline [Integer, nil]
+        # @return [Net::OutboundConnection]
+        # @raise [Error]
+        def call(limits, deadline)
+          @proxy ? through_proxy(limits, deadline) : directly(limits, deadline)
+        rescue Net::TLSTimeout => e
+          raise total_or(TLSTimeout, deadline), "#{@host}: #{e.message}"
+        rescue IO::TimeoutError, Errno::ETIMEDOUT => e
+          raise total_or(ConnectTimeout, deadline), "#{@host}: #{e.message}"
+        rescue Net::PrivateAddress => e
+          raise PrivateAddressError, e.message
+        rescue OpenSSL::SSL::SSLError => e
+          raise TLSError, "#{@host}:#{@port}: #{e.message}"
+        rescue SystemCallError, SocketError, IOError => e
+          raise ConnectError, "#{@host}:#{@port}: #{e.message}"
+        end
+
+        private
+
+        def directly(limits, deadline)
+          connector(@host, @port, @tls, limits).connect(deadline: deadline)
+        end
+
+        def through_proxy(limits, deadline)
+          connection = reach_proxy(limits, deadline)
+          return connection unless @tls
+
+          tunnel = @proxy.open_tunnel(connection, "#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}", limits,
+                                      deadline)
+          connector(@host, @port, true, limits).secure_tunnel(tunnel, @host, deadline: deadline)
+        end
+
+        def reach_proxy(limits, deadline)
+          connector(@proxy.host, @proxy.port, false, limits).connect(deadline: deadline)
+        rescue SystemCallError, SocketError => e
+          raise ProxyError, "proxy #{@proxy}: #{e.message}"
+        end
+
+        def connector(host, port, tls, limits)
+          Net::Connector.new("#{host.include?(":") ? "[#{host}]" : host}:#{port}",
+                             tls: tls && (@context || true), timeout: limits.connect, tls_timeout: limits.tls,
+                             allow: @deny_private ? PRIVATE.method(:outside?) : nil)
+        end
+
+        def total_or(phase, deadline)
+          deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= deadline ? TotalTimeout : phase
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Of everything that goes wrong between a client and a server; an answer with status 500 is none.
+      class Error < StandardError; end
+
+      # No connection: the name, the network, the server's refusal.
+      class ConnectError < Error; end
+      # No TLS: the certificate is expired, for another host or of an unknown issuer, or no version is in common.
+      class TLSError < ConnectError; end
+      # The proxy could not be reached, or has refused.
+      class ProxyError < ConnectError; end
+      # The server's address is one that `deny_private` refuses.
+      class PrivateAddressError < ConnectError; end
+
+      # The connection was lost before the answer, and the request changed nothing or may be repeated (RFC 9110, 9.2.2).
+      class ConnectionLost < Error; end
+      # The connection was lost after the request was sent, and before the answer. The server may have carried the
+      # request out, or not; it is not sent again.
+      class OutcomeUnknown < ConnectionLost; end
+      # The answer was cut off.
+      class IncompleteBody < Error; end
+
+      # What came is no answer of HTTP/1.1.
+      class ProtocolError < Error; end
+      # The body, or what is in its compressed form, is larger than `body_limit`.
+      class BodyTooLarge < Error; end
+      # The body is not what its Content-Encoding says.
+      class DecodingError < Error; end
+      # More redirects than `redirects`, or one that can't be followed.
+      class RedirectError < Error; end
+
+      # A time limit has passed. Each phase has its own.
+      class TimeoutError < Error; end
+      # No connection of the origin was free in time (`timeout: { pool: … }`).
+      class PoolTimeout < TimeoutError; end
+      # … for the name and the connection (`connect`).
+      class ConnectTimeout < TimeoutError; end
+      # … for the TLS handshake (`tls`).
+      class TLSTimeout < TimeoutError; end
+      # The server took nothing of the request for so long (`write`).
+      class WriteTimeout < TimeoutError; end
+      # … from the request to the first byte of the answer (`first_byte`).
+      class FirstByteTimeout < TimeoutError; end
+      # … from one byte of the answer to the next (`read`).
+      class ReadTimeout < TimeoutError; end
+      # … for everything together (`total`).
+      class TotalTimeout < TimeoutError; end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # An event of a stream. `id` is the last one that the stream has named.
+      Event = Data.define(:type, :data, :id)
+
+      # Reads text/event-stream (WHATWG HTML, 9.2.6).
+      class EventReader
+        # Bytes of one event.
+        LIMIT = 16_777_216
+        private_constant :LIMIT
+
+        # @return [String] the last id, for Last-Event-ID
+        attr_reader :last_id
+        # @return [Integer, nil] milliseconds after which to connect again, if the server has said
+        attr_reader :retry_after
+
+        def initialize(last_id = "")
+          @last_id = last_id
+          @buffer = +"".b
+          @data = nil
+          @size = 0
+          @type = ""
+          @begun = false
+        end
+
+        # @param piece [String]
+        # @yieldparam event [Event]
+        # @raise [ProtocolError] when an event is too long
+        def feed(piece, &)
+          @buffer << piece
+          skip_byte_order_mark or return
+          while (line = take_line)
+            line.empty? ? dispatch(&) : interpret(line.force_encoding(Encoding::UTF_8).scrub)
+          end
+          raise ProtocolError, "an event is longer than #{LIMIT} bytes" if @buffer.bytesize + @size > LIMIT
+        end
+
+        private
+
+        def skip_byte_order_mark
+          return true if @begun
+          return false if @buffer.bytesize < 3 && "\xEF\xBB\xBF".b.start_with?(@buffer)
+
+          @buffer = @buffer.byteslice(3..) if @buffer.start_with?("\xEF\xBB\xBF".b)
+          @begun = true
+        end
+
+        # Ended by CR LF, LF or CR; a CR that came last may be half of an end.
+        def take_line
+          ending = @buffer.index(/\r\n|\n|\r(?!\z)/n) or return
+          line = @buffer.slice!(0, ending)
+          @buffer.slice!(0, @buffer.start_with?("\r\n") ? 2 : 1)
+          line
+        end
+
+        def interpret(line)
+          name, value = line.split(":", 2)
+          value = value.to_s.delete_prefix(" ")
+          case name
+          when "data" then add(value)
+          when "event" then @type = value
+          when "id" then @last_id = value unless value.include?("\0")
+          when "retry" then @retry_after = Integer(value, 10) if value.match?(/\A\d+\z/)
+          end
+        end
+
+        def add(value)
+          @size += value.bytesize + 1
+          @data ? @data << "\n" << value : @data = +value
+        end
+
+        def dispatch
+          event = Event.new(@type.empty? ? "message" : @type, @data, @last_id) if @data
+          @data = nil
+          @size = 0
+          @type = ""
+          yield event if event
+        end
+      end
+    end
+  end
+end

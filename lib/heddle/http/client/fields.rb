@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Header fields of requests.
+      module Fields
+        NAME = /\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\z/
+        VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n
+        private_constant :NAME, :VALUE
+
+        module_function
+
+        # @param headers [Hash] a value is a String, an Array of them, or nil: no such field
+        # @return [String] field lines
+        # @raise [ArgumentError] what can't be in one
+        def lines(headers)
+          text = +""
+          headers.each do |name, values|
+            name = name.to_s
+            raise ArgumentError, "header name #{name.inspect} is not a token (RFC 9110, 5.1)" unless name.match?(NAME)
+
+            Array(values).each { |value| text << name << ": " << checked(name, value.to_s) << "\r\n" }
+          end
+          text
+        end
+
+        def checked(name, value)
+          return value unless value.b.match?(VALUE)
+
+          raise ArgumentError, "header #{name}: the value #{value.inspect} has a control character"
+        end
+
+        # @return [Hash] later ones replace earlier ones of the same name in whatever case
+        def merge(defaults, headers)
+          return defaults if headers.nil? || headers.empty?
+
+          merged = defaults.dup
+          headers.each do |name, value|
+            name = name.to_s
+            merged.delete_if { |other, _| other.casecmp?(name) }
+            merged[name] = value
+          end
+          merged
+        end
+
+        # @param fields [Array<String>] name, value, name, value
+        # @return [String, nil]
+        def value(fields, name)
+          found = nil
+          i = 0
+          while i < fields.size
+            found = found ? "#{found}, #{fields[i + 1]}" : fields[i + 1] if fields[i] == name
+            i += 2
+          end
+          found
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # A scheme, host and port, and the connections to it: those that are idle, and how many there are. All loops and
+      # threads of the process share it.
+      class Origin
+        # @return [String] "http" or "https"
+        attr_reader :scheme
+        # @return [String] host and port, as a request's Host field has it
+        attr_reader :authority
+        # @return [Settings]
+        attr_reader :settings
+
+        # @return [String] the field line that the proxy gets with each request, or nothing
+        attr_reader :proxy_line
+
+        # @param proxy [Proxy, nil]
+        # @param dialer [#call] opens a connection, given the time limits and the deadline
+        def initialize(scheme, authority, settings, proxy, dialer)
+          @scheme = scheme
+          @authority = authority
+          @settings = settings
+          @absolute = proxy && scheme == "http" # RFC 9112, 3.2.2; over TLS the proxy sees nothing
+          @proxy_line = @absolute ? proxy.authorization : ""
+          @dialer = dialer
+          @lock = Mutex.new
+          @idle = []
+          @waiters = []
+          @open = 0
+          @figures = Hash.new(0)
+        end
+
+        # Such as "https://example.com".
+        def to_s = "#{@scheme}://#{@authority}"
+
+        # @param target [String] path and query
+        # @return [String] as the request line has it
+        def request_target(target) = @absolute ? "http://#{@authority}#{target}" : target
+
+        # @param fresh [Boolean] one that has carried no request
+        # @return [Connection]
+        # @raise [Error]
+        def acquire(limits, deadline, fresh: false)
+          stale = nil
+          connection = @lock.synchronize { fresh ? make_room : take_idle { |closed| (stale ||= []) << closed } }
+          stale&.each(&:close)
+          connection ||= wait_for_room(limits, deadline)
+          return connection.begin_request(deadline) if connection.is_a?(Connection)
+
+          open_connection(limits, deadline).begin_request(deadline)
+        end
+
+        # @param connection [Connection] closed unless another request may use it
+        def release(connection)
+          reusable = connection.reusable?
+          @lock.synchronize do
+            @figures[:requests] += 1
+            if (waiter = @waiters.shift)
+              waiter.push(reusable ? connection : :room)
+            elsif reusable
+              connection.idle_since = now
+              @idle.push(connection)
+            else
+              @open -= 1
+            end
+          end
+          connection.close unless reusable
+          Connections.reap_later if reusable
+        end
+
+        # Closes those that have been idle for too long, and those that the server has closed.
+        # @return [Boolean] whether any is left
+        def close_idle(all: false)
+          limit = now - @settings.idle_timeout
+          closed, left = @lock.synchronize do
+            gone, @idle = @idle.partition { |one| all || one.idle_since <= limit || one.stale? }
+            @open -= gone.size
+            [gone, @idle.any?]
+          end
+          closed.each(&:close)
+          left
+        end
+
+        # @return [Hash{Symbol => Integer}]
+        def statistics
+          @lock.synchronize { { open: @open, idle: @idle.size, waiting: @waiters.size, **@figures } }
+        end
+
+        private
+
+        # The one that was used last; :room for a new one; nil: all are in use.
+        def take_idle
+          while (connection = @idle.pop)
+            return connection unless connection.stale?
+
+            @open -= 1
+            @figures[:stale] += 1
+            yield connection
+          end
+          make_room
+        end
+
+        def make_room
+          if @open >= @settings.max_connections
+            return unless (oldest = @idle.shift)
+
+            oldest.close
+            @open -= 1
+          end
+          @open += 1
+          :room
+        end
+
+        # In the order in which they came.
+        def wait_for_room(limits, deadline)
+          waiter = Thread::Queue.new
+          room = @lock.synchronize { take_idle(&:close) || queue(waiter) }
+          return room if room
+
+          room = waiter.pop(timeout: seconds_left(limits.pool, deadline))
+          room or raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} were in use for too long"
+        ensure
+          give_up(waiter) if waiter && !room
+        end
+
+        def queue(waiter)
+          @figures[:waits] += 1
+          @waiters.push(waiter)
+          nil
+        end
+
+        # Whoever is interrupted may have been given one already.
+        def give_up(waiter)
+          given = @lock.synchronize do
+            @waiters.delete(waiter)
+            waiter.pop(timeout: 0)
+          end
+          return unless given
+
+          given.is_a?(Connection) ? release(given) : give_back_room
+        end
+
+        def give_back_room
+          @lock.synchronize { (waiter = @waiters.shift) ? waiter.push(:room) : @open -= 1 }
+        end
+
+        def open_connection(limits, deadline)
+          connection = Connection.new(@dialer.call(limits, deadline))
+          @lock.synchronize { @figures[:opened] += 1 }
+          connection
+        ensure
+          give_back_room unless connection
+        end
+
+        def seconds_left(seconds, deadline)
+          return seconds unless deadline
+
+          left = [(deadline / 1e9) - now, 0].max
+          seconds ? [seconds, left].min : left
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

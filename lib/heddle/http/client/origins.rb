@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Turns what users give as URLs into origins and targets.
+      class Origins
+        TARGET = %r{\A/[!-"$-~]*\z} # a path and a query as they are sent
+        URL = %r{\Ahttps?://}i
+        USUAL_PORTS = { "http" => 80, "https" => 443 }.freeze
+        private_constant :TARGET, :URL, :USUAL_PORTS
+
+        # @param base [String, nil]
+        # @param settings [Settings]
+        # @raise [ArgumentError]
+        def initialize(base, settings)
+          @settings = settings
+          @process = Process.pid
+          @base = base && parse(base)
+          @prefix = @base ? @base.path.delete_suffix("/") : ""
+          raise ArgumentError, "base #{base.inspect} has a query or a fragment" if @base&.query || @base&.fragment
+        end
+
+        # @param url [String]
+        # @return [Array(Origin, String, Hash)] the third: header fields that the URL names (its user), or nil
+        # @raise [ArgumentError]
+        def find(url)
+          if url.start_with?("/") && !url.start_with?("//") && @base
+            unless url.match?(TARGET)
+              raise ArgumentError,
+                    "path #{url.inspect} has characters that must be percent-encoded"
+            end
+
+            return [base_origin, @prefix.empty? ? url : "#{@prefix}#{url}", own_fields(@base)]
+          end
+          unless whole?(url)
+            raise ArgumentError,
+                  "#{url.inspect} is no http:// or https:// URL, and the client has no base"
+          end
+
+          uri = parse(url)
+          [origin_of(uri), uri.request_uri, own_fields(uri)]
+        end
+
+        # @param location [String] of a redirect, seen from this origin and target
+        # @return [Array(Origin, String, Hash)]
+        def follow(location, origin, target)
+          uri = URI.join("#{origin}#{target}", location)
+          find(uri.to_s)
+        rescue URI::Error, ArgumentError
+          raise RedirectError, "#{origin}#{target} redirects to #{location.inspect}, which can't be followed"
+        end
+
+        def to_s = @base ? "#{@base.scheme}://#{@base.host}#{@prefix}" : "without a base"
+
+        private
+
+        def whole?(url) = url.match?(URL)
+
+        def parse(url)
+          uri = URI.parse(url)
+          return uri if uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
+
+          raise ArgumentError, "#{url.inspect} is no http:// or https:// URL"
+        rescue URI::InvalidURIError
+          raise ArgumentError, "#{url.inspect} is no URL: other characters than RFC 3986 allows must be percent-encoded"
+        end
+
+        # A child process has connections of its own.
+        def base_origin
+          return @base_origin if @base_origin && @process == Process.pid
+
+          @process = Process.pid
+          @base_origin = origin_of(@base)
+        end
+
+        def origin_of(uri)
+          scheme = uri.scheme.downcase
+          host = uri.hostname.downcase
+          key = [scheme, host, uri.port, @settings]
+          Connections.origin(key) { make(scheme, host, uri) }
+        end
+
+        def make(scheme, host, uri)
+          authority = uri.port == USUAL_PORTS.fetch(scheme) ? uri.host.downcase : "#{uri.host.downcase}:#{uri.port}"
+          proxy = @settings.deny_private ? nil : Proxy.for(@settings.proxy, scheme, host, uri.port)
+          Origin.new(scheme, authority, @settings, proxy, Dialer.new(scheme, host, uri.port, @settings, proxy))
+        end
+
+        def own_fields(uri)
+          return unless uri.userinfo
+
+          pair = uri.userinfo.split(":", 2).map { |part| URI.decode_www_form_component(part.gsub("+", "%2B")) }
+          { "Authorization" => "Basic #{[pair.join(":")].pack("m0")}" }
+        end
+      end
+    end
+  end
+end

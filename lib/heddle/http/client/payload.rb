@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "securerandom"
+
+module Heddle
+  module HTTP
+    class Client
+      # What a request carries: a body, and the fields that describe it.
+      module Payload
+        # Methods whose requests say that their body is empty (RFC 9110, 8.6).
+        WITH_BODY = %w[POST PUT PATCH].freeze
+        private_constant :WITH_BODY
+
+        module_function
+
+        # @param given [Hash] one of body, json, form and multipart
+        # @return [Array(String, Hash)] body and fields
+        # @raise [ArgumentError] for two kinds of body at once
+        def make(method, given)
+          raise ArgumentError, "#{given.keys.join(" and ")}: a request has one body" if given.size > 1
+
+          body, type = encode(*given.first)
+          fields = type ? { "Content-Type" => type } : {}
+          return [body, fields.merge(framing(body))] if body
+          return [nil, { "Content-Length" => "0" }] if WITH_BODY.include?(method)
+
+          [nil, {}]
+        end
+
+        def encode(kind = nil, value = nil)
+          case kind
+          when :json
+            require "json"
+            [JSON.generate(value), "application/json"]
+          when :form then [URI.encode_www_form(value), "application/x-www-form-urlencoded"]
+          when :multipart then multipart(value)
+          when :body then [checked(value), nil]
+          end
+        end
+
+        def checked(body)
+          return body if body.is_a?(String) || body.respond_to?(:read) || body.respond_to?(:each)
+
+          raise ArgumentError, "body: is a #{body.class}, and must be a String, or have `read` or `each`"
+        end
+
+        def framing(body)
+          size = Request.size_of(body)
+          size ? { "Content-Length" => size.to_s } : { "Transfer-Encoding" => "chunked" }
+        end
+
+        # RFC 7578. Values are Strings and IOs, which are sent with the name of their file.
+        def multipart(parts)
+          boundary = "heddle-#{SecureRandom.hex(16)}"
+          body = +"".b
+          parts.each do |name, value|
+            body << "--#{boundary}\r\nContent-Disposition: form-data; name=\"#{quoted(name)}\""
+            if value.respond_to?(:read)
+              body << "; filename=\"#{quoted(file_name(value))}\"\r\nContent-Type: application/octet-stream"
+              value = value.read
+            end
+            body << "\r\n\r\n" << value.to_s.b << "\r\n"
+          end
+          [body << "--#{boundary}--\r\n", "multipart/form-data; boundary=#{boundary}"]
+        end
+
+        def file_name(io) = io.respond_to?(:path) && io.path ? File.basename(io.path) : "file"
+
+        # As browsers do (WHATWG HTML, 4.10.21.8).
+        def quoted(text) = text.to_s.b.gsub(/["\r\n]/) { |character| format("%%%02X", character.ord) }
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "uri"
+
+module Heddle
+  module HTTP
+    class Client
+      # An HTTP proxy: named by the user, or by the environment (`http_proxy`, `https_proxy`, `no_proxy`).
+      class Proxy
+        # @param choice [:environment, String, nil]
+        # @return [Proxy, nil]
+        # @raise [ArgumentError]
+        def self.for(choice, scheme, host, port)
+          case choice
+          when nil, false then nil
+          when :environment
+            url = URI::Generic.build(scheme: scheme, host: host.include?(":") ? "[#{host}]" : host,
+                                     port: port).find_proxy
+            url && new(url.to_s)
+          when String then new(choice)
+          else raise ArgumentError, "proxy: is #{choice.inspect}, and must be a URL, :environment or nil"
+          end
+        end
+
+        # @return [String]
+        attr_reader :host
+        # @return [Integer]
+        attr_reader :port
+        # @return [String] the field line with its credentials, or nothing
+        attr_reader :authorization
+
+        # @param url [String] such as "http://name:password@proxy.example:3128"
+        def initialize(url)
+          uri = URI(url)
+          unless uri.is_a?(URI::HTTP) && uri.scheme == "http" && uri.hostname
+            raise ArgumentError, "proxy: #{url.inspect} is not http://host:port"
+          end
+
+          @host = uri.hostname
+          @port = uri.port
+          @authorization = uri.user ? credentials(uri) : ""
+        rescue URI::InvalidURIError
+          raise ArgumentError, "proxy: #{url.inspect} is no URL"
+        end
+
+        # Without its credentials.
+        def to_s = "http://#{@host}:#{@port}"
+
+        # @param connection [Net::OutboundConnection] to the proxy
+        # @param authority [String] the server's host and port
+        # @return [Net::OutboundConnection] through which the server speaks
+        # @raise [ProxyError]
+        def open_tunnel(connection, authority, limits, deadline)
+          connection.deadline = deadline
+          connection.write("CONNECT #{authority} HTTP/1.1\r\nHost: #{authority}\r\n#{@authorization}\r\n", limits.write)
+          head = Connection.new(connection).reader.read_head("CONNECT", limits.first_byte, limits.read)
+          raise ProxyError, "proxy #{self} ended the connection" unless head
+          raise ProxyError, "proxy #{self}: #{head.reason}" if head.is_a?(Refusal)
+          return tunnel = connection if head.upgrade?
+
+          raise ProxyError, "proxy #{self} refused a tunnel to #{authority}: #{head.status} #{head.reason}"
+        ensure
+          connection.close unless tunnel
+        end
+
+        private
+
+        def credentials(uri)
+          pair = [uri.user, uri.password.to_s].map { |part| URI.decode_www_form_component(part.gsub("+", "%2B")) }
+          "Proxy-Authorization: Basic #{[pair.join(":")].pack("m0")}\r\n"
+        end
+      end
+    end
+  end
+end

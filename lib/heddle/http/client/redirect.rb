@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # The request that an answer with status 3xx asks for (RFC 9110, 15.4).
+      module Redirect
+        STATUSES = [301, 302, 303, 307, 308].freeze
+        # They are for one origin, and no other sees them.
+        SECRET = /\A(?:authorization|cookie|proxy-authorization|host):/i
+        # They belong to a body that is not sent again.
+        OF_BODY = /\A(?:content-(?:length|type|encoding|language|location)|transfer-encoding|expect):/i
+        private_constant :STATUSES, :SECRET, :OF_BODY
+
+        module_function
+
+        # @param head [H1::ReceivedResponse]
+        # @return [String, nil] where to
+        def location(head)
+          STATUSES.include?(head.status) ? Fields.value(head.fields, "location") : nil
+        end
+
+        # @param origin [Origin] the next one
+        # @return [Request]
+        # @raise [RedirectError] when the body can't be sent again
+        def follow(request, status, origin, target, own)
+          method = method_after(request.method, status)
+          lines = request.lines.lines
+          lines.reject! { |line| line.match?(SECRET) } unless origin.equal?(request.origin)
+          lines.reject! { |line| line.match?(OF_BODY) } unless method == request.method
+          lines.unshift("Host: #{origin.authority}\r\n", origin.proxy_line) unless origin.equal?(request.origin)
+          lines << Fields.lines(own) if own
+          body = method == request.method ? replayed(request) : nil
+          Request.new(method, origin, target, lines.join, body)
+        end
+
+        def method_after(method, status)
+          return "GET" if status == 303 && method != "HEAD"
+
+          [301, 302].include?(status) && method == "POST" ? "GET" : method
+        end
+
+        def replayed(request)
+          return request.body if request.replayable?
+
+          raise RedirectError, "#{request.origin}#{request.target} redirects a body that can't be sent again"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # An answer. Its body is there as a String, or, inside the block of {Client#stream}, read as it comes.
+      class Response
+        # @return [Integer]
+        attr_reader :status
+
+        # @param head [H1::ReceivedResponse]
+        # @param body [String, Body] a {Body} is read as it comes
+        # @param origin [Origin]
+        def initialize(head, body, origin, target)
+          @head = head
+          @status = head.status
+          @body = body
+          @origin = origin
+          @target = target
+        end
+
+        # Of the request that this is the answer to, after redirects.
+        # @return [String]
+        def url = "#{@origin}#{@target}"
+
+        # @return [Array<String>] name in lower case, value, name, value, in their order
+        def fields = @head.fields
+
+        # @param name [String] any case
+        # @return [String, nil] the field's values, with commas between
+        def [](name)
+          name = name.downcase unless name.match?(/\A[a-z0-9-]+\z/)
+          Fields.value(@head.fields, name)
+        end
+
+        # @return [Hash{String => String}] names in lower case; the values of several fields with commas between, those
+        #   of Set-Cookie with line feeds
+        def headers
+          @headers ||= @head.fields.each_slice(2).with_object({}) do |(name, value), headers|
+            earlier = headers[name]
+            headers[name] = if earlier
+                              [earlier, value].join(name == "set-cookie" ? "\n" : ", ")
+                            else
+                              value
+                            end
+          end
+        end
+
+        # @return [Boolean] 200 to 299
+        def success? = @status.between?(200, 299)
+
+        # The whole body, decompressed; as text of the charset that Content-Type names.
+        # @return [String]
+        def body
+          @body = @body.read if @body.is_a?(Body)
+          unless @encoded
+            @body.force_encoding(encoding) unless @body.frozen?
+            @encoded = true
+          end
+          @body
+        end
+        alias to_s body
+
+        # @return [Object] the body as JSON
+        # @raise [JSON::ParserError]
+        def json(**)
+          require "json"
+          JSON.parse(body, **)
+        end
+
+        # The body in pieces, as they come.
+        # @yieldparam piece [String]
+        # @return [self]
+        def each(&block)
+          return to_enum unless block
+
+          @body.is_a?(Body) ? @body.each(&block) : block.call(@body)
+          self
+        end
+
+        # The body's lines, without their ends.
+        # @return [self]
+        def each_line
+          return to_enum(:each_line) unless block_given?
+
+          rest = +""
+          each do |piece|
+            rest << piece
+            while (line = rest.slice!(/\A[^\n]*\n/))
+              yield line.chomp.force_encoding(encoding)
+            end
+          end
+          yield rest.force_encoding(encoding) unless rest.empty?
+          self
+        end
+
+        # Events of a stream (text/event-stream).
+        # @yieldparam event [Event]
+        # @return [self]
+        def events(&block)
+          return to_enum(:events) unless block
+
+          reader = EventReader.new
+          each { |piece| reader.feed(piece, &block) }
+          self
+        end
+
+        # Writes the body to a file as it comes. A body that is cut off leaves no file.
+        # @param path [String]
+        # @return [Integer] its size
+        def save(path)
+          partial = "#{path}.partial"
+          File.open(partial, "wb") { |file| each { |piece| file.write(piece) } }
+          File.rename(partial, path)
+          File.size(path)
+        ensure
+          File.delete(partial) if partial && File.exist?(partial)
+        end
+
+        def inspect = "#<#{self.class} #{@status} #{url}>"
+
+        private
+
+        def encoding
+          type = self["content-type"]
+          return Encoding::BINARY unless type
+
+          charset = type[/;\s*charset="?([\w.:-]+)/i, 1]
+          return Encoding.find(charset) if charset
+
+          type.match?(%r{\A(?:text/|application/(?:[\w.-]+\+)?json\b)}i) ? Encoding::UTF_8 : Encoding::BINARY
+        rescue ArgumentError
+          Encoding::BINARY
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Seconds for each phase of a request; nil: no limit.
+      TimeLimits = Data.define(:pool, :connect, :tls, :write, :first_byte, :read, :total) do
+        # @param limits [Hash, Numeric, nil] by phase; Net::HTTP's open_timeout, write_timeout and read_timeout are
+        #   understood; a number is `total`
+        # @raise [ArgumentError]
+        def self.from(limits, defaults = self::DEFAULTS)
+          limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)
+          limits = limits.transform_keys(self::NAMES_OF_NET_HTTP)
+          if (first_byte = limits.delete(:read_timeout))
+            limits = { first_byte: first_byte, read: first_byte, **limits }
+          end
+          unknown = limits.keys - members
+          if unknown.any?
+            raise ArgumentError, "timeout: there is no phase #{unknown.join(", ")} (known: #{members.join(", ")})"
+          end
+
+          new(**defaults.to_h, **limits).each_checked
+        end
+
+        def each_checked
+          to_h.each do |phase, seconds|
+            next if seconds.nil? || (seconds.is_a?(Numeric) && seconds.positive?)
+
+            raise ArgumentError, "timeout: #{phase} is #{seconds.inspect}, and must be seconds above 0, or nil"
+          end
+          self
+        end
+      end
+
+      TimeLimits::DEFAULTS = { pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30, read: 30, total: nil }.freeze
+      TimeLimits::NAMES_OF_NET_HTTP = { open_timeout: :connect, ssl_timeout: :tls, write_timeout: :write }.freeze
+    end
+  end
+end

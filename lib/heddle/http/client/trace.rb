@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Trace context (W3C) for the servers that requests go to, where the program uses OpenTelemetry: the calling
+      # fiber's.
+      module Trace
+        module_function
+
+        def on? = defined?(::OpenTelemetry) && ::OpenTelemetry.respond_to?(:propagation)
+
+        # @param fields [Hash]
+        # @return [Hash] with those of the current span, such as traceparent
+        def add(fields)
+          carrier = {}
+          ::OpenTelemetry.propagation.inject(carrier)
+          Fields.merge(fields, carrier)
+        end
+      end
+    end
+  end
+end

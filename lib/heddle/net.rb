@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "heddle/native"
+
+module Heddle
+  # Sockets, connections, names and TLS. Knows no HTTP.
+  module Net
+    autoload :Attempts, "heddle/net/attempts"
+    autoload :Connector, "heddle/net/connector"
+    autoload :PrivateAddress, "heddle/net/connector"
+    autoload :ConnectTimeout, "heddle/net/connector"
+    autoload :TLSTimeout, "heddle/net/connector"
+
+    # Opens a connection to a server. It belongs to no loop and no thread: in a loop only the calling fiber waits, in a
+    # plain thread the thread does; one fiber or thread at a time may use it. A forked child has no part in it.
+    #
+    # All addresses of the name are tried, an attempt every 250 ms, IPv6 and IPv4 by turns; the first that answers wins
+    # (Happy Eyeballs, RFC 8305).
+    #
+    #     connection = Heddle::Net.connect("example.com:443", tls: true)
+    #     connection.write("GET / HTTP/1.0\r\nHost: example.com\r\n\r\n")
+    #     connection.read_partial(65_536)
+    #
+    # @param endpoint [String] `host:port`, `[::1]:port`, or `unix:/path`
+    # @param tls [Boolean, Hash, TLS::ClientContext] true: with the system's certificates; a Hash: see
+    #   {TLS::ClientContext#initialize}
+    # @param timeout [Numeric, nil] seconds for the name and the connection, and again for the TLS handshake
+    # @param allow [#call, nil] given each numeric address before it is tried; false: it is refused
+    # @return [OutboundConnection]
+    # @raise [SystemCallError, Socket::ResolutionError, ConnectTimeout, TLSTimeout, OpenSSL::SSL::SSLError]
+    def self.connect(endpoint, tls: false, timeout: 10, allow: nil)
+      Connector.new(endpoint, tls: tls, timeout: timeout, allow: allow).connect
+    end
+  end
+end

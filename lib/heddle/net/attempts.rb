@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Heddle
+  module Net
+    # Connects to the first of several addresses that answers (Happy Eyeballs, RFC 8305): IPv6 and IPv4 by turns, each
+    # next attempt begun when one fails or the last one is 250 ms old.
+    class Attempts
+      # Seconds between attempts (RFC 8305, section 5).
+      DELAY = 0.25
+      private_constant :DELAY
+
+      # @param addresses [Array<Addrinfo>] one at least, best first
+      # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+      def initialize(addresses, deadline, host, port)
+        @waiting = interleave(addresses)
+        @deadline = deadline
+        @name = "#{host}:#{port}"
+        @pending = {} # socket => Addrinfo
+      end
+
+      # @return [Socket]
+      # @raise [SystemCallError] the error of the first attempt, when all have failed
+      # @raise [ConnectTimeout]
+      def run
+        winner = nil
+        until winner
+          raise @failure if @waiting.empty? && @pending.empty?
+
+          winner = start_next || await
+        end
+        winner
+      ensure
+        @pending.each_key { |socket| socket.close unless socket.equal?(winner) }
+      end
+
+      private
+
+      # RFC 8305, section 4: the family of the first address begins.
+      def interleave(addresses)
+        first, second = addresses.partition { |address| address.afamily == addresses.first.afamily }
+        first.zip(second).flatten.compact + (second[first.size..] || [])
+      end
+
+      def start_next
+        return unless (address = @waiting.shift)
+
+        socket = Socket.new(address.afamily, :STREAM)
+        result = socket.connect_nonblock(address.to_sockaddr, exception: false)
+        @pending[socket] = address
+        result == :wait_writable ? nil : socket
+      rescue SystemCallError => e
+        fail_attempt(socket, e)
+        nil
+      end
+
+      # @return [Socket, nil] nil: another attempt is due
+      def await
+        return if @pending.empty?
+
+        _, ready = IO.select(nil, @pending.keys, nil, time_left)
+        ready&.each do |socket|
+          error = socket.getsockopt(:SOCKET, :ERROR).int
+          return socket if error.zero?
+
+          fail_attempt(socket, SystemCallError.new("connect to #{@name} (#{@pending[socket].ip_address})", error))
+        end
+        nil
+      end
+
+      # Seconds, nil: any time.
+      def time_left
+        left = @deadline && ((@deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
+        raise ConnectTimeout, "no connection to #{@name} in time" if left && left <= 0
+        return left if @waiting.empty?
+
+        left ? [left, DELAY].min : DELAY
+      end
+
+      def fail_attempt(socket, error)
+        @failure ||= error
+        @pending.delete(socket)
+        socket&.close
+      end
+    end
+  end
+end

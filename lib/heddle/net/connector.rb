@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "socket"
+require "timeout"
+require "heddle/net"
+require "heddle/net/attempts"
+
+module Heddle
+  module Net
+    # The time for the name and the connection is over.
+    class ConnectTimeout < IO::TimeoutError; end
+    # The time for the TLS handshake is over.
+    class TLSTimeout < IO::TimeoutError; end
+    # Every address of the host is one that the caller refuses.
+    class PrivateAddress < IOError; end
+
+    # Makes outbound connections to one endpoint. Frozen, and may be used by several threads.
+    class Connector
+      PLACE = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
+      private_constant :PLACE
+
+      # @return [String] the host's name or numeric address, or the path of a unix socket
+      attr_reader :host
+      # @return [Integer, nil] nil: a unix socket
+      attr_reader :port
+
+      # @param (see Net.connect)
+      # @param tls_timeout [Numeric, nil] seconds for the TLS handshake
+      # @raise [ArgumentError]
+      def initialize(endpoint, tls: false, timeout: 10, tls_timeout: timeout, allow: nil)
+        @host, @port = parse(endpoint)
+        @timeout = timeout
+        @tls_timeout = tls_timeout
+        @allow = allow
+        @context = tls_context(tls)
+        freeze
+      end
+
+      # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds, for everything together
+      # @return [OutboundConnection]
+      def connect(deadline: nil)
+        socket = open_socket(earlier(now, @timeout, deadline))
+        connection = @context ? secure(socket, @host, deadline) : OutboundConnection.adopt(socket)
+      ensure
+        socket&.close unless connection # whatever has interrupted it
+      end
+
+      # Begins TLS on a connection through which another server speaks, such as a proxy's tunnel.
+      # @param connection [OutboundConnection]
+      # @return [OutboundConnection]
+      def secure_tunnel(connection, host, deadline: nil)
+        socket = connection.detach
+        tunnel = secure(socket, host, deadline)
+      ensure
+        socket&.close unless tunnel
+      end
+
+      private
+
+      def secure(socket, host, deadline)
+        secure = @context.handshake(socket, host, earlier(now, @tls_timeout, deadline))
+        OutboundConnection.adopt(socket, secure)
+      end
+
+      def parse(endpoint)
+        return [endpoint.delete_prefix("unix:"), nil] if endpoint.start_with?("unix:/")
+
+        parts = PLACE.match(endpoint)
+        return [parts[:address] || parts[:name], port_of(parts[:port], endpoint)] if parts
+
+        raise ArgumentError, "endpoint #{endpoint.inspect} is not host:port, [IPv6 address]:port or unix:/path"
+      end
+
+      def port_of(text, endpoint)
+        port = Integer(text, 10)
+        return port if port.between?(1, 65_535)
+
+        raise ArgumentError, "endpoint #{endpoint.inspect}: the port is #{port}, and must be from 1 to 65535"
+      end
+
+      def tls_context(tls)
+        return unless tls
+
+        require "heddle/net/tls/client_context"
+        case tls
+        when TLS::ClientContext then tls
+        when true then TLS::ClientContext.default
+        when Hash then TLS::ClientContext.new(**tls)
+        else raise ArgumentError, "tls: is #{tls.inspect}, and must be true, false, a Hash or a TLS::ClientContext"
+        end
+      end
+
+      def open_socket(deadline)
+        return UNIXSocket.new(@host) unless @port
+
+        socket = Attempts.new(allowed(addresses(deadline)), deadline, @host, @port).run
+        socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+        socket
+      end
+
+      # @return [Array<Addrinfo>]
+      def addresses(deadline)
+        return [Addrinfo.tcp(@host, @port)] if @host.match?(/\A(?:[\d.]+|.*:.*)\z/)
+
+        left = deadline && ((deadline - now) / 1e9)
+        Timeout.timeout(left && [left, 0.001].max, ConnectTimeout, "the name #{@host} was not resolved in time") do
+          Addrinfo.getaddrinfo(@host, @port, nil, :STREAM)
+        end
+      end
+
+      def allowed(addresses)
+        return addresses unless @allow
+
+        allowed = addresses.select { |address| @allow.call(address.ip_address) }
+        return allowed if allowed.any?
+
+        raise PrivateAddress, "#{@host} is #{addresses.map(&:ip_address).uniq.join(", ")}, which is not allowed"
+      end
+
+      def earlier(started, seconds, deadline)
+        own = seconds && (started + (seconds * 1_000_000_000).to_i)
+        [own, deadline].compact.min
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    end
+  end
+end

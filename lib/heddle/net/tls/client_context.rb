@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "heddle/net/tls"
+
+module Heddle
+  module Net
+    class TLS
+      # How a client speaks TLS: whom it believes, what it shows, which sessions it resumes. May be shared by threads.
+      class ClientContext
+        # Sessions kept; the oldest goes first.
+        SESSIONS = 256
+        private_constant :SESSIONS
+
+        # With the system's certificates. One for the process.
+        # @return [ClientContext]
+        def self.default = @default ||= new
+
+        # Clients with the same options share sessions and connections.
+        # @return [ClientContext]
+        def self.for(options) = (@known ||= {})[options] ||= new(**options)
+
+        # @param ca [String, nil] a file or folder of CA certificates in PEM, in place of the system's
+        # @param cert [String, nil] PEM text or file of the client's own certificate, `key` its key
+        # @param protocols [Array<String>] offered by ALPN (RFC 7301)
+        # @param verify [Boolean] false: anybody may be the server. For tests alone
+        # @param minimum ["1.2", "1.3"] the least version
+        # @raise [Error] when Ruby's openssl is not built in the usual way
+        def initialize(ca: nil, cert: nil, key: nil, protocols: ["http/1.1"], verify: true, minimum: "1.2")
+          missing = OutboundConnection.load_tls(OBJECT)
+          raise Error, "TLS can't be used: the library of Ruby's openssl has no #{missing}" if missing
+
+          @verify = verify
+          @sessions = {}
+          @context = make(ca, cert, key, protocols, minimum)
+        end
+
+        # @param socket [Socket] connected; stays the caller's
+        # @param host [String] the name that the certificate must be for
+        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @return [OpenSSL::SSL::SSLSocket]
+        # @raise [OpenSSL::SSL::SSLError, TLSTimeout, SystemCallError]
+        def handshake(socket, host, deadline)
+          secure = OpenSSL::SSL::SSLSocket.new(socket, @context)
+          secure.hostname = host unless host.match?(/\A(?:[\d.]+|.*:.*)\z/) # an address is no name (RFC 6066, 3)
+          key = "#{host}:#{socket.remote_address.inspect_sockaddr}" if socket.is_a?(Socket)
+          session = key && @sessions[key]
+          secure.session = session if session
+          secure.instance_variable_set(:@heddle_session_key, key)
+          connect(secure, socket, deadline)
+          secure.post_connection_check(host.delete_suffix(".")) if @verify
+          secure
+        rescue OpenSSL::SSL::SSLError
+          @sessions.delete(key) if key
+          raise
+        end
+
+        private
+
+        def make(ca, cert, key, protocols, minimum)
+          context = OpenSSL::SSL::SSLContext.new
+          context.set_params(ca ? ca_parameters(ca) : {})
+          context.verify_mode = OpenSSL::SSL::VERIFY_NONE unless @verify
+          context.verify_hostname = false # asked once the handshake is complete, also of addresses
+          context.min_version = minimum == "1.3" ? OpenSSL::SSL::TLS1_3_VERSION : OpenSSL::SSL::TLS1_2_VERSION
+          context.alpn_protocols = protocols
+          context.add_certificate(*own_certificate(cert, key)) if cert
+          context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_CLIENT |
+                                       OpenSSL::SSL::SSLContext::SESSION_CACHE_NO_INTERNAL_STORE
+          context.session_new_cb = method(:keep_session)
+          context.setup
+          context
+        end
+
+        def ca_parameters(ca)
+          raise ArgumentError, "tls ca: there is no file or folder #{ca.inspect}" unless File.exist?(ca)
+
+          { File.directory?(ca) ? :ca_path : :ca_file => ca, cert_store: nil }
+        end
+
+        def own_certificate(cert, key)
+          pem = text_of(cert)
+          certificate, *chain = OpenSSL::X509::Certificate.load(pem)
+          [certificate, OpenSSL::PKey.read(key ? text_of(key) : pem), chain]
+        end
+
+        def text_of(source) = source.include?("-----BEGIN") ? source : File.read(source)
+
+        # Tickets of TLS 1.3 come after the handshake, while data is read. Waits for nothing.
+        def keep_session((secure, session))
+          key = secure.instance_variable_get(:@heddle_session_key)
+          return unless key
+
+          @sessions.shift if @sessions.size >= SESSIONS && !@sessions.key?(key)
+          @sessions[key] = session
+        end
+
+        def connect(secure, socket, deadline)
+          loop do
+            case secure.connect_nonblock(exception: false)
+            when :wait_readable then await(socket, :wait_readable, deadline)
+            when :wait_writable then await(socket, :wait_writable, deadline)
+            else return
+            end
+          end
+        end
+
+        def await(socket, direction, deadline)
+          left = deadline && ((deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
+          return if (left.nil? || left.positive?) && socket.public_send(direction, left)
+
+          raise TLSTimeout, "the TLS handshake was not complete in time"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "zlib"
+require_relative "support/client_case"
+
+# A body that is returned is whole, wherever the connection is cut or stands still.
+class WholeAnswersTest < ClientCase
+  BODY = "twelve bytes"
+  GZIP = Zlib.gzip(BODY)
+  ANSWERS = {
+    sized: "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n#{BODY}",
+    chunked: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\ntwelve\r\n6\r\n bytes\r\n0\r\n\r\n",
+    trailers: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nC\r\n#{BODY}\r\n0\r\nDigest: x\r\n\r\n",
+    interim: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n#{BODY}",
+    gzip: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{GZIP.bytesize}\r\n\r\n".b + GZIP,
+    gzip_until_close: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n".b + GZIP
+  }.freeze
+
+  ANSWERS.each do |name, answer|
+    define_method(:"test_cut_at_every_byte_#{name}") do
+      server = serve { |socket, request| socket.write(answer.byteslice(0, request["cut"].to_i)) && socket.close }
+      client = Client.new(server.url, proxy: nil)
+
+      in_loop do
+        Heddle.map(0...answer.bytesize, limit: 20) do |cut|
+          error = assert_raises(Client::Error, "cut at #{cut}") { client.get("/", headers: { cut: cut }) }
+          assert_kind_of Client::ConnectionLost, error if cut.zero?
+        end
+        assert_equal BODY, client.get("/", headers: { cut: answer.bytesize }).body
+      end
+    end
+
+    define_method(:"test_a_post_cut_at_every_byte_is_sent_once_#{name}") do
+      server = serve { |socket, request| socket.write(answer.byteslice(0, request["cut"].to_i)) && socket.close }
+      client = Client.new(server.url, proxy: nil)
+
+      in_loop do
+        Heddle.map(0...answer.bytesize, limit: 20) do |cut|
+          assert_raises(Client::OutcomeUnknown, Client::IncompleteBody, Client::DecodingError) do
+            client.post("/#{cut}", body: "x", headers: { cut: cut })
+          end
+        end
+      end
+
+      assert_equal (0...answer.bytesize).map { |cut| "/#{cut}" }.sort, server.received.map(&:target).sort
+    end
+
+    define_method(:"test_stall_at_every_byte_#{name}") do
+      server = serve do |socket, request|
+        socket.write(answer.byteslice(0, request["stall"].to_i))
+        socket.read # until the client closes
+      end
+      client = Client.new(server.url, proxy: nil, max_connections: 1_000, timeout: { first_byte: 0.4, read: 0.4 })
+
+      in_loop do
+        Heddle.map(0...answer.bytesize) do |stall|
+          phase = [0, answer.index("HTTP/1.1 200")].include?(stall) ? Client::FirstByteTimeout : Client::ReadTimeout
+          assert_raises(phase, "stalls at #{stall}") { client.get("/", headers: { stall: stall }) }
+        end
+      end
+    end
+  end
+
+  def test_a_stalling_answer_ends_with_the_total_limit
+    server = serve { |socket, _| socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal") && socket.read }
+    client = Client.new(server.url, proxy: nil, timeout: { total: 0.2 })
+
+    assert_raises(Client::TotalTimeout) { client.get("/") }
+    assert_raises(Client::TotalTimeout) { in_loop { client.get("/") } }
+  end
+
+  def test_a_streamed_body_that_is_cut_raises_after_its_pieces
+    server = serve_bytes(ANSWERS[:sized].byteslice(0..-4))
+    pieces = []
+
+    assert_raises(Client::IncompleteBody) do
+      Client.new(server.url, proxy: nil).stream(:get, "/") { |response| response.each { |piece| pieces << piece } }
+    end
+    assert_equal "twelve by", pieces.join
+  end
+
+  def test_a_saved_body_that_is_cut_leaves_no_file
+    server = serve_bytes(ANSWERS[:chunked].byteslice(0..-4))
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "body")
+      assert_raises(Client::IncompleteBody) do
+        Client.new(server.url, proxy: nil).stream(:get, "/") { |response| response.save(path) }
+      end
+      assert_empty Dir.children(folder)
+    end
+  end
+
+  def test_smuggled_answers_are_refused
+    {
+      "two lengths" => "Content-Length: 5\r\nContent-Length: 6",
+      "a length and a coding" => "Content-Length: 5\r\nTransfer-Encoding: chunked",
+      "another coding" => "Transfer-Encoding: gzip, chunked, chunked",
+      "no number" => "Content-Length: 5x"
+    }.each do |what, lines|
+      server = serve_bytes("HTTP/1.1 200 OK\r\n#{lines}\r\n\r\nhello")
+      assert_raises(Client::ProtocolError, what) { Client.new(server.url, proxy: nil).get("/") }
+    end
+  end
+
+  def test_a_flood_of_interim_answers_is_refused
+    server = serve_bytes("HTTP/1.1 102 Processing\r\n\r\n" * 100)
+
+    assert_raises(Client::ProtocolError) { Client.new(server.url, proxy: nil).get("/") }
+  end
+
+  def test_bytes_after_an_answer_end_the_connection
+    server = serve { |socket, _| socket.write("#{hello}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil") }
+    client = Client.new(server.url, proxy: nil)
+
+    assert_equal(%w[hello hello], Array.new(2) { client.get("/").body })
+    assert_equal 2, server.connections
+  end
+
+  def test_an_answer_without_content_has_an_empty_body
+    server = serve { |socket, _| socket.write("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n") }
+
+    assert_equal "", Client.new(server.url, proxy: nil).get("/").body
+  end
+end

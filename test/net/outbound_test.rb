@@ -1,0 +1,236 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+require "socket"
+require_relative "../support/scheduled"
+
+class OutboundTest < Minitest::Test
+  include Scheduled
+
+  def setup
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @port = @listener.local_address.ip_port
+    @sockets = []
+  end
+
+  def teardown
+    @sockets.each(&:close)
+    @listener.close
+  end
+
+  # @return both ends
+  def pair
+    connection = Heddle::Net.connect("127.0.0.1:#{@port}")
+    @sockets << @listener.accept
+    [connection, @sockets.last]
+  end
+
+  def in_loop(&) = Heddle.run(selector: selector_under_test, &)
+
+  def test_bytes_go_both_ways_in_a_thread_and_in_a_loop
+    connection, peer = pair
+    connection.write("from a thread")
+
+    assert_equal "from a thread", peer.readpartial(100)
+    in_loop do
+      connection.write(["from ", "a ", "loop"])
+
+      assert_equal "from a loop", peer.readpartial(100)
+      reader = Heddle.async { connection.read_partial(100) }
+      peer.write("answer")
+
+      assert_equal "answer", reader.value
+    end
+    peer.close
+
+    assert_nil connection.read_partial(1)
+  end
+
+  def test_one_connection_serves_several_loops_one_after_the_other
+    connection, peer = pair
+    3.times do |n|
+      in_thread do
+        in_loop do
+          reader = Heddle.async { connection.read_partial(100) }
+          peer.write(n.to_s)
+
+          assert_equal n.to_s, reader.value
+        end
+      end
+    end
+  end
+
+  def test_only_the_fiber_waits
+    connection, peer = pair
+    in_loop do
+      reader = Heddle.async { connection.read_partial(100) }
+      Heddle.async { peer.write("later") }
+
+      assert_equal "later", reader.value
+    end
+  end
+
+  def test_a_wait_has_a_limit
+    connection, = pair
+
+    assert_raises(IO::TimeoutError) { connection.read_partial(1, 0.01) }
+    in_loop { assert_raises(IO::TimeoutError) { connection.read_partial(1, 0.01) } }
+    connection.deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    assert_raises(IO::TimeoutError) { connection.read_partial(1) }
+  end
+
+  def test_more_than_the_kernel_takes_is_written_whole
+    connection, peer = pair
+    data = Random.bytes(8 << 20)
+    reader = Thread.new { peer.read(data.bytesize) }
+    in_loop { connection.write([data.byteslice(0, 5), data.byteslice(5..)]) }
+
+    assert_equal data, reader.value
+    assert_equal data.bytesize, connection.bytes_sent
+  end
+
+  def test_a_write_that_the_peer_takes_nothing_of_has_a_limit
+    connection, = pair
+
+    assert_raises(IO::TimeoutError) { connection.write("x" * (64 << 20), 0.05) }
+  end
+
+  def test_closing_wakes_the_fiber_that_waits
+    connection, = pair
+    in_loop do
+      reader = Heddle.async do
+        connection.read_partial(1)
+      rescue IOError => e
+        e
+      end
+      Heddle.async { connection.close }
+
+      assert_instance_of IOError, reader.value
+    end
+    assert_predicate connection, :closed?
+    assert_raises(IOError) { connection.write("x") }
+  end
+
+  def test_an_idle_connection_that_the_peer_closes_is_stale
+    connection, peer = pair
+
+    refute_predicate connection, :stale?
+    peer.close
+    until_true { connection.stale? }
+  end
+
+  def test_an_idle_connection_that_gets_bytes_is_stale
+    connection, peer = pair
+    peer.write("unasked")
+    until_true { connection.stale? }
+
+    assert_equal "unasked", connection.read_partial(100)
+  end
+
+  def test_a_child_process_has_no_part_in_it
+    connection, peer = pair
+    in_child, to_parent = IO.pipe
+    pid = fork do
+      connection.write("from the child")
+    rescue IOError
+      to_parent.write(connection.closed? && connection.stale?)
+      connection.close
+      exit!(0)
+    end
+    Process.wait(pid)
+    to_parent.close
+
+    assert_equal "true", in_child.read
+    connection.write("from the parent")
+
+    assert_equal "from the parent", peer.readpartial(100)
+  end
+
+  # A copy in the child would keep the connection open.
+  def test_the_peer_sees_the_end_while_a_child_lives
+    connection, peer = pair
+    hold, release = IO.pipe
+    pid = fork do
+      release.close
+      hold.read
+      exit!(0)
+    end
+    connection.close
+
+    assert_nil peer.wait_readable(LIMIT)&.read(1)
+  ensure
+    release.close
+    Process.wait(pid)
+  end
+
+  def test_the_collector_takes_connections_that_wait_nowhere
+    20.times { pair }
+    GC.start
+    GC.compact if GC.respond_to?(:compact)
+    connection, peer = pair
+    GC.compact if GC.respond_to?(:compact)
+    connection.write("after")
+
+    assert_equal "after", peer.readpartial(10)
+  end
+
+  def test_a_mistaken_endpoint_is_named
+    { "example.com" => /"example.com" is not host:port/,
+      "localhost:70000" => /the port is 70000/ }.each do |endpoint, words|
+      assert_match words, assert_raises(ArgumentError) { Heddle::Net.connect(endpoint) }.message
+    end
+  end
+
+  def test_nobody_listens
+    @listener.close
+    error = assert_raises(Errno::ECONNREFUSED) { Heddle::Net.connect("127.0.0.1:#{@port}") }
+
+    assert_match(/127\.0\.0\.1:#{@port}/, error.message)
+  end
+
+  def test_the_next_address_is_tried_when_one_refuses
+    addresses = %w[127.0.0.2 127.0.0.1].map { |host| Addrinfo.tcp(host, @port) }
+    socket = Heddle::Net::Attempts.new(addresses, nil, "name", @port).run
+
+    assert_equal "127.0.0.1", socket.remote_address.ip_address
+  ensure
+    socket&.close
+  end
+
+  def test_the_next_address_is_tried_when_one_is_silent
+    addresses = [silent_address, Addrinfo.tcp("127.0.0.1", @port)]
+    socket = in_loop { Heddle::Net::Attempts.new(addresses, nil, "name", @port).run }
+
+    assert_equal @port, socket.remote_address.ip_port
+  ensure
+    socket&.close
+  end
+
+  def test_the_families_take_turns
+    order = %w[::1 ::2 ::3 127.0.0.1 127.0.0.2].map { |host| Addrinfo.tcp(host, 1) }
+    attempts = Heddle::Net::Attempts.new(order, nil, "name", 1)
+
+    assert_equal %w[::1 127.0.0.1 ::2 127.0.0.2 ::3], attempts.instance_variable_get(:@waiting).map(&:ip_address)
+  end
+
+  def test_a_silent_address_alone_has_a_limit
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + 50_000_000
+    attempts = Heddle::Net::Attempts.new([silent_address], deadline, "name", 1)
+
+    assert_raises(Heddle::Net::ConnectTimeout) { attempts.run }
+  end
+
+  private
+
+  # A listener whose queue is full: the kernel drops what comes.
+  def silent_address
+    full = Socket.new(:INET, :STREAM)
+    full.bind(Addrinfo.tcp("127.0.0.3", 0))
+    full.listen(0)
+    address = full.local_address
+    @sockets << full
+    4.times { @sockets << Socket.new(:INET, :STREAM).tap { |one| one.connect_nonblock(address, exception: false) } }
+    address
+  end
+end
