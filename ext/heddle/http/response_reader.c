@@ -188,7 +188,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
 {
     reader *self = reader_of(object);
     heddle_method method = heddle_response_method(method_name);
-    int64_t first = heddle_duration(first_byte), next = heddle_duration(between);
+    int64_t first = heddle_parse_duration(first_byte), next = heddle_parse_duration(between);
     if (self->state != AT_HEAD && self->state != COMPLETE)
         rb_raise(rb_eIOError, "the answer before this one was not read to its end");
     if (self->state == COMPLETE)
@@ -355,7 +355,7 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
     reader *self = reader_of(object);
     long most = NUM2LONG(max);
-    int64_t time = heddle_duration(timeout);
+    int64_t time = heddle_parse_duration(timeout);
     if (most <= 0)
         rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", most);
     if (self->state == COMPLETE)
@@ -377,7 +377,7 @@ static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
 {
     reader *self = reader_of(object);
     uint64_t most = NUM2ULL(limit);
-    int64_t time = heddle_duration(timeout);
+    int64_t time = heddle_parse_duration(timeout);
     if (self->state == SIZED && self->remaining > most)
         return Qnil;
     uint64_t expected = self->state == SIZED ? self->remaining : 0;

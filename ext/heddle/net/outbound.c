@@ -112,7 +112,7 @@ static int wait_until(VALUE io, int events, int64_t deadline)
 {
     int64_t left = -1;
     if (deadline >= 0) {
-        left = deadline - heddle_now();
+        left = deadline - heddle_clock_now();
         if (left <= 0)
             return 0;
     }
@@ -145,7 +145,7 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 {
     const heddle_tls *tls = heddle_outbound_of(object)->transport.tls;
     int events = tls && tls->read_wants_room ? HEDDLE_WRITABLE : HEDDLE_READABLE;
-    await(object, events, timeout < 0 ? -1 : heddle_deadline(timeout), timed_out);
+    await(object, events, timeout < 0 ? -1 : heddle_deadline_after(timeout), timed_out);
 }
 
 /* -- the object ---------------------------------------------------------------------------------------------------- */
@@ -330,7 +330,7 @@ static VALUE outbound_read_partial(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
     long max = NUM2LONG(argv[0]);
-    int64_t timeout = argc == 2 ? heddle_duration(argv[1]) : -1;
+    int64_t timeout = argc == 2 ? heddle_parse_duration(argv[1]) : -1;
     if (max <= 0)
         rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", max);
     for (;;) {
@@ -408,7 +408,7 @@ static size_t send_all(VALUE self, VALUE data, int64_t timeout, bool stop_at_inp
         held = true;
         bool wants_input = connection->transport.tls && connection->transport.tls->write_wants_input;
         int events = wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE | (stop_at_input ? HEDDLE_READABLE : 0);
-        int64_t deadline = timeout < 0 ? -1 : heddle_deadline(timeout);
+        int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
         int ready = await(self, events, deadline, "the peer took nothing in time");
         if (stop_at_input && !wants_input && (ready & HEDDLE_READABLE) && !(ready & HEDDLE_WRITABLE) &&
             heddle_outbound_stale(heddle_outbound_of(self)))
@@ -424,7 +424,7 @@ static size_t send_all(VALUE self, VALUE data, int64_t timeout, bool stop_at_inp
 static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
-    send_all(self, argv[0], argc == 2 ? heddle_duration(argv[1]) : -1, false);
+    send_all(self, argv[0], argc == 2 ? heddle_parse_duration(argv[1]) : -1, false);
     return Qnil;
 }
 
@@ -437,7 +437,7 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 1, 2);
-    return SIZET2NUM(send_all(self, argv[0], argc == 2 ? heddle_duration(argv[1]) : -1, true));
+    return SIZET2NUM(send_all(self, argv[0], argc == 2 ? heddle_parse_duration(argv[1]) : -1, true));
 }
 
 /*

@@ -157,7 +157,7 @@ module Heddle
       end
 
       def build(method, url, query, headers, payload)
-        method = method.is_a?(Symbol) ? method.name.upcase : method
+        method = method.name.upcase if method.is_a?(Symbol)
         raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method.match?(TOKEN)
 
         origin, target, own = @origins.find(url)
