@@ -1,5 +1,7 @@
 #include "http/body_spool.h"
 
+#include "http/body_disk.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

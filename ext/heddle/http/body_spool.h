@@ -129,8 +129,6 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
 
 /* -- all of this process ------------------------------------------------------------------------------------------ */
 
-/* Bytes that its spooled bodies have on disk, or are about to. */
-uint64_t heddle_body_disk_used(void);
 /* Bytes of memory that its large buffers have, and its bodies above body_buffer that have no file. */
 size_t heddle_body_large_buffers(void);
 /* Counts so many bytes among them. False: that would be more than HEDDLE_SPOOL_LARGE_BUFFERS. Any thread. */
@@ -148,8 +146,6 @@ int heddle_body_writer_submit(heddle_body_spool *spool);
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /* A file is not needed any more, and its bytes do not count: to give back the blocks of a large one takes its time. */
 void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
-/* false: they would be more than `limit`, all of this process together. */
-bool heddle_body_disk_take(uint64_t bytes, uint64_t limit);
 /* What the message of a spool is opened with. */
 void heddle_body_writer_deliver(heddle_loop_message *message);
 void heddle_body_spool_free(heddle_body_spool *spool);

@@ -1,5 +1,6 @@
 /* The thread that has to do with files of bodies: one a process, made when the first one is needed. */
 
+#include "http/body_disk.h"
 #include "http/body_spool.h"
 
 #include <errno.h>
@@ -18,25 +19,6 @@ static struct {
     bool idle; /* its thread waits for work, or is about to */
     bool forks_seen_to;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
-
-static _Atomic uint64_t disk_used;
-
-/* -- how much there is -------------------------------------------------------------------------------------------- */
-
-bool heddle_body_disk_take(uint64_t bytes, uint64_t limit)
-{
-    uint64_t used = atomic_load(&disk_used);
-    do {
-        if (bytes > limit || used > limit - bytes)
-            return false;
-    } while (!atomic_compare_exchange_weak(&disk_used, &used, used + bytes));
-    return true;
-}
-
-uint64_t heddle_body_disk_used(void)
-{
-    return atomic_load(&disk_used);
-}
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
 
@@ -69,7 +51,7 @@ static void perform(heddle_body_job *job)
 {
     if (job->file)
         heddle_body_file_release(job->file);
-    atomic_fetch_sub(&disk_used, job->counted);
+    heddle_body_disk_release(job->counted);
     free(job);
 }
 
@@ -227,7 +209,7 @@ void heddle_body_writer_close(heddle_body_file *file, uint64_t counted)
     free(job);
     if (file)
         heddle_body_file_close(file);
-    atomic_fetch_sub(&disk_used, counted);
+    heddle_body_disk_release(counted);
 }
 
 bool heddle_body_writer_withdraw(heddle_body_spool *spool)
@@ -283,6 +265,7 @@ static void before_fork(void)
 {
     pthread_mutex_lock(&writer.lock);
     heddle_body_files_before_fork();
+    heddle_body_disk_before_fork();
 }
 
 /* The child may read the bodies that the application had: their files are not for other bodies any more. */
@@ -292,6 +275,7 @@ static void after_fork_in_parent(void)
         if (spool->kept && spool->file)
             spool->file->shared = true;
     }
+    heddle_body_disk_after_fork(false);
     heddle_body_files_after_fork(false);
     pthread_mutex_unlock(&writer.lock);
 }
@@ -315,8 +299,8 @@ static void after_fork_in_child(void)
         if (!job->spool && job->file)
             close(job->file->fd);
     }
+    heddle_body_disk_after_fork(true);
     heddle_body_files_after_fork(true);
-    atomic_store(&disk_used, 0);
     writer.first = writer.last = NULL;
     writer.running = writer.idle = false;
     pthread_mutex_init(&writer.lock, NULL);

@@ -39,7 +39,7 @@ struct heddle_engine {
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit;
-    uint64_t body_disk_limit;   /* of all bodies of this process */
+    uint64_t body_disk_limit;   /* of all bodies of this server */
     char *body_folder;          /* where larger bodies are */
     heddle_body_streams streams; /* the requests whose application reads the body as it comes */
     int64_t head_timeout, idle_timeout, body_grace, body_pause, write_timeout, linger_timeout; /* ns */

@@ -1,9 +1,11 @@
 /* Heddle::HTTP::Engine, which a Heddle::Net::Sockets is given as its service. */
 
 #include "http/answer_ruby.h"
+#include "http/body_disk.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
 
+#include "net/scoreboard_ruby.h"
 #include "net/networks.h"
 #include "net/sockets.h"
 
@@ -217,6 +219,25 @@ static VALUE engine_body_disk_used(VALUE self)
     return ULL2NUM(heddle_body_disk_used());
 }
 
+/* The scoreboard that this process counts its bodies on: it stays mapped, and so alive, as long as the process. */
+static VALUE disk_scoreboard = Qnil;
+
+/*
+ * call-seq: share_disk(scoreboard, slot) -> self
+ *
+ * This is one of several workers: body_disk_limit holds for the bodies of all that have a slot of this Scoreboard.
+ */
+static VALUE engine_share_disk(VALUE self, VALUE object, VALUE number)
+{
+    heddle_scoreboard *scoreboard = heddle_scoreboard_of(object);
+    uint32_t slot = NUM2UINT(number);
+    if (slot >= scoreboard->slot_count)
+        rb_raise(rb_eArgError, "the scoreboard has no slot %u", slot);
+    disk_scoreboard = object;
+    heddle_body_disk_share(scoreboard, slot);
+    return self;
+}
+
 static VALUE counts_by_class(const uint64_t *counts)
 {
     VALUE list = rb_ary_new_capa(HEDDLE_STATUS_CLASSES);
@@ -313,6 +334,8 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "refused", engine_refused, 0);
     rb_define_method(engine_class, "spooled", engine_spooled, 0);
     rb_define_method(engine_class, "body_disk_used", engine_body_disk_used, 0);
+    rb_define_method(engine_class, "share_disk", engine_share_disk, 2);
+    rb_gc_register_address(&disk_scoreboard);
     rb_define_method(engine_class, "answers", engine_answers, 0);
     rb_define_method(engine_class, "refusals", engine_refusals, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);

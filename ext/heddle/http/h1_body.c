@@ -3,6 +3,7 @@
  * or in a file, so that reading it never waits and never switches fibers.
  */
 
+#include "http/body_disk.h"
 #include "http/body_rules.h"
 #include "http/h1_states.h"
 
@@ -89,7 +90,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     if (large && (uint64_t)length > engine->body_disk_limit)
         return refuse_too_large(connection);
     bool spools = large && !heddle_body_fits_memory(engine, exchange, (uint64_t)length);
-    if (spools && (uint64_t)length + heddle_body_disk_used() > engine->body_disk_limit)
+    if (spools && !heddle_body_disk_has_room((uint64_t)length, engine->body_disk_limit))
         return refuse_unwritten(connection, ENOBUFS);
     bool goes_on = spools ? begin_to_spool(connection)
                          : length < 0 || heddle_exchange_body_room(exchange, (size_t)length);

@@ -92,6 +92,7 @@ static void reset_slot(heddle_scoreboard_slot *slot)
     HEDDLE_SCOREBOARD_SET(slot->stuck_since, 0);
     HEDDLE_SCOREBOARD_SET(slot->open, 0);
     HEDDLE_SCOREBOARD_SET(slot->reserve, 0);
+    HEDDLE_SCOREBOARD_SET(slot->body_disk, 0);
 }
 
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index)
@@ -173,6 +174,19 @@ bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t la
             return true;
     }
     return false;
+}
+
+uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine)
+{
+    uint64_t sum = 0;
+    uint32_t used = count_used(scoreboard);
+    for (uint32_t i = 0; i < used; i++) {
+        const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
+        /* Not relaxed: of two that take room at once one has to see the other's. */
+        uint64_t bytes = slot == mine ? 0 : atomic_load(&slot->body_disk);
+        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+    }
+    return sum;
 }
 
 static bool comes_before(const heddle_scoreboard_slot *slot, uint32_t rank)

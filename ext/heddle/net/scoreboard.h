@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_SCOREBOARD_VERSION = 2,
+    HEDDLE_SCOREBOARD_VERSION = 3,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
 };
 
@@ -47,6 +47,7 @@ typedef struct {
     _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* it has listeners, and accepts from them or rests from that by itself */
     _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is none */
+    _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
 } heddle_scoreboard_slot;
 
 _Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the slots follow in their own cache lines");
@@ -79,6 +80,9 @@ static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot
 }
 /* Has somebody who can accept now clearly less to do than this one? */
 bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
+
+/* Bytes of request bodies that all others have on disk. */
+uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
 /* Does a request of this label (0: none) hold up some worker now? */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);

@@ -134,9 +134,14 @@ module Heddle
                                                service: service.engine) { |exchange| service.call(exchange) }
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
-        sockets.join(*@place) if @place
+        join(sockets, service.engine) if @place
         sockets.enable_handoff(@siblings) if @siblings
         sockets
+      end
+
+      def join(sockets, engine)
+        sockets.join(*@place)
+        engine.share_disk(*@place)
       end
 
       def drain(sockets, listeners)

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# body_disk_limit is the server's: its workers have it together.
+class ClusterBodyDiskTest < Minitest::Test
+  include ClusterCase
+
+  LIMIT = 1_000_000
+  UPLOAD = 800_000 # bytes: two of them are more than the limit
+  SENT = 700_000
+
+  def test_bodies_of_one_worker_leave_less_room_to_the_others
+    serve("--body-disk-limit", LIMIT.to_s, "--control", "unix:control.sock")
+    first, second = connections_of_two_workers
+    first.write(head + ("x" * SENT))
+    wait_until { metrics["heddle_body_disk_bytes"].values.sum > LIMIT - UPLOAD }
+
+    second.write(head)
+
+    assert_match(%r{\AHTTP/1.1 503 .*retry-after: 1\r\n}im, second.readpartial(10_000))
+  ensure
+    [first, second].each { |socket| socket&.close }
+  end
+
+  def test_the_bodies_of_a_worker_that_was_killed_count_no_more
+    serve("--body-disk-limit", LIMIT.to_s, "--control", "unix:control.sock")
+    first, second, pid = connections_of_two_workers
+    first.write(head + ("x" * SENT))
+    wait_until { metrics["heddle_body_disk_bytes"].values.sum > LIMIT - UPLOAD }
+    Process.kill(:KILL, pid)
+    wait_until { client.status[:workers].none? { |worker| worker[:pid] == pid } }
+
+    second.write(head + ("x" * UPLOAD))
+
+    assert_match(%r{\AHTTP/1.1 200 }, second.readpartial(10_000))
+  ensure
+    [first, second].each { |socket| socket&.close }
+  end
+
+  private
+
+  def head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{UPLOAD}\r\n\r\n"
+
+  # => [a connection, one to another worker, the first one's process]
+  def connections_of_two_workers
+    sockets = {}
+    wait_until do
+      socket = TCPSocket.new("127.0.0.1", served.uri.port)
+      socket.write(format(GET, "/"))
+      pid = Integer(socket.readpartial(10_000)[/x-worker: (\d+)/, 1])
+      sockets.key?(pid) ? socket.close : sockets[pid] = socket
+      sockets.size == 2
+    end
+    [*sockets.values, sockets.keys.first]
+  end
+end
