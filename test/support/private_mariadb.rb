@@ -20,12 +20,14 @@ class PrivateMariadb < PrivateServer
     end
   end
 
-  def initialize
+  # @param port [Integer, nil] of loopback, beside the socket; nil: none
+  def initialize(port: nil)
+    network = port ? ["--port=#{port}", "--bind-address=127.0.0.1", "--skip-networking=0"] : ["--skip-networking"]
     super(SOCKET) do |folder|
       data = File.join(folder, "data")
       Dir.mkdir(data)
       [self.class.program, "--no-defaults", "--datadir=#{data}", "--socket=#{File.join(folder, SOCKET)}",
-       "--pid-file=#{File.join(folder, "pid")}", "--skip-networking", "--skip-grant-tables", "--max-connections=500",
+       "--pid-file=#{File.join(folder, "pid")}", *network, "--skip-grant-tables", "--max-connections=500",
        "--innodb-fast-shutdown=2", "--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=4M",
        *("--user=root" if Process.uid.zero?)] # as root it runs only if that is said
     end

@@ -73,14 +73,14 @@ class TrialDifferentialTest < Minitest::Test
 
   def test_an_exclusion_excuses_its_example_in_its_way_only
     suite = Trials::Suite.new("planted", {})
-    suite.define_singleton_method(:exclusions) { [{ "example" => "b*", "way" => "loop", "reason" => "why" }] }
+    suite.define_singleton_method(:exclusions) { [{ "example" => "*bee", "way" => "loop", "reason" => "why" }] }
     run = Struct.new(:results, :messages)
-    runs = { "plain" => run.new({ "a" => "pass", "bee" => "pass" }, {}) }
-    %w[loop chaos].each { |way| runs[way] = run.new({ "a" => "pass", "bee" => "fail" }, {}) }
+    runs = { "plain" => run.new({ "a" => "pass", "./spec/bee" => "pass" }, {}) }
+    %w[loop chaos].each { |way| runs[way] = run.new({ "a" => "pass", "./spec/bee" => "fail" }, {}) }
     comparison = Trials::Comparison.new(suite, runs)
 
-    assert_equal({ "why" => ["bee"] }, comparison.expected)
-    assert_equal([%w[chaos bee]], comparison.unexpected.map { |difference| difference.first(2) })
+    assert_equal({ "why" => ["./spec/bee"] }, comparison.expected)
+    assert_equal([%w[chaos ./spec/bee]], comparison.unexpected.map { |difference| difference.first(2) })
   end
 
   def test_what_was_run_is_on_the_page

@@ -67,6 +67,7 @@ module Trials
       kind, what = @suite.source.split(" ", 2)
       case kind
       when "debian" then debian(what)
+      when "tarball" then tarball(*what.split)
       when "gem" then File.join(gems, "gems", @suite.settings["gem"].tr(" ", "-"))
       else raise Missing, "#{@suite.name}: needs a checkout of #{what} in HEDDLE_TRIAL_SOURCES/#{@suite.name}"
       end
@@ -79,6 +80,18 @@ module Trials
       FileUtils.mkdir_p(File.dirname(folder))
       output, status = Open3.capture2e(File.join(__dir__, "fetch_source"), package, folder)
       status.success? or raise Missing, "#{@suite.name}: Debian's source package #{package} can't be had:\n#{output}"
+      folder
+    end
+
+    # @param path [String] below Debian's mirror: of some source packages it has one file, and not the others
+    # @param sum [String] the file's SHA-256
+    def tarball(path, sum)
+      folder = File.join(CACHE, "sources", File.basename(path).sub(/\.tar\..*/, ""))
+      return folder if File.directory?(folder)
+
+      FileUtils.mkdir_p(File.dirname(folder))
+      output, status = Open3.capture2e(File.join(__dir__, "fetch_tarball"), path, sum, folder)
+      status.success? or raise Missing, "#{@suite.name}: #{path} can't be had:\n#{output}"
       folder
     end
 

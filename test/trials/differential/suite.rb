@@ -63,7 +63,8 @@ module Trials
     # @return [Hash, nil] the exclusion that names this example
     def exclusion(example, way)
       exclusions.find do |entry|
-        (entry["way"].nil? || Array(entry["way"]).include?(way)) && File.fnmatch?(entry.fetch("example"), example)
+        (entry["way"].nil? || Array(entry["way"]).include?(way)) &&
+          File.fnmatch?(entry.fetch("example"), example, File::FNM_DOTMATCH) # RSpec's names begin with "./"
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # CRuby's own tests bring a framework of their own (tool/lib/test/unit.rb).
+require "test/unit"
 require "test/unit/testcase"
 
 module Trials
