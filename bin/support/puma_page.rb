@@ -34,14 +34,14 @@ module Heddle
       Puma's file is run in the environment that is there, so set what production sets (`RAILS_ENV=production heddle init
       --from config/puma.rb`). Neither Puma nor the application is loaded: a line that loads the application is named and
       passed over. When a line can't be run, `init` says so, writes nothing and ends with a status that is not 0; with
-      `--force` it writes what there is, under a comment that lists what is missing. What depends on `PORT`,
-      `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` or `PIDFILE` goes on doing so, for Heddle reads them, too.
+      `--force` it writes what there is, under a comment that lists what is missing. Heddle reads
+      `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`, too.
 
       Two servers in one folder, to compare them: give the second one a control socket of its own
       (`heddle serve --control unix:tmp/heddle-2.sock`), and leave `plugin :tmp_restart` out of Puma's: when Puma is
       restarted by `tmp/restart.txt`, Heddle sees that file too and reloads.
 
-      What was carried over does what Puma did: `mode :thread`, one request a thread. When that works, remove `mode` and
+      The translated lines do what they did under Puma: `mode :thread`, one request a thread. When that works, remove `mode` and
       `threads`: each process then runs many requests at once, in fibers, and a request that waits costs no thread.
 
       Signals and what they do, beside Puma's, are in [Processes](processes.md#signals).
@@ -70,7 +70,7 @@ module Heddle
 
         ## Solid Queue in the server's processes
 
-        What `plugin :solid_queue` is under Puma is two lines of `config/heddle.rb`:
+        Puma's `plugin :solid_queue` becomes two lines of `config/heddle.rb`:
 
         ```ruby
         #{CLI::InitCommand::PumaWords::SOLID_QUEUE.join("\n")}

@@ -35,7 +35,7 @@ module Heddle
       # @return [Boolean]
       def enabled? = !Watch.handoff.nil?
 
-      # @return [Hash] `after`: {enable}'s; `reason`: why nothing is handed over now, if so
+      # @return [Hash] `after`: {enable}'s; `reason`: why nothing is handed off now, if so
       def status = { after: Watch.handoff, reason: (reason if enabled?) }
 
       private

@@ -131,7 +131,7 @@ module Heddle
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
-    # @param giving [BasicSocket, nil] where idle connections are handed over to other workers, who serve the same
+    # @param giving [BasicSocket, nil] where idle connections are handed off to other workers of the same server
     #   sockets; nil: there are none, and what waits in the kernel's queue is served first
     # @return [void]
     def stop(now: false, giving: nil)
@@ -141,7 +141,7 @@ module Heddle
       mode.stop(now:)
     end
 
-    # Takes an idle connection that another worker has handed over. In the first loop.
+    # Accepts an idle connection that another worker has handed off. In the first loop.
     # @param socket [BasicSocket]
     # @return [Boolean] false: there was none, or there is no room for one
     def accept_handoff(socket) = @mode.servings.first.accept_handoff(socket)

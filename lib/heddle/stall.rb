@@ -32,11 +32,11 @@ module Heddle
     attr_reader :library
 
     # @return [Integer] how many stalls of the same endpoint got no line of their own since its last one
-    attr_accessor :untold
+    attr_accessor :unreported
 
     # @param found [Array] what the extension has noted
     def initialize(found)
-      @untold = 0
+      @unreported = 0
       @cause, @began, @seconds, request, place, @loop, library = found
       @library = File.basename(library.scrub).freeze unless library.to_s.empty?
       @request = request.scrub.freeze unless request.empty?
@@ -99,7 +99,7 @@ module Heddle
     private_constant :HELPERS, :DEMO, :GEMS
 
     def left_out
-      " (#{untold} more of #{request ? endpoint : "these"} since the last line)" if untold > 0
+      " (#{unreported} more of #{request ? endpoint : "these"} since the last line)" if unreported > 0
     end
 
     def helps?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)

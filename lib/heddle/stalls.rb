@@ -31,7 +31,7 @@ module Heddle
     end
 
     # When an endpoint got its last line, and how many stalls it had since.
-    Line = Struct.new(:at, :untold)
+    Line = Struct.new(:at, :unreported)
     private_constant :Line
 
     @lock = Thread::Mutex.new
@@ -95,7 +95,7 @@ module Heddle
         @by_cause = Stall::CAUSES.to_h { |cause, _| [cause, Count.new(0, 0.0, 0.0)] }
         @by_endpoint = {}
         @recent = []
-        @untold = []
+        @unreported = []
         @lines.clear
       end
 
@@ -113,8 +113,8 @@ module Heddle
       # Takes what the extension has noted; who reads the counts is not who tells, and may be another thread.
       def collect
         @lock.synchronize do
-          Native.take_stalls.each { |found| @untold << count(Stall.new(found)) }
-          @untold.shift until @untold.size <= RECENT
+          Native.take_stalls.each { |found| @unreported << count(Stall.new(found)) }
+          @unreported.shift until @unreported.size <= RECENT
           yield if block_given?
         end
       end
@@ -133,24 +133,24 @@ module Heddle
       def tell
         @coming = false
         collect
-        while (stall = @untold.shift)
+        while (stall = @unreported.shift)
           @tell.call(stall) if worth_a_line?(stall)
         end
         Offload.take_in_place.each { |call| @tell.call(call) } if Protection.enabled.include?(:offload)
         CallbackReport.take.each { |wait| @tell.call(wait) } if Protection.enabled.include?(:callback_report)
       end
 
-      # Sets how many went untold since the last line of the same endpoint, or of the same place outside of requests.
+      # Sets how many stalls of the same endpoint (outside of requests: of the same place) were not logged meanwhile.
       def worth_a_line?(stall)
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         key = stall.request ? stall.endpoint : [stall.cause, stall.place]
         line = @lines[key]
         if line && now - line.at < INTERVAL
-          line.untold += 1
+          line.unreported += 1
           return false
         end
 
-        stall.untold = line.untold if line
+        stall.unreported = line.unreported if line
         @lines.delete(key)
         @lines.shift if @lines.size >= PLACES
         @lines[key] = Line.new(now, 0)

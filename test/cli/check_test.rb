@@ -92,7 +92,8 @@ class CheckTest < Minitest::Test
     assert_equal ["heddle: --stop-timeout must be a number of seconds, but is \"soon\"",
                   "heddle: WEB_CONCURRENCY must be a whole number or auto, but is \"many\"",
                   "heddle: config/heddle.rb:1: there is no option prot. Did you mean port?",
-                  "heddle: config/heddle.rb:2: backlog must be at least 1, but is 0"], output.lines(chomp: true).sort
+                  "heddle: config/heddle.rb:2: backlog must be from 1 to 1000000, but is 0"],
+                 output.lines(chomp: true).sort
   end
 
   def test_addresses_that_can_not_be_listened_on

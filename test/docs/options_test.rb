@@ -23,6 +23,13 @@ class OptionsPageTest < Minitest::Test
     Heddle::Server::Hooks::NAMES.each_key { |name| assert_includes page, "| `#{name} { … }` |" }
   end
 
+  def test_every_number_has_a_maximum
+    numbers = Heddle::Server::Options::ALL.reject { |one| %i[word list path switch].include?(one.unit) }
+
+    assert_operator numbers.size, :>, 30
+    assert_empty numbers.select { |one| one.range.nil? || one.range.end.nil? }.map(&:name)
+  end
+
   def test_every_option_has_a_signature
     signatures = File.read(File.expand_path("../../sig/heddle/server.rbs", __dir__))
     signed = signatures.scan(/^ +def (\w+): \(\) ->/).flatten.map(&:to_sym)

@@ -150,7 +150,7 @@ class StallsTest < Minitest::Test
     Heddle::Stalls.instance_variable_get(:@lines).each_value { |line| line.at -= Heddle::Stalls::INTERVAL }
     later, = told_of(["GET /pages/4"])
 
-    assert_equal 2, later.untold
+    assert_equal 2, later.unreported
     assert_match(%r{in GET /pages/4, at .* \(2 more of GET /pages/:id since the last line\)\z}, later.to_s)
     assert_empty told_of(["GET /pages/5"])
   end
@@ -207,10 +207,10 @@ class StallsTest < Minitest::Test
       Heddle::Stalls.send(:count, stall)
       Heddle::Stalls.send(:worth_a_line?, stall)
     end
-    kept = %i[@recent @untold @lines @by_endpoint].to_h { |name| [name, Heddle::Stalls.instance_variable_get(name).size] }
+    kept = %i[@recent @unreported @lines @by_endpoint].to_h { |name| [name, Heddle::Stalls.instance_variable_get(name).size] }
 
     assert_equal 2_000, Heddle::Stalls.statistics[:count]
-    assert_equal({ "@recent": 100, "@untold": 0, "@lines": Heddle::Stalls::PLACES,
+    assert_equal({ "@recent": 100, "@unreported": 0, "@lines": Heddle::Stalls::PLACES,
                    "@by_endpoint": Heddle::Stalls::ENDPOINTS + 1 }, kept)
   end
 

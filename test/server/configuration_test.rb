@@ -80,7 +80,7 @@ class ConfigurationTest < Minitest::Test
       { port: "70000" } => "--port must be from 0 to 65535, but is 70000",
       { port: "-1" } => "--port must be a whole number",
       { header_limit: "12q" } => "--header-limit must be a number of bytes",
-      { header_limit: "1" } => "--header-limit must be at least 1024",
+      { header_limit: "1" } => "--header-limit must be from 1024 to ",
       { header_count: "70000" } => "--header-count must be from 1 to 65535, but is 70000",
       { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
       { workers: "some" } => "--workers must be",

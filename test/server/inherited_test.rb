@@ -108,7 +108,7 @@ class InheritedTest < Minitest::Test
 
   def test_none_of_that_name
     handed([tcp], "-b", "systemd:web", names: "other") do |said|
-      assert_match(/heddle: no socket named web \(FileDescriptorName=\) was handed over/, said)
+      assert_match(/heddle: no socket named web \(FileDescriptorName=\) was passed/, said)
     end
   end
 

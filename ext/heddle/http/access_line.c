@@ -46,14 +46,14 @@ static line line_of(size_t room)
     return (line){string, RSTRING_PTR(string), RSTRING_PTR(string) + room};
 }
 
-static VALUE finished(line *line)
+static VALUE finish_line(line *line)
 {
     rb_str_set_len(line->string, line->at - RSTRING_PTR(line->string));
     return line->string;
 }
 
-__attribute__((format(printf, 2, 3))) static void put(line *line, const char *format, ...);
-static void put(line *line, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put_text(line *line, const char *format, ...);
+static void put_text(line *line, const char *format, ...)
 {
     va_list arguments;
     size_t room = (size_t)(line->end - line->at);
@@ -72,7 +72,7 @@ static void put_bytes(line *line, const char *bytes, size_t size)
     line->at += size;
 }
 
-static uint32_t cut(uint32_t size, uint32_t most)
+static uint32_t limit_size(uint32_t size, uint32_t most)
 {
     return size < most ? size : most;
 }
@@ -91,19 +91,19 @@ static const heddle_field *field_of(const heddle_exchange *exchange, heddle_fiel
 static void put_size(line *line, uint64_t bytes)
 {
     if (bytes < 10000)
-        put(line, "%llu bytes", (unsigned long long)bytes);
+        put_text(line, "%llu bytes", (unsigned long long)bytes);
     else if (bytes < 10000000)
-        put(line, "%llu kB", (unsigned long long)bytes / 1000);
+        put_text(line, "%llu kB", (unsigned long long)bytes / 1000);
     else
-        put(line, "%llu MB", (unsigned long long)bytes / 1000000);
+        put_text(line, "%llu MB", (unsigned long long)bytes / 1000000);
 }
 
 static void put_duration(line *line, double seconds)
 {
     if (seconds < 1)
-        put(line, "%.1f ms", seconds * 1000);
+        put_text(line, "%.1f ms", seconds * 1000);
     else
-        put(line, "%.2f s", seconds);
+        put_text(line, "%.2f s", seconds);
 }
 
 /* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 */
@@ -115,24 +115,24 @@ static VALUE text_line(const answer *answer)
     char code[16] = "---";
     if (answer->status)
         snprintf(code, sizeof(code), "%d", answer->status);
-    put(&line, "%.16s %s ", answer->time, code);
-    put_bytes(&line, exchange->bytes + method.start, cut(method.size, METHOD));
-    put(&line, " ");
-    put_bytes(&line, exchange->bytes + target.start, cut(target.size, TEXT_TARGET));
-    put(&line, "%s ", target.size > TEXT_TARGET ? "..." : "");
+    put_text(&line, "%.16s %s ", answer->time, code);
+    put_bytes(&line, exchange->bytes + method.start, limit_size(method.size, METHOD));
+    put_text(&line, " ");
+    put_bytes(&line, exchange->bytes + target.start, limit_size(target.size, TEXT_TARGET));
+    put_text(&line, "%s ", target.size > TEXT_TARGET ? "..." : "");
     put_size(&line, answer->sent);
-    put(&line, " in ");
+    put_text(&line, " in ");
     put_duration(&line, answer->seconds);
-    put(&line, " for %s", answer->remote ? answer->remote : "?");
+    put_text(&line, " for %s", answer->remote ? answer->remote : "?");
     if (!NIL_P(answer->remark))
-        put(&line, "%.64s", RSTRING_PTR(answer->remark));
+        put_text(&line, "%.64s", RSTRING_PTR(answer->remark));
     if (!NIL_P(answer->id)) {
-        put(&line, " [");
-        put_bytes(&line, RSTRING_PTR(answer->id), cut((uint32_t)RSTRING_LEN(answer->id), REQUEST_ID));
-        put(&line, "]");
+        put_text(&line, " [");
+        put_bytes(&line, RSTRING_PTR(answer->id), limit_size((uint32_t)RSTRING_LEN(answer->id), REQUEST_ID));
+        put_text(&line, "]");
     }
-    put(&line, "\n");
-    return finished(&line);
+    put_text(&line, "\n");
+    return finish_line(&line);
 }
 
 /* -- JSON (RFC 8259) --------------------------------------------------------------------------------------------- */
@@ -177,16 +177,16 @@ enum { JSON_GROWTH = 6 }; /* \u00XX */
 static void put_json(line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
-    put(line, "\"");
+    put_text(line, "\"");
     while (at < end) {
         size_t length = utf8_sequence(at, (size_t)(end - at));
         if (length == 0) {
             put_bytes(line, "\xef\xbf\xbd", 3);
             at++;
         } else if (length == 1 && (*at < 0x20 || *at == 0x7f)) {
-            put(line, "\\u%04x", *at++);
+            put_text(line, "\\u%04x", *at++);
         } else if (length == 2 && at[0] == 0xc2 && at[1] < 0xa0) { /* C1 controls */
-            put(line, "\\u%04x", at[1]);
+            put_text(line, "\\u%04x", at[1]);
             at += 2;
         } else {
             if (*at == '"' || *at == '\\')
@@ -195,7 +195,7 @@ static void put_json(line *line, const char *bytes, size_t size)
             at += length;
         }
     }
-    put(line, "\"");
+    put_text(line, "\"");
 }
 
 static void put_json_field(line *line, const answer *answer, const char *name, heddle_field_id id)
@@ -203,8 +203,8 @@ static void put_json_field(line *line, const answer *answer, const char *name, h
     const heddle_field *field = field_of(answer->exchange, id);
     if (!field)
         return;
-    put(line, ",\"%s\":", name);
-    put_json(line, answer->exchange->bytes + field->value.start, cut(field->value.size, VALUE_SIZE));
+    put_text(line, ",\"%s\":", name);
+    put_json(line, answer->exchange->bytes + field->value.start, limit_size(field->value.size, VALUE_SIZE));
 }
 
 /* Seconds since 1970 as RFC 3339 wants them, with milliseconds, in UTC. */
@@ -216,7 +216,7 @@ static void put_now(line *line)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-    put(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
+    put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
 /* As SERVER_PROTOCOL names it. */
@@ -230,45 +230,45 @@ static const char *protocol_of(const heddle_exchange *exchange)
 static size_t field_size(const heddle_exchange *exchange, heddle_field_id id)
 {
     const heddle_field *field = field_of(exchange, id);
-    return field ? cut(field->value.size, VALUE_SIZE) : 0;
+    return field ? limit_size(field->value.size, VALUE_SIZE) : 0;
 }
 
 static VALUE json_line(const answer *answer)
 {
     const heddle_exchange *exchange = answer->exchange;
     heddle_slice method = exchange->head.method, target = exchange->head.target;
-    size_t wild = METHOD + cut(target.size, TARGET) + field_size(exchange, HEDDLE_FIELD_HOST) +
+    size_t wild = METHOD + limit_size(target.size, TARGET) + field_size(exchange, HEDDLE_FIELD_HOST) +
                   field_size(exchange, HEDDLE_FIELD_USER_AGENT) + field_size(exchange, HEDDLE_FIELD_REFERER) +
                   (NIL_P(answer->id) ? 0 : REQUEST_ID);
     line line = line_of(wild * JSON_GROWTH + FIXED);
-    put(&line, "{\"time\":\"");
+    put_text(&line, "{\"time\":\"");
     put_now(&line);
-    put(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
-    put_json(&line, exchange->bytes + method.start, cut(method.size, METHOD));
-    put(&line, ",\"target\":");
-    put_json(&line, exchange->bytes + target.start, cut(target.size, TARGET));
+    put_text(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
+    put_json(&line, exchange->bytes + method.start, limit_size(method.size, METHOD));
+    put_text(&line, ",\"target\":");
+    put_json(&line, exchange->bytes + target.start, limit_size(target.size, TARGET));
     if (answer->status)
-        put(&line, ",\"status\":%d", answer->status);
+        put_text(&line, ",\"status\":%d", answer->status);
     else
-        put(&line, ",\"status\":null");
-    put(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"%s\"",
+        put_text(&line, ",\"status\":null");
+    put_text(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"%s\"",
         (unsigned long long)answer->sent, answer->seconds, answer->remote ? answer->remote : "",
         protocol_of(exchange));
     if (answer->proxy)
-        put(&line, ",\"proxy\":\"%s\"", answer->proxy);
+        put_text(&line, ",\"proxy\":\"%s\"", answer->proxy);
     put_json_field(&line, answer, "host", HEDDLE_FIELD_HOST);
     put_json_field(&line, answer, "user_agent", HEDDLE_FIELD_USER_AGENT);
     put_json_field(&line, answer, "referer", HEDDLE_FIELD_REFERER);
     if (!NIL_P(answer->id)) {
-        put(&line, ",\"request_id\":");
-        put_json(&line, RSTRING_PTR(answer->id), cut((uint32_t)RSTRING_LEN(answer->id), REQUEST_ID));
+        put_text(&line, ",\"request_id\":");
+        put_json(&line, RSTRING_PTR(answer->id), limit_size((uint32_t)RSTRING_LEN(answer->id), REQUEST_ID));
     }
     if (!NIL_P(answer->remark)) {
-        put(&line, ",\"remark\":");
-        put_json(&line, RSTRING_PTR(answer->remark), cut((uint32_t)RSTRING_LEN(answer->remark), 64));
+        put_text(&line, ",\"remark\":");
+        put_json(&line, RSTRING_PTR(answer->remark), limit_size((uint32_t)RSTRING_LEN(answer->remark), 64));
     }
-    put(&line, "}\n");
-    return finished(&line);
+    put_text(&line, "}\n");
+    return finish_line(&line);
 }
 
 /* -- Apache's formats -------------------------------------------------------------------------------------------- */
@@ -281,9 +281,9 @@ static void put_clf(line *line, const char *bytes, size_t size)
     for (size_t i = 0; i < size; i++) {
         uint8_t byte = (uint8_t)bytes[i];
         if (byte == '"' || byte == '\\')
-            put(line, "\\%c", byte);
+            put_text(line, "\\%c", byte);
         else if (byte < 0x20 || byte >= 0x7f)
-            put(line, "\\x%02x", byte);
+            put_text(line, "\\x%02x", byte);
         else
             put_bytes(line, bytes + i, 1);
     }
@@ -292,12 +292,12 @@ static void put_clf(line *line, const char *bytes, size_t size)
 static void put_clf_field(line *line, const heddle_exchange *exchange, heddle_field_id id)
 {
     const heddle_field *field = field_of(exchange, id);
-    put(line, " \"");
+    put_text(line, " \"");
     if (field)
-        put_clf(line, exchange->bytes + field->value.start, cut(field->value.size, VALUE_SIZE));
+        put_clf(line, exchange->bytes + field->value.start, limit_size(field->value.size, VALUE_SIZE));
     else
-        put(line, "-");
-    put(line, "\"");
+        put_text(line, "-");
+    put_text(line, "\"");
 }
 
 /* 127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 */
@@ -305,28 +305,28 @@ static VALUE clf_line(const answer *answer, bool combined)
 {
     const heddle_exchange *exchange = answer->exchange;
     heddle_slice method = exchange->head.method, target = exchange->head.target;
-    size_t wild = METHOD + cut(target.size, TARGET) + field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
+    size_t wild = METHOD + limit_size(target.size, TARGET) + field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
                   field_size(exchange, HEDDLE_FIELD_REFERER);
     line line = line_of(wild * CLF_GROWTH + FIXED);
-    put(&line, "%s - - [%.40s] \"", answer->remote ? answer->remote : "-", answer->time);
-    put_clf(&line, exchange->bytes + method.start, cut(method.size, METHOD));
-    put(&line, " ");
-    put_clf(&line, exchange->bytes + target.start, cut(target.size, TARGET));
-    put(&line, " %s\" ", protocol_of(exchange));
+    put_text(&line, "%s - - [%.40s] \"", answer->remote ? answer->remote : "-", answer->time);
+    put_clf(&line, exchange->bytes + method.start, limit_size(method.size, METHOD));
+    put_text(&line, " ");
+    put_clf(&line, exchange->bytes + target.start, limit_size(target.size, TARGET));
+    put_text(&line, " %s\" ", protocol_of(exchange));
     if (answer->status)
-        put(&line, "%d ", answer->status);
+        put_text(&line, "%d ", answer->status);
     else
-        put(&line, "- ");
+        put_text(&line, "- ");
     if (answer->sent)
-        put(&line, "%llu", (unsigned long long)answer->sent);
+        put_text(&line, "%llu", (unsigned long long)answer->sent);
     else
-        put(&line, "-");
+        put_text(&line, "-");
     if (combined) {
         put_clf_field(&line, exchange, HEDDLE_FIELD_REFERER);
         put_clf_field(&line, exchange, HEDDLE_FIELD_USER_AGENT);
     }
-    put(&line, "\n");
-    return finished(&line);
+    put_text(&line, "\n");
+    return finish_line(&line);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- */
@@ -345,7 +345,7 @@ static VALUE in_format(int format, const answer *answer)
     }
 }
 
-static VALUE make(VALUE format, VALUE time, VALUE object, VALUE id, int status, uint64_t sent, VALUE remark)
+static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int status, uint64_t sent, VALUE remark)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     char address[HEDDLE_ADDRESS_ROOM], client_address[HEDDLE_ADDRESS_ROOM];
@@ -383,7 +383,7 @@ static VALUE make(VALUE format, VALUE time, VALUE object, VALUE id, int status, 
 static VALUE line_with(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
                        VALUE remark)
 {
-    return make(format, time, object, id, NIL_P(status) ? 0 : NUM2INT(status), NUM2ULL(sent), remark);
+    return make_line(format, time, object, id, NIL_P(status) ? 0 : NUM2INT(status), NUM2ULL(sent), remark);
 }
 
 /*
@@ -396,7 +396,7 @@ static VALUE of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE 
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     if (!handle->status)
         return Qnil;
-    return make(format, time, object, id, handle->status, handle->sent, Qnil);
+    return make_line(format, time, object, id, handle->status, handle->sent, Qnil);
 }
 
 void Init_heddle_access_line(VALUE http)

@@ -8,9 +8,9 @@
 #include <emmintrin.h>
 #endif
 
-#define PUT(out, text) put(out, text, sizeof(text) - 1)
+#define PUT(out, text) put_bytes(out, text, sizeof(text) - 1)
 
-static inline void put(heddle_buffer *out, const char *bytes, size_t size)
+static inline void put_bytes(heddle_buffer *out, const char *bytes, size_t size)
 {
     size_t used = out->used;
     if (used <= out->room && size <= out->room - used)
@@ -26,7 +26,7 @@ static void put_number(heddle_buffer *out, int64_t number)
         digits[--at] = (char)('0' + number % 10);
         number /= 10;
     } while (number);
-    put(out, digits + at, sizeof(digits) - at);
+    put_bytes(out, digits + at, sizeof(digits) - at);
 }
 
 /* -- names (RFC 9110, 5.1 and 5.6.2) ----------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ static inline bool is_blank(char byte)
     return byte == ' ' || byte == '\t';
 }
 
-static inline char lower(char byte)
+static inline char to_lower(char byte)
 {
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
@@ -173,7 +173,7 @@ static bool element_is(const list *list, const char *word)
     if (list->size != size)
         return false;
     for (size_t i = 0; i < size; i++) {
-        if (lower(list->element[i]) != word[i])
+        if (to_lower(list->element[i]) != word[i])
             return false;
     }
     return true;
@@ -277,7 +277,7 @@ void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out)
     char room[HEDDLE_STATUS_LINE_ROOM];
     size_t size;
     const char *line = heddle_status_line(answer->status, &size, room);
-    put(out, line, size);
+    put_bytes(out, line, size);
 }
 
 static inline heddle_field_result write_field(heddle_buffer *out, const char *name, size_t name_size,
@@ -449,7 +449,7 @@ void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *da
                        const char *protocol, size_t protocol_size)
 {
     if (!answer->told_date)
-        put(out, date, date_size);
+        put_bytes(out, date, date_size);
     if (protocol_size && !answer->told_upgrade)
         short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
     put_framing(answer, out);
@@ -486,13 +486,13 @@ void heddle_refusal_answer(const heddle_refusal *refusal, heddle_buffer *out, co
                              refusal->reason);
     HEDDLE_ASSERT(text_size > 0 && (size_t)text_size < sizeof(text));
 
-    put(out, line, size);
-    put(out, date, date_size);
+    put_bytes(out, line, size);
+    put_bytes(out, date, date_size);
     PUT(out, "content-type: text/plain; charset=utf-8\r\n");
     put_length(out, text_size);
     if (more_fields)
-        put(out, more_fields, strlen(more_fields));
+        put_bytes(out, more_fields, strlen(more_fields));
     PUT(out, "connection: close\r\n\r\n");
     if (content)
-        put(out, text, (size_t)text_size);
+        put_bytes(out, text, (size_t)text_size);
 }

@@ -10,7 +10,7 @@ static VALUE invalid_response;
 
 enum { SMALLEST_BUFFER = 1024 };
 
-static bool grow(heddle_buffer *buffer, size_t more)
+static bool grow_buffer(heddle_buffer *buffer, size_t more)
 {
     if (more <= buffer->room - buffer->used)
         return true;
@@ -27,7 +27,7 @@ static bool grow(heddle_buffer *buffer, size_t more)
 
 void heddle_buffer_reserve(heddle_buffer *buffer, size_t more)
 {
-    if (!grow(buffer, more))
+    if (!grow_buffer(buffer, more))
         rb_memerror();
 }
 
@@ -73,7 +73,7 @@ static inline kept_name *place_of(kept_name *table, const char *name, size_t siz
     return &table[mixed >> 57 & (PLACES - 1)];
 }
 
-static void keep(kept_name *kept, const char *name, size_t size)
+static void keep_name(kept_name *kept, const char *name, size_t size)
 {
     if (!heddle_answer_plain_name(name, size))
         return;
@@ -87,7 +87,7 @@ static void keep(kept_name *kept, const char *name, size_t size)
 
 /* -- what can't be sent ------------------------------------------------------------------------------------------ */
 
-static VALUE binary(VALUE string)
+static VALUE to_binary(VALUE string)
 {
     return rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_ascii8bit_encoding());
 }
@@ -102,19 +102,19 @@ static bool is_number(VALUE text)
     return at == end;
 }
 
-NORETURN(static void refuse(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
+NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
 
 /* `value`: a String, or nil where the name alone is wrong; `said`: by the application, Qundef: just that. */
-static void refuse(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
+static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
 {
     if (said == Qundef)
-        said = NIL_P(value) ? Qnil : binary(value);
+        said = NIL_P(value) ? Qnil : to_binary(value);
     switch (failure) {
     case HEDDLE_BAD_VALUE:
         rb_raise(invalid_response,
                  "the value of the header %" PRIsVALUE " holds CR, LF or NUL: %+" PRIsVALUE
                  " (several values of one header are an array)",
-                 rb_funcall(name, rb_intern("downcase"), 0), binary(value));
+                 rb_funcall(name, rb_intern("downcase"), 0), to_binary(value));
     case HEDDLE_BAD_LENGTH:
         if (is_number(value) && RSTRING_LEN(value) < 19)
             rb_raise(invalid_response, "there are two different content-lengths");
@@ -157,7 +157,7 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
     heddle_field_result result =
         heddle_answer_field(writer->answer, writer->out, name, name_size, value, value_size);
     if (result == HEDDLE_FIELD_WRITTEN)
-        keep(kept, name, name_size);
+        keep_name(kept, name, name_size);
     return result;
 }
 
@@ -170,7 +170,7 @@ static bool write_value(field_writer *writer, VALUE name, VALUE value)
     if (writer->out->used > writer->out->room) {
         size_t needed = writer->out->used - before;
         writer->out->used = before;
-        writer->no_memory = !grow(writer->out, needed);
+        writer->no_memory = !grow_buffer(writer->out, needed);
         if (writer->no_memory)
             return false;
         result = write_bytes(writer, name_bytes, name_size, bytes, size);
@@ -183,7 +183,7 @@ static bool write_value(field_writer *writer, VALUE name, VALUE value)
     return false;
 }
 
-static bool ignores(VALUE name)
+static bool is_ignored(VALUE name)
 {
     return heddle_answer_ignores(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
@@ -208,7 +208,7 @@ static bool write_values(field_writer *writer, VALUE name, VALUE values)
     for (long i = 0; i < RARRAY_LEN(values); i++) {
         VALUE value = RARRAY_AREF(values, i);
         if (!RB_TYPE_P(value, T_STRING)) {
-            writer->unprepared = !ignores(name);
+            writer->unprepared = !is_ignored(name);
             return !writer->unprepared;
         }
         if (!write_value(writer, name, value))
@@ -224,7 +224,7 @@ static bool write_header(field_writer *writer, VALUE name, VALUE value)
             return write_value(writer, name, value);
         if (RB_TYPE_P(value, T_ARRAY))
             return write_values(writer, name, value);
-        if (ignores(name))
+        if (is_ignored(name))
             return true;
     }
     writer->unprepared = true;
@@ -271,7 +271,7 @@ static VALUE strings_of(VALUE value)
 }
 
 /* Names, Arrays of Strings and what they were before. */
-static VALUE prepare(VALUE headers)
+static VALUE prepare_headers(VALUE headers)
 {
     VALUE pairs = rb_ary_new();
     if (is_plain_hash(headers))
@@ -284,7 +284,7 @@ static VALUE prepare(VALUE headers)
         VALUE name = RARRAY_AREF(RARRAY_AREF(pairs, i), 0), value = RARRAY_AREF(RARRAY_AREF(pairs, i), 1);
         if (!RB_TYPE_P(name, T_STRING))
             refuse_name(name);
-        if (ignores(name))
+        if (is_ignored(name))
             continue;
         rb_ary_push(prepared, rb_str_new_frozen(name));
         rb_ary_push(prepared, strings_of(value));
@@ -298,7 +298,7 @@ static VALUE prepare_aside(heddle_buffer *out, size_t restart, VALUE headers)
 {
     VALUE before = rb_str_new(out->bytes, (long)out->used);
     out->used = restart;
-    VALUE prepared = prepare(headers);
+    VALUE prepared = prepare_headers(headers);
     out->used = 0;
     heddle_buffer_reserve(out, (size_t)RSTRING_LEN(before));
     if (RSTRING_LEN(before) > 0)
@@ -315,7 +315,7 @@ static void check_written(field_writer *writer, size_t restart, VALUE said)
     if (writer->no_memory)
         rb_memerror();
     if (writer->failure != HEDDLE_FIELD_WRITTEN)
-        refuse(writer->failure, writer->name, writer->value, said);
+        raise_invalid(writer->failure, writer->name, writer->value, said);
 }
 
 static void write_prepared(field_writer *writer, size_t restart, VALUE prepared)
@@ -378,7 +378,7 @@ static VALUE checked_protocol(VALUE protocol)
     if (!RB_TYPE_P(protocol, T_STRING) || RSTRING_LEN(protocol) == 0)
         rb_raise(invalid_response, "the protocol to upgrade to is %+" PRIsVALUE ", and not its name", protocol);
     if (!heddle_answer_value_allowed(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
-        refuse(HEDDLE_BAD_VALUE, rb_str_new_cstr("rack.protocol"), protocol, Qundef);
+        raise_invalid(HEDDLE_BAD_VALUE, rb_str_new_cstr("rack.protocol"), protocol, Qundef);
     return rb_str_new_frozen(protocol);
 }
 
@@ -398,7 +398,7 @@ void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers
     heddle_answer_begin(answer, out);
     write_headers(answer, out, headers, start);
     check_switch(answer, out, start, protocol_size);
-    if (!grow(out, FRAME + date_size + protocol_size)) {
+    if (!grow_buffer(out, FRAME + date_size + protocol_size)) {
         out->used = start;
         rb_memerror();
     }
@@ -413,7 +413,7 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers)
     heddle_buffer_reserve(out, FRAME);
     heddle_answer_begin(&answer, out);
     write_headers(&answer, out, headers, start);
-    if (!grow(out, 2)) {
+    if (!grow_buffer(out, 2)) {
         out->used = start;
         rb_memerror();
     }

@@ -47,7 +47,7 @@ static int write_buffer(heddle_body_spool *spool)
     return 0;
 }
 
-static void perform(heddle_body_job *job)
+static void perform_job(heddle_body_job *job)
 {
     if (job->file)
         heddle_body_file_release(job->file);
@@ -95,7 +95,7 @@ static void await_work(void)
     writer.idle = false;
 }
 
-static void *run(void *unused)
+static void *run_writer(void *unused)
 {
     (void)unused;
 #ifdef __linux__
@@ -115,7 +115,7 @@ static void *run(void *unused)
             write_spool(job->spool);
         } else {
             pthread_mutex_unlock(&writer.lock);
-            perform(job);
+            perform_job(job);
             pthread_mutex_lock(&writer.lock);
         }
     }
@@ -125,7 +125,7 @@ static void *run(void *unused)
 /* -- the queue ---------------------------------------------------------------------------------------------------- */
 
 /* With the lock. True: the thread sleeps, and unlock_and_wake has to wake it. */
-static bool enqueue(heddle_body_job *job)
+static bool enqueue_job(heddle_body_job *job)
 {
     job->next = NULL;
     if (writer.last)
@@ -147,7 +147,7 @@ static void unlock_and_wake(bool idle)
 }
 
 /* With the lock. */
-static void dequeue(heddle_body_job *job)
+static void dequeue_job(heddle_body_job *job)
 {
     heddle_body_job *before = NULL;
     for (heddle_body_job *one = writer.first; one != job; one = one->next)
@@ -169,7 +169,7 @@ static bool start_thread(void)
     pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    writer.running = pthread_create(&thread, NULL, run, NULL) == 0;
+    writer.running = pthread_create(&thread, NULL, run_writer, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (writer.running)
         pthread_detach(thread);
@@ -183,7 +183,7 @@ int heddle_body_writer_submit(heddle_body_spool *spool)
     pthread_mutex_lock(&writer.lock);
     if (start_thread()) {
         spool->state = HEDDLE_SPOOL_QUEUED;
-        idle = enqueue(&spool->job);
+        idle = enqueue_job(&spool->job);
         result = 0;
     }
     unlock_and_wake(idle);
@@ -199,7 +199,7 @@ void heddle_body_writer_close(heddle_body_file *file, uint64_t counted)
         bool idle = false;
         pthread_mutex_lock(&writer.lock);
         if (start_thread()) {
-            idle = enqueue(job);
+            idle = enqueue_job(job);
             queued = true;
         }
         unlock_and_wake(idle);
@@ -218,7 +218,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     pthread_mutex_lock(&writer.lock);
     switch (spool->state) {
     case HEDDLE_SPOOL_QUEUED:
-        dequeue(&spool->job);
+        dequeue_job(&spool->job);
         break;
     case HEDDLE_SPOOL_WRITING:
     case HEDDLE_SPOOL_WRITTEN:

@@ -68,7 +68,7 @@ static heddle_engine *engine_of(VALUE self)
     return engine;
 }
 
-static VALUE limit(VALUE configuration, const char *name)
+static VALUE read_limit(VALUE configuration, const char *name)
 {
     return rb_funcall(configuration, rb_intern(name), 0);
 }
@@ -106,21 +106,21 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
 {
     heddle_h2_limits *limits = &engine->h2_limits;
     heddle_h2_apply_limits(engine);
-    limits->max_streams = NUM2UINT(limit(configuration, "http2_streams"));
-    limits->reset_burst = limits->refused_burst = NUM2UINT(limit(configuration, "http2_resets"));
+    limits->max_streams = NUM2UINT(read_limit(configuration, "http2_streams"));
+    limits->reset_burst = limits->refused_burst = NUM2UINT(read_limit(configuration, "http2_resets"));
     limits->reset_rate = refill_of(limits->reset_burst);
-    limits->control_burst = NUM2UINT(limit(configuration, "http2_control_frames"));
+    limits->control_burst = NUM2UINT(read_limit(configuration, "http2_control_frames"));
     limits->control_rate = refill_of(limits->control_burst);
-    limits->control_answers = NUM2UINT(limit(configuration, "http2_control_answers"));
-    limits->updates = NUM2UINT(limit(configuration, "http2_updates"));
-    limits->continuations = NUM2UINT(limit(configuration, "http2_continuations"));
-    limits->settings_entries = NUM2UINT(limit(configuration, "http2_settings"));
-    limits->crumb_count = NUM2UINT(limit(configuration, "http2_cookies"));
-    limits->connection_window = NUM2UINT(limit(configuration, "http2_body_window"));
-    limits->stream_output = NUM2UINT(limit(configuration, "http2_response_buffer"));
-    limits->connection_output = NUM2UINT(limit(configuration, "http2_connection_buffer"));
-    limits->write_rate = NUM2UINT(limit(configuration, "http2_write_rate"));
-    engine->h2_memory = NUM2ULL(limit(configuration, "http2_memory"));
+    limits->control_answers = NUM2UINT(read_limit(configuration, "http2_control_answers"));
+    limits->updates = NUM2UINT(read_limit(configuration, "http2_updates"));
+    limits->continuations = NUM2UINT(read_limit(configuration, "http2_continuations"));
+    limits->settings_entries = NUM2UINT(read_limit(configuration, "http2_settings"));
+    limits->crumb_count = NUM2UINT(read_limit(configuration, "http2_cookies"));
+    limits->connection_window = NUM2UINT(read_limit(configuration, "http2_body_window"));
+    limits->stream_output = NUM2UINT(read_limit(configuration, "http2_response_buffer"));
+    limits->connection_output = NUM2UINT(read_limit(configuration, "http2_connection_buffer"));
+    limits->write_rate = NUM2UINT(read_limit(configuration, "http2_write_rate"));
+    engine->h2_memory = NUM2ULL(read_limit(configuration, "http2_memory"));
 }
 
 /* Called once, by Engine.new with a checked configuration. */
@@ -135,31 +135,31 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VA
         rb_check_typeddata(proxies, &heddle_networks_type);
     engine->proxies = proxies;
     engine->limits = (heddle_http_limits){
-        .request_line = NUM2SIZET(limit(configuration, "request_line_limit")),
-        .header = NUM2SIZET(limit(configuration, "header_limit")),
-        .header_count = NUM2UINT(limit(configuration, "header_count")),
-        .body = NUM2ULL(limit(configuration, "body_limit")),
-        .chunk_extension = NUM2ULL(limit(configuration, "chunk_extension_limit")),
-        .chunk_overhead = NUM2ULL(limit(configuration, "chunk_overhead_limit")),
-        .keep_underscores = RTEST(limit(configuration, "underscore_headers")),
+        .request_line = NUM2SIZET(read_limit(configuration, "request_line_limit")),
+        .header = NUM2SIZET(read_limit(configuration, "header_limit")),
+        .header_count = NUM2UINT(read_limit(configuration, "header_count")),
+        .body = NUM2ULL(read_limit(configuration, "body_limit")),
+        .chunk_extension = NUM2ULL(read_limit(configuration, "chunk_extension_limit")),
+        .chunk_overhead = NUM2ULL(read_limit(configuration, "chunk_overhead_limit")),
+        .keep_underscores = RTEST(read_limit(configuration, "underscore_headers")),
     };
-    engine->body_buffer = NUM2ULL(limit(configuration, "body_buffer"));
-    engine->body_disk_limit = NUM2ULL(limit(configuration, "body_disk_limit"));
+    engine->body_buffer = NUM2ULL(read_limit(configuration, "body_buffer"));
+    engine->body_disk_limit = NUM2ULL(read_limit(configuration, "body_disk_limit"));
     engine->body_folder = copy_text(folder);
     set_streams(&engine->streams, paths);
-    engine->body_rate = NUM2ULL(limit(configuration, "body_rate"));
-    engine->linger_limit = NUM2ULL(limit(configuration, "linger_limit"));
-    engine->head_timeout = heddle_parse_duration(limit(configuration, "head_timeout"));
-    engine->idle_timeout = heddle_parse_duration(limit(configuration, "idle_timeout"));
-    engine->body_grace = heddle_parse_duration(limit(configuration, "body_grace"));
-    engine->body_pause = heddle_parse_duration(limit(configuration, "body_pause"));
-    engine->write_timeout = heddle_parse_duration(limit(configuration, "write_timeout"));
-    engine->linger_timeout = heddle_parse_duration(limit(configuration, "linger_timeout"));
-    engine->websockets.limits.message = NUM2ULL(limit(configuration, "websocket_message_limit"));
-    engine->websockets.limits.fragments = NUM2UINT(limit(configuration, "websocket_fragment_limit"));
-    engine->websockets.output_limit = NUM2ULL(limit(configuration, "websocket_output_limit"));
-    engine->websockets.ping = heddle_parse_duration(limit(configuration, "websocket_ping"));
-    engine->websockets.timeout = heddle_parse_duration(limit(configuration, "websocket_timeout"));
+    engine->body_rate = NUM2ULL(read_limit(configuration, "body_rate"));
+    engine->linger_limit = NUM2ULL(read_limit(configuration, "linger_limit"));
+    engine->head_timeout = heddle_parse_duration(read_limit(configuration, "head_timeout"));
+    engine->idle_timeout = heddle_parse_duration(read_limit(configuration, "idle_timeout"));
+    engine->body_grace = heddle_parse_duration(read_limit(configuration, "body_grace"));
+    engine->body_pause = heddle_parse_duration(read_limit(configuration, "body_pause"));
+    engine->write_timeout = heddle_parse_duration(read_limit(configuration, "write_timeout"));
+    engine->linger_timeout = heddle_parse_duration(read_limit(configuration, "linger_timeout"));
+    engine->websockets.limits.message = NUM2ULL(read_limit(configuration, "websocket_message_limit"));
+    engine->websockets.limits.fragments = NUM2UINT(read_limit(configuration, "websocket_fragment_limit"));
+    engine->websockets.output_limit = NUM2ULL(read_limit(configuration, "websocket_output_limit"));
+    engine->websockets.ping = heddle_parse_duration(read_limit(configuration, "websocket_ping"));
+    engine->websockets.timeout = heddle_parse_duration(read_limit(configuration, "websocket_timeout"));
     engine->websockets.retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
     set_h2_limits(engine, configuration);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));

@@ -119,7 +119,7 @@ typedef struct {
     size_t room;
 } enlargement;
 
-static VALUE enlarge(VALUE data)
+static VALUE enlarge_head(VALUE data)
 {
     enlargement *one = (enlargement *)data;
     heddle_exchange *exchange = one->exchange;
@@ -137,7 +137,7 @@ char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size)
         if (one.room < exchange->body_size + size)
             one.room = exchange->body_size + size;
         int state = 0;
-        VALUE body = rb_protect(enlarge, (VALUE)&one, &state);
+        VALUE body = rb_protect(enlarge_head, (VALUE)&one, &state);
         if (state) {
             heddle_take_errinfo();
             return NULL;

@@ -59,7 +59,7 @@ heddle_exchange_handle *heddle_exchange_handle_of(VALUE self)
     return handle;
 }
 
-static bool trusts(const void *networks, const heddle_address *address)
+static bool is_trusted(const void *networks, const heddle_address *address)
 {
     return heddle_networks_trust(*(const VALUE *)networks, address);
 }
@@ -68,8 +68,8 @@ bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address
 {
     const heddle_exchange *exchange = handle->exchange;
     const VALUE *proxies = &handle->engine->proxies;
-    return heddle_forwarded_client(&exchange->head, exchange->bytes, trusts, proxies, client) &&
-           trusts(proxies, &handle->remote);
+    return heddle_forwarded_client(&exchange->head, exchange->bytes, is_trusted, proxies, client) &&
+           is_trusted(proxies, &handle->remote);
 }
 
 enum {
@@ -149,7 +149,7 @@ void heddle_exchange_raise_bad_request(const heddle_refusal *refusal)
 
 /* -- the head ---------------------------------------------------------------------------------------------------- */
 
-static VALUE text(const heddle_exchange *exchange, heddle_slice slice)
+static VALUE string_of(const heddle_exchange *exchange, heddle_slice slice)
 {
     return rb_str_new(exchange->bytes + slice.start, slice.size);
 }
@@ -158,7 +158,7 @@ static VALUE text(const heddle_exchange *exchange, heddle_slice slice)
     static VALUE exchange_##name(VALUE self)                                                                          \
     {                                                                                                                 \
         heddle_exchange *exchange = exchange_of(self);                                                                \
-        return text(exchange, exchange->head.name);                                                                   \
+        return string_of(exchange, exchange->head.name);                                                                   \
     }
 
 /* The method, as sent: methods are case-sensitive. */

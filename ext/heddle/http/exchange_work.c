@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static VALUE object(heddle_work *work)
+static VALUE object_of(heddle_work *work)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
     exchange->running = true;
@@ -17,7 +17,7 @@ static VALUE object(heddle_work *work)
     return object;
 }
 
-static void served(heddle_work *work, VALUE object)
+static void note_served(heddle_work *work, VALUE object)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
     if (work->connection)
@@ -28,7 +28,7 @@ static void served(heddle_work *work, VALUE object)
     RB_GC_GUARD(object);
 }
 
-static void reject(heddle_work *work, heddle_overload why)
+static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
     const heddle_admission *admission = &work->connection->sockets->admission;
@@ -48,7 +48,7 @@ static void reject(heddle_work *work, heddle_overload why)
     exchange->operations->refuse(exchange, &refusal, "retry-after: 1\r\n");
 }
 
-static uint32_t label(const heddle_work *work)
+static uint32_t label_of(const heddle_work *work)
 {
     const heddle_exchange *exchange = HEDDLE_CONTAINER_OF(work, heddle_exchange, work);
     heddle_slice method = exchange->head.method, target = exchange->head.target;
@@ -57,7 +57,7 @@ static uint32_t label(const heddle_work *work)
 }
 
 /* Method and path: a query may have secrets. */
-static size_t summarize(VALUE object, char *text, size_t size)
+static size_t summarize_request(VALUE object, char *text, size_t size)
 {
     const heddle_exchange *exchange = heddle_exchange_handle_of(object)->exchange;
     if (!exchange)
@@ -70,10 +70,10 @@ static size_t summarize(VALUE object, char *text, size_t size)
 }
 
 const heddle_work_operations heddle_exchange_work = {
-    .object = object,
-    .served = served,
-    .reject = reject,
-    .label = label,
+    .object = object_of,
+    .served = note_served,
+    .reject = reject_work,
+    .label = label_of,
     .describe = heddle_exchange_describe,
-    .summarize = summarize,
+    .summarize = summarize_request,
 };

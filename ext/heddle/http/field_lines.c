@@ -49,14 +49,14 @@ static inline unsigned read_name(const char *name, const char *end, size_t *size
     return heddle_field_find(name, *size);
 }
 
-static bool dropped(const heddle_field_lines *lines, const heddle_field *field)
+static bool is_dropped(const heddle_field_lines *lines, const heddle_field *field)
 {
     return !lines->keep_underscores && field->id == HEDDLE_FIELD_OTHER &&
            memchr(lines->bytes + field->name.start, '_', field->name.size);
 }
 
 /* The value without white space around it; in a folded one, CR and LF are white space. */
-static inline heddle_slice trimmed(const char *bytes, const char *start, const char *end)
+static inline heddle_slice trim_value(const char *bytes, const char *start, const char *end)
 {
     while (start < end && ((uint8_t)end[-1] <= ' '))
         end--;
@@ -105,12 +105,12 @@ int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start)
             if (++lines->line_count > lines->room)
                 return HEDDLE_LINES_TOO_MANY;
         }
-        field.value = trimmed(bytes, value, at);
+        field.value = trim_value(bytes, value, at);
         at += 2;
 
         if (++lines->line_count > lines->room)
             return HEDDLE_LINES_TOO_MANY;
-        if (dropped(lines, &field))
+        if (is_dropped(lines, &field))
             continue;
         lines->fields[lines->field_count++] = field;
         if (field.id != HEDDLE_FIELD_OTHER)

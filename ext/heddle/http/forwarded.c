@@ -41,7 +41,7 @@ typedef struct {
 } search;
 
 /* The next one to the right. */
-static void consider(search *search, const char *text, size_t size)
+static void consider_address(search *search, const char *text, size_t size)
 {
     heddle_address address;
     bool known = heddle_address_read(text, size, &address);
@@ -63,7 +63,7 @@ static void consider_list(search *search, const char *at, const char *end)
         while (last > at && is_blank(last[-1]))
             last--;
         if (last > at)
-            consider(search, at, (size_t)(last - at));
+            consider_address(search, at, (size_t)(last - at));
         at = stop + 1;
     }
 }
@@ -132,7 +132,7 @@ static bool take_pair(rest *text, told told)
     if (told.scheme && heddle_is_word(name, name_size, "proto"))
         *told.scheme = scheme_of(value, (size_t)size);
     else if (told.search && heddle_is_word(name, name_size, "for"))
-        consider(told.search, value, (size_t)size);
+        consider_address(told.search, value, (size_t)size);
     return true;
 }
 

@@ -151,7 +151,7 @@ static heddle_h1_progress move_to_file(heddle_connection *connection)
     return write_buffer(connection);
 }
 
-static heddle_h1_progress proceed(heddle_connection *connection)
+static heddle_h1_progress proceed_reading(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -267,6 +267,6 @@ heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *byte
     if (result == HEDDLE_H1_LEFT)
         return result;
     if (h1->stage == HEDDLE_H1_BODY)
-        return proceed(connection);
+        return proceed_reading(connection);
     return h1->received ? HEDDLE_H1_DROPPED : HEDDLE_H1_MORE;
 }

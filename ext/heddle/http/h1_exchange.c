@@ -223,12 +223,12 @@ static VALUE object_class(void)
     return exchange_class;
 }
 
-static void refuse(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields)
+static void reject_exchange(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields)
 {
     heddle_h1_refuse(exchange->work.connection, refusal, more_fields);
 }
 
-static void abandon(heddle_exchange *exchange)
+static void abandon_exchange(heddle_exchange *exchange)
 {
     heddle_sockets_close_connection(exchange->work.connection);
 }
@@ -238,8 +238,8 @@ const heddle_exchange_operations heddle_h1_exchange_operations = {
     .object_class = object_class,
     .respond = heddle_h1_respond,
     .write_piece = heddle_h1_write_piece,
-    .refuse = refuse,
-    .abandon = abandon,
+    .refuse = reject_exchange,
+    .abandon = abandon_exchange,
 };
 
 void Init_heddle_h1_exchange(VALUE h1)

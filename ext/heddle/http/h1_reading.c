@@ -15,7 +15,7 @@ enum {
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /* A head is complete: does somebody have to come for it now, or once more of its body is here? */
-static heddle_h1_progress begin(heddle_connection *connection, const char *bytes, bool more_came)
+static heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes, bool more_came)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -38,7 +38,7 @@ static heddle_h1_progress begin(heddle_connection *connection, const char *bytes
     return heddle_h1_begin_body(connection, more_came);
 }
 
-static bool keep(heddle_connection *connection, const char *bytes, size_t size);
+static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size);
 
 /* The connection begins with the preface of HTTP/2 (RFC 9113, 3.4), as far as it has come. */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
@@ -52,7 +52,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 
 static heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
-    if (heddle_connection_buffered(connection) || keep(connection, bytes, size))
+    if (heddle_connection_buffered(connection) || keep_bytes(connection, bytes, size))
         heddle_h2_begin(connection);
     else
         heddle_h1_close(connection);
@@ -71,7 +71,7 @@ static heddle_h1_progress take_head(heddle_connection *connection, const char *b
     int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &refusal);
     if (result > 0) {
         *used = (size_t)result;
-        return begin(connection, bytes, size > *used);
+        return begin_exchange(connection, bytes, size > *used);
     }
     if (result < 0) {
         heddle_h1_refuse(connection, &refusal, NULL);
@@ -83,7 +83,7 @@ static heddle_h1_progress take_head(heddle_connection *connection, const char *b
 }
 
 /* `bytes` are ours to write on. `*used`: how many of them need not be kept. */
-static heddle_h1_progress take(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+static heddle_h1_progress take_bytes(heddle_connection *connection, char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_progress result = HEDDLE_H1_MORE;
@@ -199,7 +199,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
 }
 
 /* false: there is no memory to keep what is left. */
-static bool keep(heddle_connection *connection, const char *bytes, size_t size)
+static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size)
 {
     if (size == 0)
         return true;
@@ -237,13 +237,13 @@ void heddle_h1_read_on(heddle_connection *connection)
         heddle_h1_progress result;
         if (into == INTO_INPUT) {
             connection->input_end += (uint32_t)bytes;
-            result = take(connection, connection->input + connection->input_start,
+            result = take_bytes(connection, connection->input + connection->input_start,
                           heddle_connection_buffered(connection), &used);
             if (result != HEDDLE_H1_LEFT)
                 heddle_connection_use_input(connection, used);
         } else {
-            result = take(connection, room, (size_t)bytes, &used);
-            if (result != HEDDLE_H1_LEFT && !keep(connection, room + used, (size_t)bytes - used)) {
+            result = take_bytes(connection, room, (size_t)bytes, &used);
+            if (result != HEDDLE_H1_LEFT && !keep_bytes(connection, room + used, (size_t)bytes - used)) {
                 heddle_h1_close(connection);
                 return;
             }
@@ -264,7 +264,7 @@ void heddle_h1_take_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;
     if (buffered) {
-        heddle_h1_progress result = take(connection, connection->input + connection->input_start, buffered, &used);
+        heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
         if (result == HEDDLE_H1_LEFT)
             return;
         heddle_connection_use_input(connection, used);
@@ -287,7 +287,7 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
         return false;
     h1->streak++;
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
-    heddle_h1_progress result = take(connection, connection->input + connection->input_start, buffered, &used);
+    heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
     if (result == HEDDLE_H1_LEFT)
         return true;
     heddle_connection_use_input(connection, used);

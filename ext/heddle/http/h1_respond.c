@@ -12,7 +12,7 @@ enum {
     PIECES = 64,
 };
 
-static void copy(heddle_buffer *out, VALUE body)
+static void copy_body(heddle_buffer *out, VALUE body)
 {
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE string = RARRAY_AREF(body, i);
@@ -104,7 +104,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
         size = 0;
     } else if (size <= COPIED) {
         heddle_buffer_reserve(out, (size_t)size);
-        copy(out, body);
+        copy_body(out, body);
         body = Qnil;
     }
     size_t head_size = out->used - start;

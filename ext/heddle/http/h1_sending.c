@@ -51,7 +51,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
 }
 
 /* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
-static void sent(heddle_exchange_handle *handle, heddle_connection *connection)
+static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
         heddle_connection_flush_later(connection);
@@ -72,7 +72,7 @@ static heddle_connection *alone_to_write(heddle_exchange_handle *handle)
     return connection;
 }
 
-static void add(heddle_connection *connection, VALUE string)
+static void add_string(heddle_connection *connection, VALUE string)
 {
     if (RSTRING_LEN(string) > HEDDLE_OUTPUT_COPIED)
         string = rb_str_new_frozen(string);
@@ -85,7 +85,7 @@ static void add(heddle_connection *connection, VALUE string)
 /*
  * call-seq: write(string_or_strings) -> self
  *
- * Sends bytes as they are, at the latest in the next turn of the loop. Waits while the client is slower than the
+ * Sends bytes as they are, at the latest in the loop's next tick. Waits while the client is slower than the
  * application. Raises ClientGone.
  */
 static VALUE exchange_write(VALUE self, VALUE data)
@@ -96,12 +96,12 @@ static VALUE exchange_write(VALUE self, VALUE data)
         for (long i = 0; i < RARRAY_LEN(data); i++)
             Check_Type(RARRAY_AREF(data, i), T_STRING); /* all or nothing */
         for (long i = 0; i < RARRAY_LEN(data); i++)
-            add(connection, RARRAY_AREF(data, i));
+            add_string(connection, RARRAY_AREF(data, i));
     } else {
         Check_Type(data, T_STRING);
-        add(connection, data);
+        add_string(connection, data);
     }
-    sent(handle, connection);
+    schedule_flush(handle, connection);
     return self;
 }
 
@@ -120,8 +120,8 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
     if (!connection->flush_scheduled || RSTRING_LEN(new) > HEDDLE_OUTPUT_COPIED ||
         !heddle_output_take_back(&connection->output, RSTRING_PTR(old), (size_t)RSTRING_LEN(old)))
         return Qfalse;
-    add(connection, new);
-    sent(handle, connection);
+    add_string(connection, new);
+    schedule_flush(handle, connection);
     return Qtrue;
 }
 
@@ -140,10 +140,10 @@ static VALUE exchange_write_chunk(VALUE self, VALUE string)
     if (!head)
         rb_memerror();
     heddle_output_added(&connection->output, heddle_chunk_head(head, size));
-    add(connection, string);
+    add_string(connection, string);
     if (!heddle_output_add_bytes(&connection->output, "\r\n", 2))
         rb_memerror();
-    sent(handle, connection);
+    schedule_flush(handle, connection);
     return self;
 }
 

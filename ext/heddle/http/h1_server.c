@@ -20,7 +20,7 @@ void heddle_h1_due_in(heddle_connection *connection, int64_t duration)
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
-static void linger(heddle_connection *connection)
+static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -55,7 +55,7 @@ static void begin_to_linger(heddle_connection *connection)
     h1->taken = 0;
     heddle_connection_drop_input(connection);
     heddle_h1_due_in(connection, engine->linger_timeout);
-    linger(connection);
+    begin_linger(connection);
 }
 
 static void begin_to_idle(heddle_connection *connection)
@@ -67,7 +67,7 @@ static void begin_to_idle(heddle_connection *connection)
     heddle_h1_take_buffered(connection);
 }
 
-static void proceed(heddle_connection *connection)
+static void proceed_session(heddle_connection *connection)
 {
     switch ((heddle_h1_next)heddle_h1_of(connection)->next) {
     case HEDDLE_H1_THEN_IDLE:
@@ -88,7 +88,7 @@ void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next)
     h1->next = next;
     int result = heddle_connection_flush(connection);
     if (result == 0) {
-        proceed(connection);
+        proceed_session(connection);
     } else if (result == -EAGAIN) {
         heddle_h1_enter(h1, HEDDLE_H1_SENDING);
         heddle_h1_due_in(connection, heddle_h1_engine(connection)->write_timeout);
@@ -102,7 +102,7 @@ static void send_more(heddle_connection *connection)
     size_t before = connection->output.size;
     int result = heddle_connection_flush(connection);
     if (result == 0)
-        proceed(connection);
+        proceed_session(connection);
     else if (result != -EAGAIN)
         heddle_h1_close(connection);
     else if (connection->output.size < before)
@@ -197,7 +197,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
             send_more(connection);
         break;
     case HEDDLE_H1_LINGER:
-        linger(connection);
+        begin_linger(connection);
         break;
     case HEDDLE_H1_WRITING: /* what has come is read afterwards */
         if (!sends_on(connection))
@@ -315,7 +315,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
 
 enum { LINE = 1024 }; /* bytes of a request line that are looked at */
 
-static uint32_t label(const heddle_connection *connection)
+static uint32_t label_of(const heddle_connection *connection)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->exchange)
@@ -330,7 +330,7 @@ static uint32_t label(const heddle_connection *connection)
     return heddle_request_label_hash_line(line, size + (more > 0 ? (size_t)more : 0));
 }
 
-static void release(heddle_connection *connection)
+static void release_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->exchange)
@@ -338,7 +338,7 @@ static void release(heddle_connection *connection)
     free(h1);
 }
 
-static void abandon(heddle_connection *connection)
+static void abandon_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->exchange)
@@ -389,9 +389,9 @@ const heddle_protocol heddle_h1_protocol = {
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
     .collect_input = collect_input,
-    .label = label,
-    .release = release,
-    .abandon = abandon,
+    .label = label_of,
+    .release = release_session,
+    .abandon = abandon_session,
 };
 
 /* The connection is gone where there is no memory. */

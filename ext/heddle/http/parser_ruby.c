@@ -14,14 +14,14 @@ static ID id_new, id_method, id_target, id_path, id_query, id_minor, id_fields, 
     id_content_length, id_chunked, id_keep_alive, id_expects_continue, id_upgrade, id_ending, id_field_bytes,
     id_line_count, id_status, id_reason, id_until_close;
 
-static VALUE binary(const char *bytes, size_t size)
+static VALUE to_binary(const char *bytes, size_t size)
 {
     return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
 }
 
 static VALUE text_of(const char *bytes, heddle_slice slice)
 {
-    return binary(bytes + slice.start, slice.size);
+    return to_binary(bytes + slice.start, slice.size);
 }
 
 static VALUE class_named(const char *name)
@@ -38,7 +38,7 @@ VALUE heddle_refusal_object(const heddle_refusal *refusal)
 /* -- limits ------------------------------------------------------------------------------------------------------- */
 
 /* An Integer that is not negative; one beyond 62 bits is as good as no limit. */
-static uint64_t limit(VALUE configuration, const char *name)
+static uint64_t read_limit(VALUE configuration, const char *name)
 {
     VALUE value = rb_funcall(configuration, rb_intern(name), 0);
     return FIXNUM_P(value) ? (uint64_t)FIX2LONG(value) : (uint64_t)FIXNUM_MAX;
@@ -46,14 +46,14 @@ static uint64_t limit(VALUE configuration, const char *name)
 
 heddle_http_limits heddle_http_limits_of(VALUE configuration)
 {
-    uint64_t count = limit(configuration, "header_count");
+    uint64_t count = read_limit(configuration, "header_count");
     return (heddle_http_limits){
-        .request_line = limit(configuration, "request_line_limit"),
-        .header = limit(configuration, "header_limit"),
+        .request_line = read_limit(configuration, "request_line_limit"),
+        .header = read_limit(configuration, "header_limit"),
         .header_count = count > UINT16_MAX ? UINT16_MAX : (unsigned)count,
-        .body = limit(configuration, "body_limit"),
-        .chunk_extension = limit(configuration, "chunk_extension_limit"),
-        .chunk_overhead = limit(configuration, "chunk_overhead_limit"),
+        .body = read_limit(configuration, "body_limit"),
+        .chunk_extension = read_limit(configuration, "chunk_extension_limit"),
+        .chunk_overhead = read_limit(configuration, "chunk_overhead_limit"),
         .keep_underscores = RTEST(rb_funcall(configuration, rb_intern("underscore_headers"), 0)),
     };
 }
@@ -141,7 +141,7 @@ static VALUE lower_case(const char *bytes, heddle_slice name)
 }
 
 /* Each fold with the white space around it becomes one space (RFC 9112, 5.2). */
-static VALUE unfolded(const char *bytes, heddle_slice value)
+static VALUE unfold_value(const char *bytes, heddle_slice value)
 {
     VALUE string = text_of(bytes, value);
     char *text = RSTRING_PTR(string);
@@ -168,13 +168,13 @@ static VALUE fields_array(const char *bytes, const heddle_field *fields, unsigne
     for (unsigned i = 0; i < count; i++) {
         const heddle_field *field = &fields[i];
         rb_ary_push(array, field->id == HEDDLE_FIELD_OTHER ? lower_case(bytes, field->name) : names[field->id]);
-        rb_ary_push(array, folded ? unfolded(bytes, field->value) : text_of(bytes, field->value));
+        rb_ary_push(array, folded ? unfold_value(bytes, field->value) : text_of(bytes, field->value));
     }
     return array;
 }
 
 /* The protocols of the Upgrade fields, in their order. */
-static VALUE protocols(const char *bytes, const heddle_field *fields, unsigned count)
+static VALUE read_protocols(const char *bytes, const heddle_field *fields, unsigned count)
 {
     VALUE array = rb_ary_new();
     for (unsigned i = 0; i < count; i++) {
@@ -183,25 +183,25 @@ static VALUE protocols(const char *bytes, const heddle_field *fields, unsigned c
         const char *at = bytes + fields[i].value.start, *end = at + fields[i].value.size, *element;
         size_t size;
         while ((element = heddle_next_element(&at, end, &size)))
-            rb_ary_push(array, binary(element, size));
+            rb_ary_push(array, to_binary(element, size));
     }
     return array;
 }
 
-static VALUE truth(bool value)
+static VALUE truth_of(bool value)
 {
     return value ? Qtrue : Qfalse;
 }
 
 static void set_length(VALUE object, int64_t length)
 {
-    rb_ivar_set(object, id_chunked, truth(length == HEDDLE_CHUNKED_BODY));
+    rb_ivar_set(object, id_chunked, truth_of(length == HEDDLE_CHUNKED_BODY));
     rb_ivar_set(object, id_content_length, length >= 0 ? LL2NUM(length) : Qnil);
 }
 
 static VALUE request_path(const char *bytes, const heddle_request_head *head)
 {
-    return head->path.size > 0 ? text_of(bytes, head->path) : binary("*", 1);
+    return head->path.size > 0 ? text_of(bytes, head->path) : to_binary("*", 1);
 }
 
 static VALUE request_object(const char *bytes, const heddle_request_head *head, size_t position)
@@ -217,9 +217,9 @@ static VALUE request_object(const char *bytes, const heddle_request_head *head, 
     rb_ivar_set(object, id_host, head->has_host ? text_of(bytes, head->host) : Qnil);
     rb_ivar_set(object, id_port, head->has_host ? text_of(bytes, head->port) : Qnil);
     set_length(object, head->content_length);
-    rb_ivar_set(object, id_keep_alive, truth(head->keep_alive));
-    rb_ivar_set(object, id_expects_continue, truth(head->expects_continue));
-    rb_ivar_set(object, id_upgrade, head->upgrade ? protocols(bytes, head->fields, head->field_count) : Qnil);
+    rb_ivar_set(object, id_keep_alive, truth_of(head->keep_alive));
+    rb_ivar_set(object, id_expects_continue, truth_of(head->expects_continue));
+    rb_ivar_set(object, id_upgrade, head->upgrade ? read_protocols(bytes, head->fields, head->field_count) : Qnil);
     rb_ivar_set(object, id_ending, SIZET2NUM(position + head->size));
     rb_ivar_set(object, id_field_bytes, UINT2NUM(head->field_bytes));
     rb_ivar_set(object, id_line_count, UINT2NUM(head->line_count));
@@ -255,9 +255,9 @@ VALUE heddle_received_response(const char *bytes, const heddle_response_head *he
     rb_ivar_set(object, id_minor, INT2FIX(head->minor));
     rb_ivar_set(object, id_fields, fields_array(bytes, head->fields, head->field_count, head->folded));
     set_length(object, head->content_length);
-    rb_ivar_set(object, id_until_close, truth(head->until_close));
-    rb_ivar_set(object, id_keep_alive, truth(head->keep_alive));
-    rb_ivar_set(object, id_upgrade, truth(head->upgrade));
+    rb_ivar_set(object, id_until_close, truth_of(head->until_close));
+    rb_ivar_set(object, id_keep_alive, truth_of(head->keep_alive));
+    rb_ivar_set(object, id_upgrade, truth_of(head->upgrade));
     rb_ivar_set(object, id_ending, SIZET2NUM(position + head->size));
     rb_ivar_set(object, id_field_bytes, UINT2NUM(head->field_bytes));
     rb_ivar_set(object, id_line_count, UINT2NUM(head->line_count));
@@ -397,7 +397,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
  */
 static VALUE decoder_done_p(VALUE self)
 {
-    return truth(decoder_of(self)->chunked.done);
+    return truth_of(decoder_of(self)->chunked.done);
 }
 
 /*

@@ -145,7 +145,7 @@ static int judge_body(heddle_request_head *head, const char *bytes, const heddle
     return 0;
 }
 
-static int judge(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
+static int judge_head(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
                  const heddle_http_limits *limits, heddle_refusal *refusal)
 {
     if (controls->second_host)
@@ -202,7 +202,7 @@ static int read_head(heddle_request_head *head, const char *bytes, uint32_t star
     head->field_bytes = (uint32_t)(head_end - lines_start);
     head->line_count = (uint16_t)lines.line_count;
     head->field_count = (uint16_t)lines.field_count;
-    return judge(head, bytes, &lines.controls, limits, refusal) < 0 ? -1 : (int)head_end;
+    return judge_head(head, bytes, &lines.controls, limits, refusal) < 0 ? -1 : (int)head_end;
 }
 
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,

@@ -84,7 +84,7 @@ typedef struct {
     size_t used;
 } text;
 
-static void append(text *to, const char *bytes, size_t size)
+static void append_bytes(text *to, const char *bytes, size_t size)
 {
     size_t room = HEDDLE_REQUEST_LABEL - 1 - to->used;
     size = size < room ? size : room;
@@ -109,10 +109,10 @@ static void append_segment(text *to, const char *segment, size_t size)
 {
     size_t stem = find_stem(segment, size);
     if (is_id(segment, stem)) {
-        append(to, ID, sizeof(ID) - 1);
-        append(to, segment + stem, size - stem);
+        append_bytes(to, ID, sizeof(ID) - 1);
+        append_bytes(to, segment + stem, size - stem);
     } else {
-        append(to, segment, size);
+        append_bytes(to, segment, size);
     }
 }
 
@@ -122,11 +122,11 @@ static void append_method(text *to, const char *method, size_t size)
     static const char OTHER[] = "OTHER";
     for (size_t i = 0; i < size; i++) {
         if (size > METHOD || (!is_upper(method[i]) && method[i] != '-')) {
-            append(to, OTHER, sizeof(OTHER) - 1);
+            append_bytes(to, OTHER, sizeof(OTHER) - 1);
             return;
         }
     }
-    append(to, method, size);
+    append_bytes(to, method, size);
 }
 
 /* Where the path begins: an absolute target has a scheme and an authority first. */
@@ -149,15 +149,15 @@ size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *
     const char *query = memchr(target, '?', target_size);
     size_t end = query ? (size_t)(query - target) : target_size, at = find_path(target, end);
     append_method(&to, method, method_size);
-    append(&to, " ", 1);
+    append_bytes(&to, " ", 1);
     if (at == end)
-        append(&to, "/", 1);
+        append_bytes(&to, "/", 1);
     while (at < end) {
         const char *slash = memchr(target + at, '/', end - at);
         size_t segment = slash ? (size_t)(slash - (target + at)) : end - at;
         append_segment(&to, target + at, segment);
         if (slash)
-            append(&to, "/", 1);
+            append_bytes(&to, "/", 1);
         at += segment + (slash != NULL);
     }
     label[to.used] = '\0';

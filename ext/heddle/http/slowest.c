@@ -33,7 +33,7 @@ void heddle_slowest_expire(heddle_slowest *slowest, int64_t now)
     set_floor(slowest);
 }
 
-static heddle_slow *place(heddle_slowest *slowest)
+static heddle_slow *find_slot(heddle_slowest *slowest)
 {
     if (slowest->count < HEDDLE_SLOWEST)
         return &slowest->list[slowest->count++];
@@ -45,7 +45,7 @@ static heddle_slow *place(heddle_slowest *slowest)
     return least;
 }
 
-static void put(heddle_slow *one, const char *bytes, size_t size)
+static void put_text(heddle_slow *one, const char *bytes, size_t size)
 {
     size_t room = HEDDLE_SLOWEST_TEXT - one->size;
     size = size < room ? size : room;
@@ -60,13 +60,13 @@ void heddle_slowest_note(heddle_slowest *slowest, int64_t now, int64_t taken, in
         heddle_slowest_expire(slowest, now);
     if (taken <= slowest->floor)
         return;
-    heddle_slow *one = place(slowest);
+    heddle_slow *one = find_slot(slowest);
     one->at = now;
     one->taken = taken;
     one->status = status;
     one->size = 0;
-    put(one, method, method_size);
-    put(one, " ", 1);
-    put(one, target, target_size);
+    put_text(one, method, method_size);
+    put_text(one, " ", 1);
+    put_text(one, target, target_size);
     set_floor(slowest);
 }

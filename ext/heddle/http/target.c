@@ -5,12 +5,12 @@
 
 enum { BAD_REQUEST = 400 };
 
-static heddle_slice slice(uint32_t start, uint32_t end)
+static heddle_slice make_slice(uint32_t start, uint32_t end)
 {
     return (heddle_slice){start, end - start};
 }
 
-static uint32_t find(const char *bytes, uint32_t start, uint32_t end, char character)
+static uint32_t find_character(const char *bytes, uint32_t start, uint32_t end, char character)
 {
     const char *found = memchr(bytes + start, character, end - start);
     return found ? (uint32_t)(found - bytes) : end;
@@ -23,16 +23,16 @@ bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddl
         return false;
     head->authority = text;
     head->host = (heddle_slice){text.start, (uint32_t)authority.host_size};
-    head->port = slice(text.start + (uint32_t)authority.port_start, text.start + text.size);
+    head->port = make_slice(text.start + (uint32_t)authority.port_start, text.start + text.size);
     head->has_host = true;
     return true;
 }
 
 static int path_and_query(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
 {
-    uint32_t mark = find(bytes, start, end, '?');
-    head->path = slice(start, mark);
-    head->query = mark < end ? slice(mark + 1, end) : slice(end, end);
+    uint32_t mark = find_character(bytes, start, end, '?');
+    head->path = make_slice(start, mark);
+    head->query = mark < end ? make_slice(mark + 1, end) : make_slice(end, end);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static int authority_form(heddle_request_head *head, const char *bytes, heddle_r
     if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
         return heddle_refuse(refusal, BAD_REQUEST, "the target of CONNECT is host:port");
     head->path = head->target;
-    head->query = slice(head->target.start + head->target.size, head->target.start + head->target.size);
+    head->query = make_slice(head->target.start + head->target.size, head->target.start + head->target.size);
     return 0;
 }
 
@@ -64,13 +64,13 @@ static int absolute_form(heddle_request_head *head, const char *bytes, heddle_re
         return heddle_refuse(refusal, BAD_REQUEST, "the request target is neither a path nor an http URL");
 
     uint32_t host = start + scheme;
-    uint32_t mark = find(bytes, host, end, '?'), slash = find(bytes, host, mark, '/');
-    if (!heddle_target_authority(head, bytes, slice(host, slash)) || head->host.size == 0)
+    uint32_t mark = find_character(bytes, host, end, '?'), slash = find_character(bytes, host, mark, '/');
+    if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
         return heddle_refuse(refusal, BAD_REQUEST, "the request target's host is not host[:port]");
     path_and_query(head, bytes, slash, end);
     /* A URL without a path means `/`, and the scheme has one to point at. Of the whole server it is what is asked. */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
-        head->path = slice(host - 1, host);
+        head->path = make_slice(host - 1, host);
     return 0;
 }
 

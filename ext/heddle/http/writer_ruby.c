@@ -9,7 +9,7 @@
 
 static VALUE date_line_class;
 
-static VALUE binary(const char *bytes, size_t size)
+static VALUE to_binary(const char *bytes, size_t size)
 {
     return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
 }
@@ -71,7 +71,7 @@ static VALUE date_line_line(int argc, VALUE *argv, VALUE self)
     if (NIL_P(date->line) || second != date->second) {
         char text[38];
         heddle_date_line(text, second);
-        VALUE line = rb_obj_freeze(binary(text, strlen(text)));
+        VALUE line = rb_obj_freeze(to_binary(text, strlen(text)));
         date->second = second;
         RB_OBJ_WRITE(self, &date->line, line);
     }
@@ -216,7 +216,7 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
     heddle_answer_head(&answer, &writer->buffer, headers, options.protocol, RSTRING_PTR(date),
                        (size_t)RSTRING_LEN(date));
     RB_GC_GUARD(date);
-    VALUE bytes = binary(writer->buffer.bytes, writer->buffer.used);
+    VALUE bytes = to_binary(writer->buffer.bytes, writer->buffer.used);
     VALUE values[] = {
         INT2FIX(answer.status), bytes, framing_name(answer.framing), answer.length < 0 ? Qnil : LL2NUM(answer.length),
         answer.keep_alive ? Qtrue : Qfalse, answer.told_chunked ? Qtrue : Qfalse,
@@ -234,7 +234,7 @@ static VALUE writer_early_hints(VALUE self, VALUE headers)
     response_writer *writer = writer_of(self);
     writer->buffer.used = 0;
     heddle_early_hints(&writer->buffer, headers);
-    return binary(writer->buffer.bytes, writer->buffer.used);
+    return to_binary(writer->buffer.bytes, writer->buffer.used);
 }
 
 void Init_heddle_http_writer(VALUE h1)
@@ -252,5 +252,5 @@ void Init_heddle_http_writer(VALUE h1)
     rb_define_method(writer, "head", writer_head, -1);
     rb_define_method(writer, "early_hints", writer_early_hints, 1);
     /* A whole interim answer (RFC 9110, 15.2.1). */
-    rb_define_const(writer, "CONTINUE", rb_obj_freeze(binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
+    rb_define_const(writer, "CONTINUE", rb_obj_freeze(to_binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
 }

@@ -47,7 +47,7 @@ static void look_again_later(heddle_sockets *sockets)
     timer->fn = look_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
-        heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than deaf */
+        heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than not at all */
 }
 
 void heddle_balance_step_back(heddle_sockets *sockets)

@@ -39,7 +39,7 @@ struct heddle_connection {
     const heddle_protocol *protocol; /* NULL in the handshake stage */
     void *session;
     heddle_link handshake_link; /* in the queue of handshakes that can go on */
-    heddle_link watch_link;     /* of those with watch_events, or that the watch thread has handed over */
+    heddle_link watch_link;     /* of those with watch_events, or that the watch thread has handed off */
     heddle_link unsent_link;    /* of those with output */
     heddle_due due;             /* the protocol's time limit for its next step */
     heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */

@@ -27,7 +27,7 @@ typedef struct {
     int socket; /* where they are given to whoever reads it, -1: nowhere */
     heddle_rescue rescue;
     pthread_mutex_t lock;
-    heddle_link notified; /* connections with watch_events, or that were handed over: for the loop */
+    heddle_link notified; /* connections with watch_events, or that were handed off: for the loop */
     bool shown; /* on the scoreboard, that this one is stuck; the watch's own */
     _Atomic uint64_t given;
 } heddle_handoff;

@@ -64,7 +64,7 @@ static void read_more(heddle_connection *connection)
         return;
     /* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
     bool ending = heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP) ||
-                  heddle_sockets_untold_ends(connection->sockets);
+                  heddle_sockets_hide_input_end(connection->sockets);
     prospect next = ending ? probe_input(connection) : SOMETHING;
     if (next == SOMETHING)
         queue_connection(connection);

@@ -3,7 +3,7 @@
 
 /*
  * A reserve is a worker that accepts nothing while the others run. When all of them are held up it steps in: it
- * accepts, and takes over what their watches hand over. It steps back as soon as one of the others runs, and gives that
+ * accepts, and accepts what their watch threads hand off. It steps back as soon as one of the others runs, and gives that
  * one the connections that are idle.
  *
  * A reserve does not start a request whose label holds up some worker: it could be the next one that is held up. It

@@ -146,7 +146,7 @@ static double seconds_of(int64_t nanoseconds)
  * call-seq: read(slot) -> Hash or nil
  *
  * What this slot says now: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil: none), lag
- * in seconds, busy_for: for how many seconds its loop's turn has gone on, nil: it sleeps, accepted, requests. nil: the
+ * in seconds, busy_for: for how many seconds its loop's tick has lasted, nil: it sleeps, accepted, requests. nil: the
  * slot is nobody's.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)

@@ -129,7 +129,7 @@ static void selector_set_resume(heddle_socket_set *set)
 const heddle_socket_set_operations heddle_selector_set = {
     .name = "selector",
     .waiters = 2,
-    .untold_ends = true,
+    .hides_input_end = true,
     .open = selector_set_open,
     .close = selector_set_close,
     .abandon = selector_set_close,

@@ -14,7 +14,7 @@ typedef struct heddle_socket_set heddle_socket_set;
 typedef struct {
     const char *name;
     size_t waiters;   /* how many each connection brings along */
-    bool untold_ends; /* an end of input looks like any input */
+    bool hides_input_end; /* an end of input looks like any input */
 
     int (*open)(heddle_socket_set *set); /* 0 or -errno */
     /* Nothing is heard of any more; connections and listeners were taken out before, or belong to a parent process. */

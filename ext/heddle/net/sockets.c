@@ -10,7 +10,7 @@ static const uint32_t NO_PLACE = UINT32_MAX;
 
 /* -- places ------------------------------------------------------------------------------------------------------ */
 
-static int take_place(heddle_sockets *sockets, heddle_connection *connection)
+static int take_slot(heddle_sockets *sockets, heddle_connection *connection)
 {
     if (sockets->free_place == NO_PLACE) {
         uint32_t count = sockets->place_count ? sockets->place_count * 2 : 64;
@@ -30,7 +30,7 @@ static int take_place(heddle_sockets *sockets, heddle_connection *connection)
     return 0;
 }
 
-static void free_place(heddle_sockets *sockets, heddle_connection *connection)
+static void free_slot(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_place *place = &sockets->places[connection->slot];
     place->connection = NULL;
@@ -39,10 +39,10 @@ static void free_place(heddle_sockets *sockets, heddle_connection *connection)
     sockets->free_place = connection->slot;
 }
 
-static void leave_place(heddle_sockets *sockets, heddle_connection *connection)
+static void leave_slot(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_handoff_lock(sockets);
-    free_place(sockets, connection);
+    free_slot(sockets, connection);
     heddle_handoff_unlock(sockets);
 }
 
@@ -64,16 +64,16 @@ static size_t connection_size(const heddle_sockets *sockets)
     return sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter);
 }
 
-static int add(heddle_sockets *sockets, heddle_connection *connection)
+static int add_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_handoff_lock(sockets);
-    int result = take_place(sockets, connection);
+    int result = take_slot(sockets, connection);
     heddle_handoff_unlock(sockets);
     if (result < 0)
         return result;
     result = sockets->set.operations->add(&sockets->set, connection);
     if (result < 0) {
-        leave_place(sockets, connection);
+        leave_slot(sockets, connection);
         return result;
     }
     sockets->connections++;
@@ -104,7 +104,7 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     if (!connection)
         return -ENOMEM;
     connection->shared = !listener;
-    int result = add(sockets, connection);
+    int result = add_connection(sockets, connection);
     if (result < 0) {
         free(connection);
         return result;
@@ -128,7 +128,7 @@ int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_addres
     connection->input_end = (uint32_t)size;
     connection->secure = secure;
     connection->shared = true;
-    int result = add(sockets, connection);
+    int result = add_connection(sockets, connection);
     if (result < 0) {
         heddle_connection_drop_input(connection);
         free(connection);
@@ -155,7 +155,7 @@ void heddle_connection_start(heddle_connection *connection, const heddle_protoco
 }
 
 /* Takes it out of everything; the record is gone. Its descriptor, or -1. */
-static int forget(heddle_connection *connection, bool closing)
+static int forget_connection(heddle_connection *connection, bool closing)
 {
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled && closing && !sockets->abandoned)
@@ -171,7 +171,7 @@ static int forget(heddle_connection *connection, bool closing)
     release_session(connection);
     heddle_connection_drop_input(connection);
     heddle_connection_drop_output(connection);
-    leave_place(sockets, connection);
+    leave_slot(sockets, connection);
     int fd = connection->transport.operations->detach(&connection->transport);
     if (connection->transport.tls)
         heddle_tls_free(connection->transport.tls); /* its handshake was incomplete */
@@ -199,7 +199,7 @@ static void resume_accepting(heddle_sockets *sockets)
 void heddle_sockets_close_connection(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    int fd = forget(connection, true);
+    int fd = forget_connection(connection, true);
     if (fd >= 0)
         close(fd);
     resume_accepting(sockets);
@@ -208,7 +208,7 @@ void heddle_sockets_close_connection(heddle_connection *connection)
 int heddle_sockets_detach(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    int fd = forget(connection, false);
+    int fd = forget_connection(connection, false);
     resume_accepting(sockets);
     return fd;
 }
@@ -269,7 +269,7 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
 
 /* -- the whole --------------------------------------------------------------------------------------------------- */
 
-static void come_back(heddle_loop_message *message)
+static void continue_posted(heddle_loop_message *message)
 {
     heddle_sockets_message *opened = (heddle_sockets_message *)message;
     opened->posted = false;
@@ -295,7 +295,7 @@ static int create_message(heddle_sockets *sockets)
     sockets->message = malloc(sizeof(*sockets->message));
     if (!sockets->message)
         return -ENOMEM;
-    *sockets->message = (heddle_sockets_message){.base.open = come_back, .sockets = sockets};
+    *sockets->message = (heddle_sockets_message){.base.open = continue_posted, .sockets = sockets};
     return 0;
 }
 

@@ -97,9 +97,9 @@ uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connectio
 /* The set has heard something. Callable from a selector's callback. */
 void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
 /* Whether this system's set tells of an end of input as of any input. */
-static inline bool heddle_sockets_untold_ends(const heddle_sockets *sockets)
+static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 {
-    return sockets->set.operations->untold_ends;
+    return sockets->set.operations->hides_input_end;
 }
 /* The loop's next turn begins with `resume` of the set. From any thread. */
 void heddle_sockets_come_back(heddle_sockets *sockets);

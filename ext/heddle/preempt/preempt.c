@@ -341,7 +341,7 @@ void heddle_preempt_see_to_end(void)
  * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
  * How long a fiber may run while others wait, how long anything may take before it is a stall, and how long before
- * connections are handed over to other processes, in seconds; nil: as long as it likes. Raises SystemCallError when
+ * connections are handed off to other processes, in seconds; nil: as long as it likes. Raises SystemCallError when
  * there is no thread to be had.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
@@ -367,7 +367,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     return Qnil;
 }
 
-/* Heddle::Native.handoffs: how many loops' connections can be handed over. */
+/* Heddle::Native.handoffs: how many loops' connections can be handed off. */
 static VALUE native_handoffs(VALUE self)
 {
     return UINT2NUM(heddle_watch_rescues());

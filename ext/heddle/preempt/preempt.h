@@ -9,7 +9,7 @@
  *
  * - Ruby swallows what is raised in such a job. So it does nothing while an interrupt of the thread is pending, and an
  *   exception that strikes the fiber meanwhile is given to it by Thread#raise, from another thread, as the job ends.
- * - Ruby takes interrupts within a switch of fibers, before it reads what is handed over: to switch there would lose
+ * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: to switch there would lose
  *   an Enumerator's value or the exception of Fiber#raise. A hook on each switch, called after that point, notes where
  *   it led to; the job does nothing as long as that is not the current fiber.
  * - Ruby runs the jobs that were triggered together one after the other, and this one may not come back for long: so

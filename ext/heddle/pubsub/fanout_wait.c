@@ -21,7 +21,7 @@ void heddle_fanout_wait_init(heddle_fanout_wait *wait)
     *wait = (heddle_fanout_wait){.epoll_fd = -1};
 }
 
-static void open_letter(heddle_loop_message *base)
+static void receive_message(heddle_loop_message *base)
 {
     heddle_fanout_message *message = (heddle_fanout_message *)base;
     message->posted = false;
@@ -39,7 +39,7 @@ void heddle_fanout_wait_come_back(heddle_fanout_wait *wait)
     heddle_inbox_post(&wait->loop->inbox, &wait->message->base);
 }
 
-static void drop_letter(heddle_fanout_wait *wait)
+static void discard_message(heddle_fanout_wait *wait)
 {
     if (wait->message && wait->message->posted)
         wait->message->wait = NULL; /* freed when it is opened */
@@ -104,7 +104,7 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
     wait->message = malloc(sizeof(*wait->message));
     if (!wait->message)
         return -ENOMEM;
-    *wait->message = (heddle_fanout_message){.base.open = open_letter, .wait = wait};
+    *wait->message = (heddle_fanout_message){.base.open = receive_message, .wait = wait};
     wait->guard.in_child = in_child;
     int result = watch(wait, wake_fd);
     if (result == 0)
@@ -128,5 +128,5 @@ void heddle_fanout_wait_abandon(heddle_fanout_wait *wait)
     if (wait->epoll_fd >= 0)
         close(wait->epoll_fd);
     wait->epoll_fd = -1;
-    drop_letter(wait);
+    discard_message(wait);
 }

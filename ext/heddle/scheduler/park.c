@@ -281,7 +281,7 @@ static void switch_away(heddle_park *park)
     if (!next && !loop->running && (park->owner == &loop->foreign || loop->forked_by)) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one; or a child. */
         heddle_loop_run_until(loop, park);
-        park->queued = false; /* the loop hands over to us by returning, not by the token */
+        park->queued = false; /* the loop switches to us by returning, not by the token */
         if (!park->woken)
             switch_away(park); /* a child's copy of this fiber: says so */
         return;

@@ -21,7 +21,7 @@ module Heddle
       @grace = grace
     end
 
-    # Starts a task that ends before this scope does. It begins in a later turn of the loop, not at once.
+    # Starts a task that ends before this scope does. It begins in a later tick of the loop, not at once.
     #
     # @param name [String, nil] what the task tree calls it; default: where its block stands
     # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended

@@ -2,16 +2,20 @@
 
 module Heddle
   module HTTP
+    # The largest value that a limit may have, by its unit: a petabyte, a day, a million.
+    MAXIMA = { bytes: 1 << 50, rate: 1 << 50, seconds: 86_400, count: 1_000_000 }.freeze
+    private_constant :MAXIMA
+
     # The definition of one limit or switch. The list of all is {Configuration::LIMITS}.
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
     # @!attribute default [Integer, Float, Boolean]
     # @!attribute minimum [Integer, Float, nil] the least allowed value
-    # @!attribute maximum [Integer, Float, nil] the largest allowed value; nil: there is none
+    # @!attribute maximum [Integer, Float, nil] the largest allowed value; by default {MAXIMA} of its unit
     # @!attribute text [String] what it limits and what happens beyond it
     Limit = Data.define(:name, :unit, :default, :minimum, :text, :maximum) do
-      def initialize(name:, unit:, default:, minimum:, text:, maximum: nil) = super
+      def initialize(name:, unit:, default:, minimum:, text:, maximum: MAXIMA[unit]) = super
 
       # @raise [ArgumentError] naming the limit, when the value does not fit
       # @return [Integer, Float, Boolean] the value

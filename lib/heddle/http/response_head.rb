@@ -10,7 +10,7 @@ module Heddle
     #   (up to the end of the connection) or :raw (after an upgrade, the connection is the stream's)
     # @!attribute length [Integer, nil] of the content in bytes, where it is known
     # @!attribute keep_alive [Boolean] whether the connection may serve another request afterwards
-    # @!attribute precoded [Boolean] whether the application hands over content that is chunked already
+    # @!attribute precoded [Boolean] whether the application provides content that is chunked already
     ResponseHead = Struct.new(:status, :bytes, :framing, :length, :keep_alive, :precoded)
   end
 end

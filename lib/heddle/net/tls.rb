@@ -31,7 +31,8 @@ module Heddle
       # @return [void]
       def look_again = @certificates.look_again
 
-      # Called by the extension, in the loop: what shakes hands over this descriptor, which stays the extension's.
+      # Called by the extension, in the loop: makes the object that performs the handshake on this
+      # descriptor, which the extension keeps.
       # @param descriptor [Integer]
       # @return [OpenSSL::SSL::SSLSocket]
       def socket(descriptor)

@@ -152,7 +152,7 @@ module Heddle
       end
 
       # @return [Integer] how many workers wait until all others are held up; what they would take over is known only
-      #   where a request has a fiber, and is handed over
+      #   where a request has a fiber
       def reserve_count
         workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
       end

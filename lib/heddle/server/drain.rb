@@ -67,7 +67,7 @@ module Heddle
           break unless wait_until([@deadline, now + GIVING].min)
         end
       rescue SystemCallError => e
-        @log.notice("idle connections can't be handed over, and are closed: #{e.message}")
+        @log.notice("idle connections can't be handed off, and are closed: #{e.message}")
       ensure
         @sockets.shutdown_idle
       end

@@ -15,7 +15,7 @@ module Heddle
         # @return [Boolean] whether the master that this one replaces was handed them, and hands them on
         attr_accessor :handed_on
 
-        # Should a server that is told no address listen on what was handed over?
+        # Should a server without configured addresses listen on the inherited sockets?
         # @return [Boolean]
         def any? = handed_on || waiting.any?
 

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Sockets that were handed over when the server was started (sd_listen_fds(3)).
+    # Sockets that the parent process passed at the start (sd_listen_fds(3)).
     class SystemdBind
       # @return [String, nil] only those of this FileDescriptorName=
       attr_reader :name
@@ -52,7 +52,7 @@ module Heddle
 
       def nothing
         named = name ? " named #{name} (FileDescriptorName=)" : ""
-        "no socket#{named} was handed over: systemd does that where a .socket unit starts the service " \
+        "no socket#{named} was passed: systemd passes sockets where a .socket unit starts the service " \
           "(LISTEN_FDS and LISTEN_PID)"
       end
     end

@@ -6,7 +6,7 @@ module Heddle
   class Server
     module Cluster
       # What all processes of a server have in common, made before any is forked or taken over from another master: the
-      # sockets, the scoreboard, and the pair of sockets over which connections are handed over.
+      # sockets, the scoreboard, and the pair of sockets over which connections are handed off.
       class Commons
         # How many workers may be on the scoreboard, those that have not ended yet included.
         SLOTS = 64

@@ -91,7 +91,7 @@ module Heddle
           PubSub::History.adopt(memory, wake) if memory
         end
 
-        # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed over
+        # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed off
         def pair = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
 
         # The workers serve: the other master may end.

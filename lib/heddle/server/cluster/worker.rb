@@ -13,7 +13,7 @@ module Heddle
         # @!attribute control [String, nil] the folder where each answers an operator for itself
         Setting = Data.define(:configuration, :log, :commons, :control)
 
-        # Connections that are taken over between two turns of the loop.
+        # Connections that are accepted between two ticks of the loop.
         SHARE = 16
         # Seconds.
         PAUSE = 0.01

@@ -5,7 +5,7 @@ module Heddle
     class Control
       # What a server of one process tells, and does when it is told to.
       class Alone
-        # Seconds without a turn of the loop after which the process counts as dead.
+        # Seconds without a heartbeat after which the process counts as dead.
         DEAD = 30
         private_constant :DEAD
 

@@ -29,13 +29,13 @@ module Heddle
         Option.new(name: :tls_verify, unit: :word, default: :none, choices: %i[none optional required],
                    example: "tls_verify :required", advanced: true,
                    details: "optional asks for one, and required ends the handshake of a client that shows none. A " \
-                            "certificate that tls_ca has not signed, or that has expired, ends it either way. What " \
-                            "the application is told of it: sockets.md.",
+                            "certificate that tls_ca has not signed, or that has expired, ends it either way. The " \
+                            "application finds the result in the env, see sockets.md.",
                    text: "whether clients of tls addresses show certificates of their own"),
         Option.new(name: :tls_ca, unit: :path, argument: "FILE", default_words: "none", example: 'tls_ca "ca.pem"',
                    advanced: true,
                    text: "the certificates of the authorities that must have signed those of clients, in PEM"),
-        Option.new(name: :handshake_timeout, unit: :seconds, default: 10, range: 0.001.., advanced: true,
+        Option.new(name: :handshake_timeout, unit: :seconds, default: 10, range: 0.001..86_400, advanced: true,
                    text: "how long a TLS handshake, and the header of the PROXY protocol before it, may take"),
         Option.new(name: :trusted_proxies, unit: :list, argument: "NETWORK", none: "none",
                    default: %w[loopback private unix], example: 'trusted_proxies "loopback", "192.0.2.0/24"',
@@ -59,9 +59,9 @@ module Heddle
                    text: "where HTTP/2 is spoken: auto (on every address), tls (on tls addresses alone) or off"),
         Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true, example: "reuse_port true",
                    text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
-        Option.new(name: :backlog, unit: :count, default: 1_024, range: 1.., advanced: true,
+        Option.new(name: :backlog, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                    text: "how many connections the system keeps until they are accepted"),
-        Option.new(name: :max_connections, unit: :count, default: 0, range: 0.., advanced: true,
+        Option.new(name: :max_connections, unit: :count, default: 0, range: 0..10_000_000, advanced: true,
                    default_words: "0: by memory and descriptors", example: "max_connections 5_000",
                    details: "With 0 each worker takes as many as fit into its share of the memory (of the container, " \
                             "or of the machine) if each had used all that it may before a request runs, which is " \

@@ -31,9 +31,10 @@ module Heddle
                             "Only in mode fiber, with workers of their own and handoff in protect. See " \
                             "[Reserve workers](stalls.md#reserve-workers)."),
         Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
-                   text: "what runs a request: a fiber among others (in Ractors: ractor), a thread, or the main thread",
+                   text: "how requests run: each in a fiber (in Ractors: ractor), each in a thread, or one at a time " \
+                         "in the main thread: single",
                    details: "See [ways to run an application](modes.md)."),
-        Option.new(name: :threads, unit: :count, range: 1.., short: "-t",
+        Option.new(name: :threads, unit: :count, range: 1..10_000, short: "-t",
                    default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
                    variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                    example: "threads 3",
@@ -42,21 +43,21 @@ module Heddle
         Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                    example: 'pidfile "tmp/pids/server.pid"',
                    text: "where the number of the server's process is written, as long as it runs"),
-        Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..,
+        Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..86_400,
                    text: "how long running requests may take to finish when the server is stopped"),
-        Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0.., example: "request_timeout 20",
+        Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..86_400, example: "request_timeout 20",
                    text: "how long a request may take until its answer begins; then it is 503. 0: for ever",
-                   details: "What the application waits for then ends with Heddle::Cancelled; its ensure clauses may " \
-                            "clean up. The log says where it was, the worker goes on. Code that computes is not " \
+                   details: "The call for which the application waits then raises Heddle::Cancelled; ensure clauses " \
+                            "may clean up. The log says where it was, the worker goes on. Code that computes is not " \
                             "interrupted before it waits. In the modes fiber and ractor."),
-        Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..,
+        Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
                    text: "how long a worker may give no sign of life until it is killed and replaced; 0: for ever",
                    details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \
                             "requests. Requests that only take long don't matter."),
-        Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..,
+        Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                    example: 'worker_memory_limit "600m"',
                    text: "memory of a worker above which it is replaced; 0: any",
-                   details: "What counts is its proportional share (PSS), so that memory which workers have in " \
+                   details: "Measured is the proportional share (PSS), so that memory which workers have in " \
                             "common is counted once. Up to a tenth less for each worker, so that not all are " \
                             "replaced at the same time. The new one serves before the old one ends."),
         Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",

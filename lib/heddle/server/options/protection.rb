@@ -8,11 +8,11 @@ module Heddle
         Option.new(name: :protect, unit: :list, default: %i[offload preempt stall_report handoff],
                    choices: %i[offload preempt stall_report handoff callback_report],
                    none: "off", example: "protect :off",
-                   text: "what is done about calls that would hold up the loop, or off; offload: a native call that " \
-                         "releases Ruby's lock waits for its own request only; preempt: a request that computes in " \
-                         "Ruby lets the others run; stall_report: what holds up the loop all the same is told and " \
-                         "counted; handoff: meanwhile other workers answer its other clients; callback_report: " \
-                         "Ruby code that waits in a callback of a native library is told",
+                   text: "protections against calls that would hold up the loop, or off. offload: native calls that " \
+                         "release Ruby's lock run on other threads; preempt: a request that computes in Ruby lets " \
+                         "the others run; stall_report: remaining stalls are logged and counted; handoff: during a " \
+                         "stall other workers answer the other clients; callback_report: Ruby code that waits in a " \
+                         "callback of a native library is logged",
                    details: "In development stall_report brings callback_report with it. See " \
                             "[The callback report](stalls.md#the-callback-report)."),
         Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,

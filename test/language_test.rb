@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# test: once
+
+require "test_helper"
+
+# Code, messages and pages use the terms that docs/design.md ends with, and C functions are named verb + object. The
+# lists of exceptions and of counts below may only shrink: a test fails when one of them is larger than what is there.
+class LanguageTest < Minitest::Test
+  # Words that were replaced, and what to write instead.
+  REPLACED = {
+    /\b(?:heddle_)?beats?_\w+|_beats?\b|\bbeats?;/ => "heartbeat",
+    /\bheddle_\w*letter\b|\b(?:open|drop|write)_letter\b/ => "message",
+    /\bLent[A-Z]\w*|@lent\b/ => "proxy, in use",
+    /\bstrays\b/i => "detached tasks",
+    /\bguests?\b/i => "implicit task",
+    /drop_error/ => "take_errinfo",
+    /\blearned endpoints?\b/ => "stall history",
+    /\bload board\b|\bNet::Board\b|heddle_board/ => "scoreboard",
+    /->spent\b|_spent\b/ => "preempted",
+    /\b\w*errands?\b/ => "request",
+    /\bdeaf\b|_deaf\b/ => "uninterruptible",
+    /\bwipe[ds]?\b|heddle_wipe/ => "reset",
+    /\bpreludes?\b/ => "handshake stage",
+    /\b\w*untold\b/ => "pending",
+    /\bturns? of the loop\b|\bloop's turns?\b|\bthe loop turns\b/ => "tick",
+    /\blet_go\b|\bgive_back\b/ => "release",
+    /\bhand_over\b|\bhands? over\b|\bhanded[ _]over\b|\bhanding over\b/ => "hand off"
+  }.freeze
+  # How often a file may still have one of them.
+  LEFT = {}.freeze
+  # Static functions of one word that are left, by file.
+  STATICS = {
+    "ext/heddle/http/h2/block_judge.c" => %w[refuse], "ext/heddle/http/h2/guard.c" => %w[earlier],
+    "ext/heddle/http/h2/output.c" => %w[least], "ext/heddle/http/h2_body.c" => %w[refuse],
+    "ext/heddle/http/h2_carrier.c" => %w[wake], "ext/heddle/http/h2_exchange.c" => %w[writable complete respond refuse],
+    "ext/heddle/http/h2_server.c" => %w[sweep pull flush linger settle feed begin release abandon],
+    "ext/heddle/pubsub/fanout.c" => %w[grow collected give offer pump],
+    "ext/heddle/pubsub/fanout_wait.c" => %w[ready watch watch],
+    "ext/heddle/pubsub/history.c" => %w[now lock unlock append collect],
+    "ext/heddle/pubsub/message.c" => %w[encode], "ext/heddle/pubsub/process_history.c" => %w[make],
+    "ext/heddle/pubsub/subscription_ruby.c" => %w[mark collect allocate wake deliver pending ended counts]
+  }.freeze
+  # Sentences of the pages that begin with Who, What or Whoever and ask nothing. Name the actor instead.
+  SUBJECTS_LEFT = 0
+
+  SOURCES = Dir.chdir(ROOT) { Dir["{ext,lib,sig,exe}/**/*.{c,h,rb,rbs}", "exe/*"].grep_v(%r{/native/}).sort }
+  PAGES = Dir.chdir(ROOT) { Dir["{README,CONTRIBUTING}.md", "docs/**/*.md", "examples/**/*.md"].sort }
+
+  def text(file) = File.read(File.join(ROOT, file))
+
+  def test_replaced_words_are_gone
+    found = (SOURCES + PAGES).to_h { |file| [file, count_replaced(text(file))] }.reject { |_, words| words.empty? }
+    counts = found.transform_values(&:size)
+
+    assert_empty found.reject { |file, words| words.size <= LEFT.fetch(file, 0) }
+    assert_empty LEFT.reject { |file, left| counts[file] == left }, "there are fewer now: lower LEFT"
+  end
+
+  def count_replaced(text)
+    REPLACED.flat_map { |pattern, better| text.scan(pattern).map { |word| "#{word} (write: #{better})" } }
+  end
+
+  def test_static_functions_have_a_verb_and_an_object
+    found = SOURCES.grep(/\.c\z/).to_h { |file| [file, short_statics(text(file))] }.reject { |_, names| names.empty? }
+
+    assert_empty found.reject { |file, names| (names - STATICS.fetch(file, [])).empty? }
+    assert_empty STATICS.reject { |file, names| (names - found.fetch(file, [])).empty? }, "renamed: shorten STATICS"
+  end
+
+  def short_statics(text)
+    text.scan(/^static (?:inline )?[^(;={]*?\b([a-z]\w*)\([^;{}]*\)\n\{/m).flatten.grep_v(/_/)
+  end
+
+  def test_sentences_of_the_pages_name_their_subject
+    found = PAGES.flat_map do |page|
+      prose = text(page).gsub(/^```.*?^```$/m, "").gsub(/^#.*$/, "")
+      prose.scan(/(?<=\A|\. |\.\n|: |\n\n|\| |- |\*\* )(?:Who|What|Whoever) [^.?|]*[.?|]/)
+           .reject { |sentence| sentence.end_with?("?") }.map { |sentence| "#{page}: #{sentence.tr("\n", " ")}" }
+    end
+
+    assert_operator found.size, :<=, SUBJECTS_LEFT, found.join("\n")
+    assert_equal SUBJECTS_LEFT, found.size, "there are fewer now: lower SUBJECTS_LEFT"
+  end
+end
