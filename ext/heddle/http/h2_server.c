@@ -90,6 +90,7 @@ static bool end_output(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport *transport = &connection->transport;
+    heddle_transport_take_wire(transport); /* for good */
     if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
         heddle_sockets_close_connection(connection);
         return false;
@@ -170,7 +171,8 @@ bool heddle_h2_send(heddle_h2_server *server)
         return false;
     if (server->depth > 0) /* the caller of the session does it */
         return true;
-    if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining))
+    if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
+                             atomic_load(&connection->transport.farewell_said)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
     if (!connection->output.size) /* it left at the beginning of the tick */
         server->write_deadline = INT64_MAX;
@@ -367,9 +369,14 @@ static void abandon(heddle_connection *connection)
         carrier->exchange->work.connection = NULL;
 }
 
+/* GOAWAY with the largest stream: no request is refused, and the next ones come on another connection (RFC 9113, 6.8). */
+static const char farewell[] = {0, 0, 8, HEDDLE_H2_GOAWAY, 0, 0, 0, 0, 0, 0x7F, -1, -1, -1, 0, 0, 0, 0};
+
 const heddle_protocol heddle_h2_protocol = {
     .name = "HTTP/2",
     .stays = true, /* what HPACK has learned can't go to another process */
+    .farewell = farewell,
+    .farewell_size = sizeof(farewell),
     .begin = begin,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,

@@ -76,11 +76,18 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 {
     static const uint8_t news = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
     heddle_transport *transport = &connection->transport;
-    if (!heddle_transport_has(transport, news) && !transport->operations->pending(transport))
+    bool open = heddle_transport_take_wire(transport); /* TLS reads and writes with one state */
+    ssize_t result = -EAGAIN;
+    bool reads = heddle_transport_has(transport, news) || transport->operations->pending(transport);
+    if (reads) {
+        /* Before the call: who notes what comes meanwhile must not be undone. */
+        heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
+        result = transport->operations->recv(transport, memory, size);
+    }
+    if (open)
+        heddle_transport_open_wire(transport);
+    if (!reads)
         return -EAGAIN;
-    /* Before the call: who notes what comes meanwhile must not be undone. */
-    heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
-    ssize_t result = transport->operations->recv(transport, memory, size);
     if (result == (ssize_t)size) {
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     } else if (result == 0) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -196,6 +197,41 @@ static bool hand_off_ready(heddle_sockets *sockets, int *left)
     return true;
 }
 
+enum {
+    FAREWELLS = 256, /* connections that are looked at in one critical section */
+};
+
+/* Asks the client for its next requests on another connection, where the words can stand now. */
+static void say_farewell(heddle_connection *connection)
+{
+    heddle_transport *transport = &connection->transport;
+    uint8_t open = HEDDLE_WIRE_OPEN;
+    if (atomic_load(&transport->farewell_said) ||
+        !atomic_compare_exchange_strong(&transport->wire, &open, HEDDLE_WIRE_WATCHED))
+        return;
+    const heddle_protocol *protocol = connection->protocol;
+    struct iovec words = {.iov_base = (char *)protocol->farewell, .iov_len = protocol->farewell_size};
+    struct pollfd room = {.fd = transport->fd, .events = POLLOUT};
+    if (poll(&room, 1, 0) == 1 && room.revents == POLLOUT) {
+        ssize_t sent = transport->operations->send(transport, &words, 1);
+        atomic_store(&transport->farewell_said, true);
+        if (sent != (ssize_t)words.iov_len)
+            shutdown(transport->fd, SHUT_RDWR); /* part of it may be under way, and nothing else may follow that */
+    }
+    atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
+}
+
+/* To each connection once, while the loop is held up. */
+static void say_farewells(heddle_sockets *sockets)
+{
+    heddle_handoff *handoff = &sockets->handoff;
+    for (int left = FAREWELLS; left > 0 && handoff->next_farewell < sockets->place_count; left--) {
+        heddle_connection *connection = sockets->places[handoff->next_farewell++].connection;
+        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
+            say_farewell(connection);
+    }
+}
+
 /* What the loop would have heard of. */
 static void listen_in(heddle_sockets *sockets, int left)
 {
@@ -245,11 +281,13 @@ static void begin_handoff(heddle_rescue *rescue)
     listen_in(sockets, left);
     if (hand_off_notified(sockets, &left))
         hand_off_ready(sockets, &left);
+    say_farewells(sockets);
     pthread_mutex_unlock(&sockets->handoff.lock);
 }
 
 static void end_handoff(heddle_rescue *rescue)
 {
+    sockets_of(rescue)->handoff.next_farewell = 0;
     show_stuck(sockets_of(rescue), false);
 }
 

@@ -4,7 +4,8 @@
 /*
  * What becomes of the connections while native code holds the GVL and the loop can't run: the watch thread hands those
  * on which something arrives, and those whose work item waits for a runner, to another process, with what was read of
- * them. The watch thread has no GVL and calls no Ruby.
+ * them. Clients of connections that can't go are asked to send their next requests on other ones (heddle_wire). The watch
+ * thread has no GVL and calls no Ruby.
  *
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
  * From then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
@@ -28,6 +29,7 @@ typedef struct {
     heddle_rescue rescue;
     pthread_mutex_t lock;
     heddle_link notified; /* connections with watch_events, or that were handed off: for the loop */
+    uint32_t next_farewell; /* the place that is looked at next; the watch's own */
     bool shown; /* on the scoreboard, that this one is stuck; the watch's own */
     _Atomic uint64_t given;
 } heddle_handoff;

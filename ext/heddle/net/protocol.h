@@ -20,6 +20,12 @@ enum {
 struct heddle_protocol {
     const char *name;
     bool stays; /* its connections never move to another process: they are never at rest */
+    /*
+     * What makes the client ask anew on another connection, and may stand between any two things that are sent. The
+     * watch thread sends it while the loop is held up. NULL: there are no such words. heddle_connection_start uses it.
+     */
+    const char *farewell;
+    size_t farewell_size;
     /* The connection speaks this protocol from here on; input may be buffered. */
     void (*begin)(heddle_connection *connection);
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Delivered whatever the connection does. */

@@ -151,6 +151,7 @@ void heddle_connection_start(heddle_connection *connection, const heddle_protoco
     release_session(connection);
     connection->protocol = protocol;
     connection->session = session;
+    connection->transport.has_farewell = protocol->farewell != NULL;
     protocol->begin(connection);
 }
 

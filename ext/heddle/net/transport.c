@@ -1,11 +1,24 @@
 #include "net/transport.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0 /* macOS: SO_NOSIGPIPE is set where the socket is accepted */
 #endif
+
+bool heddle_transport_swap_wire(heddle_transport *transport)
+{
+    for (;;) {
+        uint8_t before = HEDDLE_WIRE_OPEN;
+        if (atomic_compare_exchange_strong(&transport->wire, &before, HEDDLE_WIRE_PRIVATE))
+            return true;
+        if (before == HEDDLE_WIRE_PRIVATE)
+            return false;
+        sched_yield();
+    }
+}
 
 static ssize_t plain_recv(heddle_transport *transport, void *memory, size_t size)
 {

@@ -41,11 +41,25 @@ enum {
     HEDDLE_BROKEN = 16,    /* a reset or another error */
 };
 
+/*
+ * Who may write to a connection whose protocol has a farewell (net/protocol.h): the watch thread says it while the loop
+ * is held up. What is sent at once is always whole in the protocol's terms, so the wire is open whenever all of it is
+ * sent. The loop takes it before it touches the transport.
+ */
+typedef enum {
+    HEDDLE_WIRE_PRIVATE, /* there is no farewell, or it would not stand at a boundary; the loop's alone */
+    HEDDLE_WIRE_OPEN,    /* whoever swaps it first has it */
+    HEDDLE_WIRE_WATCHED, /* the watch thread writes to it, or has: a few microseconds */
+} heddle_wire;
+
 struct heddle_transport {
     const heddle_transport_operations *operations;
     int fd;
     _Atomic uint8_t owner; /* heddle_owner */
     _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
+    _Atomic uint8_t wire;  /* heddle_wire */
+    bool has_farewell;
+    _Atomic bool farewell_said;
     heddle_tls *tls;       /* NULL where nothing is encrypted */
 };
 
@@ -64,6 +78,21 @@ static inline bool heddle_transport_change_owner(heddle_transport *transport, ui
 static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
 {
     return atomic_load_explicit(&transport->owner, memory_order_acquire);
+}
+
+/* The slow way of heddle_transport_take_wire. */
+bool heddle_transport_swap_wire(heddle_transport *transport);
+
+/* The loop is about to use the transport. Was the wire open? Then the caller opens it again when nothing is half sent. */
+static inline bool heddle_transport_take_wire(heddle_transport *transport)
+{
+    return transport->has_farewell && heddle_transport_swap_wire(transport);
+}
+
+static inline void heddle_transport_open_wire(heddle_transport *transport)
+{
+    if (transport->has_farewell)
+        atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
 }
 
 static inline void heddle_transport_note(heddle_transport *transport, uint8_t ready)

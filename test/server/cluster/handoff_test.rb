@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "cluster_case"
+require "support/h2_client"
 require_relative "../../offload/support/native_calls"
 
 # While native code keeps one worker's lock, the other one answers its clients: those that wait there, and new ones.
@@ -17,6 +18,7 @@ class ClusterHandoffTest < Minitest::Test
         case env["PATH_INFO"]
         when "/burn" then NativeCalls.hold_between(held.fileno, go.fileno).to_s
         when "/echo" then env["rack.input"].read
+        when "/worker" then $$.to_s
         when "/later"
           File.write("begun", "")
           sleep 0.01 until File.exist?("burn")
@@ -193,6 +195,46 @@ class ClusterHandoffTest < Minitest::Test
     go
 
     assert_equal(["here"], waiting.map { |one| one.hear.last }.uniq)
+  end
+
+  # Their connections can't go: the clients open others, which the other worker accepts.
+  def test_clients_of_http2_are_sent_elsewhere
+    serve_app
+    clients_of_both(1)
+    idle, blocker = Array.new(2) { http2_client_of(@clients.keys.first) }
+    blocker.send_frame("HEADERS es+eh 3 :method=GET :scheme=http :authority=a :path=/burn")
+    await_held
+    assert_equal @clients.keys.first, @stuck
+
+    [idle, blocker].each { |one| assert_equal ["NO_ERROR", 2_147_483_647], goaway_of(one) }
+    assert_equal @free, client.worker
+    idle.send_frame("HEADERS es+eh 3 get") # which had left before the client knew
+    go
+
+    [idle, blocker].each { |one| assert_equal 3, answer_of(one).stream }
+  end
+
+  def http2_client_of(worker)
+    loop do
+      one = H2Client.new(TCPSocket.new(served.uri.host, served.uri.port))
+      one.send_preface
+      one.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/worker")
+      return one if answer_of(one).payload == worker.to_s
+
+      one.close
+    end
+  end
+
+  def answer_of(client)
+    frame = client.read_frame
+    frame = client.read_frame until frame.end_stream?
+    frame
+  end
+
+  def goaway_of(client)
+    frame = client.read_frame
+    frame = client.read_frame until frame.type == "GOAWAY"
+    [frame.error, frame.payload.unpack1("N")]
   end
 
   def test_in_mode_thread_and_with_several_loops_too
