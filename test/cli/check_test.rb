@@ -107,6 +107,15 @@ class CheckTest < Minitest::Test
     assert_match(/^heddle: config.heddle\.rb:2: bind must be .*"a:b"$/, check.last)
   end
 
+  def test_a_wrong_address_is_told_with_its_own_line
+    write("config/heddle.rb", "bind 'localhost:0'\nbind 'unix:x?backlg=1', 'localhost:1'\nbind 'localhost:2'")
+
+    assert_match(/^heddle: config.heddle\.rb:2: bind unix:x\?backlg=1: unknown parameter "backlg"/, check.last)
+    write("config/heddle.rb", "bind 'a:b'\nbind 'localhost:2'")
+
+    assert_match(/^heddle: config.heddle\.rb:1: bind must be .*"a:b"$/, check.last)
+  end
+
   def test_what_the_machine_does_not_have
     write("config/heddle.rb", "selector :poll\npidfile 'config.ru/pids/x.pid'")
     status, output = check

@@ -61,12 +61,9 @@ module Heddle
       # @raise [ConfigurationError]
       def binds
         defaults = bind_defaults
-        found = addresses.map { |address| Bind.parse(address, defaults) }
-        refuse_tls if mode == :ractor && found.any?(&:tls)
+        found = addresses.each_with_index.map { |address, index| parse_bind(address, index, defaults) }
+        refuse_tls(found.index(&:tls)) if mode == :ractor && found.any?(&:tls)
         found
-      rescue ConfigurationError => e
-        place = source(:bind).kind == :file ? "#{source(:bind)}: bind" : source(:bind)
-        raise ConfigurationError, e.message.sub(/\A--bind/, place.to_s)
       end
 
       # @return [Net::Networks] whose word of a client's address is taken
@@ -233,6 +230,18 @@ module Heddle
         Inherited.any? ? ["systemd"] : ["localhost"]
       end
 
+      def parse_bind(address, index, defaults)
+        Bind.parse(address, defaults)
+      rescue ConfigurationError => e
+        raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
+      end
+
+      # @return [String] where the address was written, as messages begin
+      def bind_place(index = -1)
+        written = source(:bind)
+        written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s
+      end
+
       def bind_defaults
         tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
                               verify: tls_verify, ca: tls_ca, development: environment == "development",
@@ -258,9 +267,9 @@ module Heddle
                                   "with /, but is #{wrong.inspect}"
       end
 
-      def refuse_tls
-        raise ConfigurationError, "--bind with TLS can't be had in mode ractor: keys and sessions are one Ractor's " \
-                                  "alone. Let a proxy in front do that, or take mode :fiber"
+      def refuse_tls(index)
+        raise ConfigurationError, "#{bind_place(index)} with TLS can't be had in mode ractor: keys and sessions are one " \
+                                  "Ractor's alone. Let a proxy in front do that, or take mode :fiber"
       end
 
       def take(option, values)

@@ -14,8 +14,8 @@ module Heddle
         # Where it is looked for.
         NAMES = %w[config/heddle.rb heddle.rb].freeze
 
-        # What a file says of an option.
-        Saying = Data.define(:value, :place)
+        # The value that a file gives an option, its line, and of a list the line of each element.
+        Saying = Data.define(:value, :place, :places)
 
         # @return [Hash{Symbol => Saying}] what is said of each option
         attr_reader :sayings
@@ -121,8 +121,9 @@ module Heddle
           return if value.nil? && option.default.nil? # `pidfile ENV["PIDFILE"]`
 
           value = option.parse(value, "#{place}: #{option.name}")
-          value = [*@sayings[option.name]&.value, *value] if option.unit == :list && value.any?
-          @sayings[option.name] = Saying.new(value, place)
+          before = @sayings[option.name] if option.unit == :list && value.any?
+          places = [*before&.places, *([place] * value.size)] if option.unit == :list
+          @sayings[option.name] = Saying.new(before ? before.value + value : value, place, places)
           nil
         rescue ConfigurationError => e
           problem(e.message)

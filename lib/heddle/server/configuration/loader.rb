@@ -83,7 +83,7 @@ module Heddle
 
         def said_by_file(option)
           saying = @file&.sayings&.[](option.name)
-          [saying.value, Source.new(:file, saying.place)] if saying
+          [saying.value, Source.new(:file, saying.place, saying.places)] if saying
         end
 
         def said_by_command(option)

@@ -7,7 +7,14 @@ module Heddle
       #
       # @!attribute kind [Symbol] :flag, :variable, :file, :command (what a command wants otherwise) or :default
       # @!attribute place [String] the flag, the variable, the file and the line, the command
-      Source = Data.define(:kind, :place) do
+      # @!attribute places [Array<String>, nil] of a list in a file: the file and the line of each element
+      Source = Data.define(:kind, :place, :places) do
+        def initialize(kind:, place:, places: nil) = super
+
+        # @param index [Integer] of an element
+        # @return [String] where the element was written
+        def place_of(index) = places&.at(index) || place
+
         # @return [String] for a person
         def to_s = kind == :default ? "default" : place
       end
