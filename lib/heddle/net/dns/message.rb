@@ -23,14 +23,14 @@ module Heddle
           recursion_available: 0x0080, authentic: 0x0020, checking_disabled: 0x0010
         }.freeze
         MAX_SIZE = 65_535
+        # Most messages have no record in most sections: an Array is made for the first one.
+        NONE = [].freeze
+        private_constant :NONE
 
         attr_accessor :id, :flags, :edns
 
         # @return [Array<Question>]
         attr_reader :questions
-
-        # @return [Array<Record>]
-        attr_reader :answers, :authorities, :additionals
 
         # @param name [String]
         # @param type [Symbol]
@@ -50,6 +50,12 @@ module Heddle
           raise Malformed, "#{bytes.bytesize} bytes are no message" if bytes.bytesize < HEADER_SIZE
 
           id, flags, *counts = bytes.unpack("n6")
+          read(bytes, id, flags, counts)
+        end
+
+        # @api private
+        # @return [Message] whose header has been read
+        def self.read(bytes, id, flags, counts)
           new(id, flags).tap { |message| message.read(MessageReader.new(bytes, HEADER_SIZE), counts) }
         end
 
@@ -59,10 +65,17 @@ module Heddle
           @edns = edns
           @udp_limit = EDNS::LEAST
           @questions = []
-          @answers = []
-          @authorities = []
-          @additionals = []
+          @answers = @authorities = @additionals = NONE
         end
+
+        # @return [Array<Record>]
+        def answers = @answers.frozen? ? @answers = [] : @answers
+
+        # @return [Array<Record>]
+        def authorities = @authorities.frozen? ? @authorities = [] : @authorities
+
+        # @return [Array<Record>]
+        def additionals = @additionals.frozen? ? @additionals = [] : @additionals
 
         FLAGS.each do |name, bit|
           define_method(:"#{name}?") { @flags.anybits?(bit) }
@@ -89,19 +102,25 @@ module Heddle
           @edns = @edns.with(rcode_high: high) if @edns && @edns.rcode_high != high
         end
 
+        # Takes all records out.
+        def clear
+          @answers = @authorities = @additionals = NONE
+        end
+
         # @api private
         def read(reader, counts)
           counts[0].times { @questions << Question.read(reader) }
-          read_records(reader, counts[1], @answers)
-          read_records(reader, counts[2], @authorities)
-          read_records(reader, counts[3], @additionals, opt: true)
+          read_records(reader, counts[1], answers) if counts[1].positive?
+          read_records(reader, counts[2], authorities) if counts[2].positive?
+          read_records(reader, counts[3], additionals, opt: true) if counts[3].positive?
         end
 
         # @return [String] the message in bytes
         # @param limit [Integer] bytes at most. What does not fit is left out, in whole records: of the additional ones
         #   without a word; of the others all, with the flag TC (RFC 2181, section 9). Question and OPT always stay.
         def encode(limit = MAX_SIZE)
-          writer = MessageWriter.new([@id, @flags, @questions.size, 0, 0, 0].pack("n6"))
+          counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]
+          writer = MessageWriter.new([@id, @flags, *counts].pack("n6"))
           @questions.each { |question| question.write(writer) }
           room = limit - (@edns ? @edns.bytesize : 0)
           bare = writer.bytes.bytesize
@@ -109,7 +128,8 @@ module Heddle
           writer.cut(bare) unless fits
           further = fits ? write_additionals(writer, room) : 0
           @edns&.write(writer)
-          finish(writer.bytes, fits, further + (@edns ? 1 : 0))
+          left_out(writer.bytes, fits, further) if !fits || further < @additionals.size
+          writer.bytes
         end
 
         # @return [String] for people, as dig prints it
@@ -162,12 +182,12 @@ module Heddle
           @additionals.size
         end
 
-        def finish(bytes, fits, additionals)
+        # Corrects the header for what did not fit.
+        def left_out(bytes, fits, further)
           flags = fits ? @flags : @flags | FLAGS[:truncated]
           counts = fits ? [@answers.size, @authorities.size] : [0, 0]
           bytes[2, 2] = [flags].pack("n")
-          bytes[6, 6] = [*counts, additionals].pack("n3")
-          bytes
+          bytes[6, 6] = [*counts, further + (@edns ? 1 : 0)].pack("n3")
         end
       end
     end

@@ -91,6 +91,25 @@ module Heddle
 
         # @return [Array(String, Integer)] the name and the offset after it
         def walk(offset)
+          walk_plain(offset) || walk_pointers(offset)
+        end
+
+        # A name without pointers, as questions have it, is one piece of the message.
+        # @return [Array, nil] nil for any other name
+        def walk_plain(start)
+          offset = start
+          while (size = @bytes.getbyte(offset)) && size.positive?
+            return nil if size > Name::MAX_LABEL
+
+            @steps += 1
+            offset += 1 + size
+          end
+          return nil if size.nil? || offset - start > Name::MAX_WIRE || @steps > MAX_STEPS
+
+          [@bytes.byteslice(start, offset - start), offset + 1]
+        end
+
+        def walk_pointers(offset)
           text = +"".b
           after = nil
           pointers = 0

@@ -9,15 +9,19 @@ module Heddle
       class MessageWriter
         # Pointers have 14 bits.
         MAX_POINTER = 0x3fff
+        # The first byte of a pointer to one of the first 256 bytes.
+        POINTER = "\xC0".b.freeze
+        MAX_SHORT_POINTER = 0xff
 
         # @return [String] what has been written so far
         attr_reader :bytes
 
         def initialize(bytes = "".b)
           @bytes = bytes
-          @offsets = {} # of wire suffixes
-          @names = {} # of whole names as text
-          @first = nil
+          @offsets = nil # of wire suffixes
+          @names = nil # of whole names as text
+          @first_text = @first_wire = nil
+          @first_offset = 0
         end
 
         # The first name of a message. Most messages have no other: its suffixes are noted only when one is written.
@@ -25,14 +29,17 @@ module Heddle
         # @param wire [String] a name as in a message, without the final zero
         # @param text [String] the same
         def first_name(wire, text)
-          @first = [wire, @bytes.bytesize]
-          @names[text] = @bytes.bytesize unless wire.empty?
+          @first_text = wire.empty? ? nil : text
+          @first_wire = wire
+          @first_offset = @bytes.bytesize
           @bytes << wire << 0
         end
 
         # @param text [String] a name; those that were written before are pointed at, in their very case
         def name(text)
-          offset = @names[text]
+          return @bytes << POINTER << @first_offset if text == @first_text && @first_offset <= MAX_SHORT_POINTER
+
+          offset = @names&.[](text)
           return @bytes << [0xc000 | offset].pack("n") if offset
 
           wire_name(Name.to_wire(text), text)
@@ -46,7 +53,7 @@ module Heddle
         # @param wire [String] a name as in a message, without the final zero
         # @param text [String] the same
         def wire_name(wire, text = Name.from_wire(wire))
-          note_first if @first
+          note_first unless @offsets
           @names[text] ||= @bytes.bytesize if !wire.empty? && @bytes.bytesize <= MAX_POINTER
           at = 0
           while at < wire.bytesize
@@ -96,17 +103,20 @@ module Heddle
         # @param size [Integer]
         def cut(size)
           @bytes = @bytes.byteslice(0, size)
-          [@offsets, @names].each { |offsets| offsets.delete_if { |_, offset| offset >= size } }
+          [@offsets, @names].compact.each { |offsets| offsets.delete_if { |_, offset| offset >= size } }
         end
 
         private
 
         def note_first
-          wire, offset = @first
-          @first = nil
+          @offsets = {}
+          @names = {}
+          return unless (wire = @first_wire)
+
+          @names[@first_text] = @first_offset if @first_text
           at = 0
           while at < wire.bytesize
-            @offsets[wire.byteslice(at..)] = offset + at
+            @offsets[wire.byteslice(at..)] = @first_offset + at
             at += 1 + wire.getbyte(at)
           end
         end

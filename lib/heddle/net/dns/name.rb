@@ -16,13 +16,35 @@ module Heddle
 
         # In a label: what is written with a backslash.
         SPECIAL = %r{[^!-\-/-\[\]-~]}n
+        # In a name with its dots: what is written with a backslash.
+        UNUSUAL = /[^!-\[\]-~]/n
+        DOT = ".".ord
         ESCAPE = /\\(\d{3}|.)/mn
 
         module_function
 
         # @param wire [String] labels with their lengths in front, without the final zero
         # @return [String] the text
-        def from_wire(wire)
+        def from_wire(wire) = from_plain_wire(wire) || from_any_wire(wire)
+
+        # Where no byte needs a backslash, lengths become dots.
+        # @return [String, nil] nil for any other name
+        def from_plain_wire(wire)
+          return "" if wire.empty?
+
+          text = wire.byteslice(1..)
+          offset = wire.getbyte(0)
+          dots = 0
+          while offset < text.bytesize
+            dots += 1
+            size = text.getbyte(offset)
+            text.setbyte(offset, DOT)
+            offset += 1 + size
+          end
+          text.force_encoding(Encoding::UTF_8) if !UNUSUAL.match?(text) && text.count(".") == dots
+        end
+
+        def from_any_wire(wire)
           text = +""
           offset = 0
           while offset < wire.bytesize

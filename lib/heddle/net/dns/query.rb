@@ -23,6 +23,7 @@ module Heddle
         ANY_TTL = 3_600
 
         RESPONSE = Message::FLAGS[:response]
+        AUTHORITATIVE = Message::FLAGS[:authoritative]
         # Flags that a response repeats (RFC 1035, section 4.1.1, and RFC 4035, section 3.2.2).
         REPEATED = Message::FLAGS[:recursion_desired] | Message::FLAGS[:checking_disabled]
 
@@ -42,7 +43,7 @@ module Heddle
           @source = source
           @server = server
           @answered = @sent = false
-          @response = empty_response
+          @response = make_response
         end
 
         # @return [String] the name asked for, in lower case, without the final dot
@@ -82,8 +83,10 @@ module Heddle
         # @return [self]
         # @raise [ArgumentError] for data that is not of the type
         def answer(*data, ttl: TTL, name: self.name, type: self.type)
-          data.each { |one| add(:answers, Record.of(name, type, ttl, one)) }
-          @response.authoritative = true
+          answers = @response.answers
+          data.each { |one| answers << Record.of(name, type, ttl, one) }
+          @response.flags |= AUTHORITATIVE
+          @answered = true
           self
         end
 
@@ -205,11 +208,11 @@ module Heddle
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         def clear
-          [@response.answers, @response.authorities, @response.additionals].each(&:clear)
+          @response.clear
         end
 
         # It has an OPT record if the query has one (RFC 6891, section 6.1.1), with options that it understands: none.
-        def empty_response
+        def make_response
           edns = @message.edns
           response = Message.new(@message.id, RESPONSE | (@message.flags & REPEATED))
           response.edns = EDNS.of(dnssec: edns.dnssec) if edns

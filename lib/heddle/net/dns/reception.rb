@@ -31,7 +31,7 @@ module Heddle
           return error(id, flags, :NOTIMP) unless flags.nobits?(0x7800)
           return error(id, flags, :FORMERR) if counts[0] != 1 || counts[1] + counts[2] + counts[3] > MAX_RECORDS
 
-          judge_query(Query.new(Message.parse(bytes), source, @server))
+          judge_query(Query.new(Message.read(bytes, id, flags, counts), source, @server))
         rescue Malformed
           error(id, flags, :FORMERR)
         end
