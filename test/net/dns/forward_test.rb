@@ -104,6 +104,15 @@ class DNSForwardTest < Minitest::Test
     end
   end
 
+  def test_names_that_no_server_may_be_asked_for_do_not_exist
+    forwarding(->(query) { query.answer("192.0.2.1") }) do |front, asked|
+      %w[localhost a.localhost a.invalid a.onion].each do |name|
+        assert_equal :NXDOMAIN, front.ask(name, :A).rcode, name
+      end
+      assert_empty asked
+    end
+  end
+
   # A server that forwards to itself has one query under way, not one more for each it gets.
   def test_a_server_that_forwards_to_itself_does_not_loop
     client = nil

@@ -87,8 +87,8 @@ class DNSRateLimitTest < Minitest::Test
   def until_truncated(socket, query)
     loop do
       4.times { socket.send(query, 0) }
-      next unless socket.wait_readable(LIMIT)
 
+      assert socket.wait_readable(LIMIT), "no response was cut off"
       while (bytes = socket.recv_nonblock(512, exception: false)) != :wait_readable
         answer = DNS::Message.parse(bytes)
         return answer if answer.truncated?

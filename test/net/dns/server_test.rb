@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: each selector
+
 require "English"
 require_relative "support/dns_case"
 
@@ -113,6 +115,22 @@ class DNSServerTest < Minitest::Test
 
         assert_equal "192.0.2.1", read_framed(socket).answers.first.data.address
         assert_nil socket.read(1)
+      end
+    end
+  end
+
+  def test_a_response_that_can_not_be_written_takes_nothing_from_the_next_on_its_connection
+    gate = Thread::Queue.new
+    program = ->(query) { query.answer(query.name == "bad.test" ? "no address" : gate.pop) }
+    serving(program, on_error: ->(*) {}) do |dns|
+      dns.tcp do |socket|
+        socket.write(framed(*%w[slow.test bad.test].map { |name| DNS::Message.query(name, :A).encode }))
+        socket.close_write
+
+        assert_equal ["bad.test", :SERVFAIL], read_framed(socket).then { |answer| [answer.question.name, answer.rcode] }
+        gate.push("192.0.2.1")
+
+        assert_equal "192.0.2.1", read_framed(socket).answers.first.data.address
       end
     end
   end

@@ -94,7 +94,14 @@ module Heddle
         # @param name [String]
         # @param zone [String]
         # @return [Boolean] whether a name is the zone's or below it; both in lower case
-        def within?(name, zone) = zone.empty? || name == zone || name.end_with?(".#{zone}")
+        def within?(name, zone)
+          return true if zone.empty? || name == zone
+
+          name.end_with?(".#{zone}") && !(name.include?("\\") && escaped_end?(name.delete_suffix(".#{zone}")))
+        end
+
+        # Whether the next character is part of a label, whatever it is.
+        def escaped_end?(text) = text[/\\*\z/].size.odd?
 
         def escape(label)
           label.gsub(SPECIAL) { |byte| [".", "\\"].include?(byte) ? "\\#{byte}" : format("\\%03d", byte.ord) }

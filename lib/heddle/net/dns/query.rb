@@ -119,6 +119,8 @@ module Heddle
 
         # Answers with what another name server says, with its flags, and the records as old as they are.
         #
+        # Names that no name server may be asked for (RFC 6761: localhost, invalid; RFC 7686: onion) do not exist.
+        #
         # Clients outside of `allow` get REFUSED, and so do those that ask for no recursion: an open forwarder is an
         # amplifier for attacks on others.
         #
@@ -131,6 +133,7 @@ module Heddle
           return refuse unless allowed && recursion_desired?
 
           @response.recursion_available = true
+          return self.fail(:NXDOMAIN) if Resolver::Name.new(name, true).reserved?
           return answer(ANY_ANSWER, ttl: ANY_TTL, type: :HINFO) if type == :ANY
 
           relay(upstream.lookup(name, type, dnssec: @message.edns&.dnssec || false,
@@ -169,6 +172,10 @@ module Heddle
           @sent = false
           raise
         end
+
+        # @api private
+        # @return [Boolean] is the response on its way?
+        def sent? = @sent
 
         # @api private
         # @return [Boolean] has the program added anything?

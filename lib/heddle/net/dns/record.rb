@@ -19,6 +19,7 @@ module Heddle
             raise ArgumentError, "the TTL is #{ttl.inspect}, but must be whole seconds from 0 to #{self::MAX_TTL}"
           end
 
+          Codes.type_number(type)
           new(name, type, ttl, Data.from(type, data))
         end
 

@@ -198,6 +198,8 @@ module Heddle
 
         # The client hears of it at once, whatever the program still does.
         def expire(query, task)
+          return if query.sent? # its client takes the response slowly, which has a time limit of its own
+
           count(:late)
           @scope.async(name: "DNS query, too late") { query.respond(:SERVFAIL) }
           task.cancel

@@ -41,14 +41,7 @@ module Heddle
 
         # @param response [Message, String]
         def respond(response)
-          bytes = response.is_a?(String) ? response : response.encode
-          # Length and message in one write: some clients read only once (RFC 7766, section 8).
-          @writing.synchronize { @connection.write([bytes.bytesize].pack("n") << bytes, @idle) }
-        rescue IOError, SystemCallError
-          @server.count(:unsent)
-          @connection.close
-        ensure
-          finish
+          transmit(response.is_a?(String) ? response : response.encode)
         end
 
         # A query of which nothing comes.
@@ -58,6 +51,16 @@ module Heddle
         end
 
         private
+
+        def transmit(bytes)
+          # Length and message in one write: some clients read only once (RFC 7766, section 8).
+          @writing.synchronize { @connection.write([bytes.bytesize].pack("n") << bytes, @idle) }
+        rescue IOError, SystemCallError
+          @server.count(:unsent)
+          @connection.close
+        ensure
+          finish
+        end
 
         # @return [String, nil] nil at the end
         def read

@@ -86,7 +86,7 @@ module Heddle
         def full_name(owner)
           return @name if ["@", ""].include?(owner)
 
-          full = Question.of(owner.end_with?(".") ? owner : "#{owner}.#{@name}", :ANY).name
+          full = Question.of(owner.end_with?(".") || @name.empty? ? owner : "#{owner}.#{@name}", :ANY).name
           return full if Name.within?(full, @name)
 
           raise ArgumentError, "#{owner.inspect} is not in the zone #{@name}: write \"www\", \"@\" or a full name of " \
@@ -104,7 +104,7 @@ module Heddle
         # A name with names below it exists, even if it has no records (RFC 8020).
         def add_parents(owner)
           until owner == @name
-            owner = owner.split(".", 2).last
+            owner = owner.partition(".").last
             @records[owner] ||= {}
           end
         end
@@ -113,9 +113,9 @@ module Heddle
         def find(name)
           return @records[name] if @records.key?(name)
 
-          until (name = name.split(".", 2).last) == @name || @records.key?(name)
-          end
-          @records["*.#{name}"]
+          name = name.partition(".").last
+          name = name.partition(".").last until @records.key?(name)
+          @records[name.empty? ? "*" : "*.#{name}"]
         end
 
         def aliased?(sets, type) = sets.key?(:CNAME) && !%i[CNAME ANY].include?(type)
