@@ -40,6 +40,14 @@ class LayersTest < Minitest::Test
     assert_equal C_LAYERS.keys.sort, folders.sort
   end
 
+  def test_design_md_names_every_folder
+    layers = File.read("#{ROOT}/docs/design.md")[/^## Layers\n.*?(?=^## )/m]
+    folders = Dir["#{ROOT}/{ext,lib}/heddle/*/"].map { |path| File.basename(path) }.uniq - %w[native]
+
+    assert_operator folders.size, :>, 10
+    assert_empty(folders.reject { |name| layers.match?(/^[\w, ]*\b#{name}\b/) })
+  end
+
   def test_includes_point_down
     wrong = C_LAYERS.flat_map do |layer, below|
       sources("ext/heddle/#{layer}/**/*.{c,h}").flat_map do |file, text|

@@ -66,8 +66,8 @@ module Heddle
       #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
       #   turn, by how many seconds the loop was late lately (`lag`), the age of its last heartbeat in seconds
       #   (`heartbeat_age`), bytes of `memory` (nil: not known), tasks that wait for something from a pool
-      #   (`pool_waiting`), and how many requests got 503 because the queue was full (`refused_full`) or because they had
-      #   waited for too long (`refused_late`)
+      #   (`pool_waiting`), and how many requests got 503 because the queue was full (`refused_full`) or because they
+      #   had waited for too long (`refused_late`)
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
           lag: @policy.lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,

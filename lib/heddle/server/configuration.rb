@@ -268,8 +268,8 @@ module Heddle
       end
 
       def refuse_tls(index)
-        raise ConfigurationError, "#{bind_place(index)} with TLS can't be had in mode ractor: keys and sessions are one " \
-                                  "Ractor's alone. Let a proxy in front do that, or take mode :fiber"
+        raise ConfigurationError, "#{bind_place(index)} with TLS can't be had in mode ractor: keys and sessions are " \
+                                  "one Ractor's alone. Let a proxy in front do that, or take mode :fiber"
       end
 
       def take(option, values)
