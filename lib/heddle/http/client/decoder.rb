@@ -40,10 +40,12 @@ module Heddle
         def feed(piece, &)
           until piece.empty?
             @inflater ||= Zlib::Inflate.new(window_for(piece))
+            before = @inflater.total_in
             @inflater.inflate(piece) { |decoded| count(decoded, &) }
             return unless @inflater.finished?
 
-            piece = next_member
+            piece = piece.byteslice((@inflater.total_in - before)..)
+            end_member
           end
         rescue Zlib::Error => e
           raise DecodingError, "the body is not what its Content-Encoding says: #{e.message}"
@@ -73,12 +75,10 @@ module Heddle
         end
 
         # gzip may have several (RFC 1952, 2.2).
-        def next_member
-          rest = @inflater.flush_next_in
+        def end_member
           @inflater.close
           @inflater = nil
           @members += 1
-          rest
         end
       end
     end

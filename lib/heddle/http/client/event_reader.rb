@@ -30,7 +30,7 @@ module Heddle
         # @yieldparam event [Event]
         # @raise [ProtocolError] when an event is too long
         def feed(piece, &)
-          @buffer << piece
+          @buffer << (piece.encoding == Encoding::BINARY ? piece : piece.b)
           skip_byte_order_mark or return
           while (line = take_line)
             line.empty? ? dispatch(&) : interpret(line.force_encoding(Encoding::UTF_8).scrub)

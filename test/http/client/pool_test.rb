@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/client_case"
+
+# The connections of the process.
+class ClientPoolTest < ClientCase
+  def echo = serve { |socket, request| socket.write(hello(request.body.empty? ? request.target : request.body)) }
+
+  def test_connections_outlive_loops_threads_and_clients
+    server = echo
+    Client.new(server.url, proxy: nil).get("/")
+    in_loop { Client.new(server.url, proxy: nil).get("/") }
+    in_thread { in_loop { Client.new(server.url, proxy: nil).get("/") } }
+    in_thread { Client.new(server.url, proxy: nil).get("/") }
+
+    assert_equal 1, server.connections
+  end
+
+  def test_no_more_connections_than_the_limit
+    server = echo
+    client = Client.new(server.url, proxy: nil, max_connections: 3)
+    in_loop { Heddle.map(1..50) { |n| assert_equal "/#{n}", client.get("/#{n}").body } }
+
+    assert_operator server.connections, :<=, 3
+  end
+
+  def test_threads_and_loops_share_the_limit
+    server = echo
+    client = Client.new(server.url, proxy: nil, max_connections: 2)
+    threads = Array.new(4) do |n|
+      Thread.new do
+        work = -> { Array.new(20) { |i| client.get("/#{n}-#{i}").body } }
+        n.even? ? work.call : in_loop { work.call }
+      end
+    end
+
+    assert_equal((0..3).map { |n| Array.new(20) { |i| "/#{n}-#{i}" } }, threads.map(&:value))
+    assert_operator server.connections, :<=, 2
+  end
+
+  def test_who_waits_for_a_connection_has_a_limit
+    server = serve { |socket, _| socket.read }
+    client = Client.new(server.url, proxy: nil, max_connections: 1, timeout: { pool: 0.05 })
+    in_loop do
+      Heddle.scope do |scope|
+        scope.async { client.get("/") }
+        Heddle.async { assert_raises(Client::PoolTimeout) { client.get("/") } }.value
+        scope.cancel
+      end
+    end
+  end
+
+  # Whoever is cancelled while it waits, or with a connection, leaves room for the next one.
+  def test_cancelled_requests_leave_no_connection_behind
+    server = serve { |socket, request| request.target == "/slow" ? socket.read : socket.write(hello) }
+    client = Client.new(server.url, proxy: nil, max_connections: 2)
+    in_loop do
+      Heddle.scope do |scope|
+        6.times { scope.async { client.get("/slow") } }
+        until_true { server.requests.size == 2 }
+        scope.cancel
+      end
+
+      assert_equal "hello", client.get("/").body
+    end
+    figures = Client.statistics.fetch(server.url)
+
+    assert_equal [1, 1, 0], figures.values_at(:open, :idle, :waiting)
+  end
+
+  def test_ten_thousand_gets_while_the_server_closes_idle_connections
+    server = serve { |socket, request, _| socket.write(hello(request.target)) && rand(20).zero? && socket.close }
+    client = Client.new(server.url, proxy: nil)
+    in_loop { Heddle.map(1..20) { |n| 500.times { |i| raise unless client.get("/#{n}-#{i}").body == "/#{n}-#{i}" } } }
+
+    assert_operator server.connections, :>, 20
+  end
+
+  def test_ten_thousand_posts_while_the_server_closes_idle_connections_are_never_doubled
+    server = serve { |socket, request, _| socket.write(hello(request.body)) && rand(20).zero? && socket.close }
+    client = Client.new(server.url, proxy: nil)
+    unknown = 0
+    in_loop do
+      Heddle.map(1..20) do |n|
+        500.times do |i|
+          raise unless client.post("/", body: "#{n}-#{i}").body == "#{n}-#{i}"
+        rescue Client::OutcomeUnknown
+          unknown += 1
+        end
+      end
+    end
+    bodies = server.received.map(&:body)
+
+    assert_equal bodies.uniq.size, bodies.size
+    assert_operator bodies.size, :>=, 10_000 - unknown
+  end
+
+  def test_idle_connections_close_when_their_time_is_over
+    server = echo
+    client = Client.new(server.url, proxy: nil, idle_timeout: 0.01)
+    client.get("/")
+    until_true { Client.statistics.fetch(server.url)[:idle].zero? }
+
+    assert_equal "/", client.get("/").body
+  end
+
+  def test_a_child_process_opens_connections_of_its_own
+    server = echo
+    client = Client.new(server.url, proxy: nil)
+    client.get("/parent")
+    from_child, to_parent = IO.pipe
+    pid = fork do
+      to_parent.write(client.get("/child").body)
+      exit!(0)
+    end
+    Process.wait(pid)
+    to_parent.close
+
+    assert_equal "/child", from_child.read
+    assert_equal "/again", client.get("/again").body
+    assert_equal 2, server.connections
+  end
+
+  def test_it_works_beside_another_scheduler_of_the_fiber_interface
+    server = echo
+    client = Client.new(server.url, proxy: nil)
+
+    assert_equal "/x", scheduled { client.get("/x").body }
+  end
+end

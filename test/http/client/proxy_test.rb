@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require_relative "support/client_case"
+require_relative "../../support/certificates"
+
+# Through tinyproxy and squid as Debian has them.
+class ClientProxyTest < ClientCase
+  def setup
+    @folder = Dir.mktmpdir
+    File.chmod(0o755, @folder)
+    @pids = []
+    @target = serve("0.0.0.0") do |socket, request|
+      socket.write(hello("#{request.target} via #{request["via"] ? "proxy" : "nobody"}"))
+    end
+  end
+
+  def teardown
+    super
+    @pids.each { |pid| Process.kill(:TERM, pid) && Process.wait(pid) } # killed, squid would leave shared memory
+    FileUtils.rm_rf(@folder)
+  end
+
+  def free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
+
+  def start(port, *command)
+    @pids << spawn(*command, out: File::NULL, err: File::NULL)
+    until_true { TCPSocket.open("127.0.0.1", port, &:close) || true rescue false }
+    port
+  end
+
+  def tinyproxy(more = "")
+    need_program "tinyproxy"
+    port = free_port
+    file = File.join(@folder, "tinyproxy.conf")
+    File.write(file, "Port #{port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n#{more}\n")
+    start(port, "tinyproxy", "-d", "-c", file)
+  end
+
+  def squid
+    need_program "squid"
+    port = free_port
+    file = File.join(@folder, "squid.conf")
+    File.write(file, <<~CONF)
+      http_port 127.0.0.1:#{port}
+      http_access allow all
+      cache deny all
+      memory_cache_shared off
+      pid_filename none
+      access_log none
+      cache_log /dev/null
+      #{"cache_effective_user proxy" if Process.uid.zero?}
+      shutdown_lifetime 0 seconds
+    CONF
+    start(port, "squid", "-N", "-n", "heddle#{port}", "-f", file)
+  end
+
+  def through(port, credentials = nil, **) = Client.new(proxy: "http://#{credentials}127.0.0.1:#{port}", **)
+
+  def test_http_goes_through_tinyproxy
+    client = through(tinyproxy)
+
+    assert_equal "/a?b=c via proxy", client.get("#{@target.url}/a?b=c").body
+    in_loop { assert_equal "/x via proxy", client.get("#{@target.url}/x").body }
+  end
+
+  def test_http_goes_through_squid
+    assert_equal "/a via proxy", through(squid).get("#{@target.url}/a").body
+  end
+
+  def test_credentials_reach_the_proxy_and_nobody_else
+    port = tinyproxy("BasicAuth name p%ss".sub("%", "4"))
+
+    assert_equal 407, through(port).get("#{@target.url}/").status
+    assert_equal 200, through(port, "name:p4ss@").get("#{@target.url}/").status
+    refute(@target.received.any? { |request| request["proxy-authorization"] })
+  end
+
+  def secure_target
+    authority = TestCertificates.make("authority", authority: true)
+    @ca, = TestCertificates.write(@folder, "ca", authority)
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(*TestCertificates.make("localhost", ca: authority))
+    serve(wrap: ->(socket) { OpenSSL::SSL::SSLSocket.new(socket, context).accept }) do |socket, request|
+      socket.write(hello(request["via"].inspect))
+    end
+  end
+
+  def test_https_goes_through_a_tunnel
+    server = secure_target
+    { tinyproxy: tinyproxy("ConnectPort #{server.port}"), squid: squid }.each do |name, port|
+      client = through(port, tls: { ca: @ca })
+
+      assert_equal "nil", client.get("https://localhost:#{server.port}/").body, name
+    end
+  end
+
+  def test_a_refused_tunnel_is_an_error
+    error = assert_raises(Client::ProxyError) { through(tinyproxy("ConnectPort 1")).get("https://localhost:2/") }
+
+    assert_match(/refused a tunnel to localhost:2: 403/, error.message)
+  end
+
+  def test_nobody_is_at_the_proxys_address
+    assert_raises(Client::ProxyError) { through(1).get("#{@target.url}/") }
+  end
+
+  def test_the_environment_names_the_proxy_and_what_goes_without
+    program = <<~RUBY
+      require "heddle"
+      puts Heddle::HTTP.get("http://nobody.invalid/").status
+    RUBY
+    with = { "http_proxy" => "http://127.0.0.1:#{tinyproxy}", "no_proxy" => nil }
+
+    assert_match(/\A50\d$/, ruby(program, env: with).first) # the proxy's own answer
+    assert_match(/ConnectError/, ruby(program, env: with.merge("no_proxy" => "nobody.invalid")).first)
+  end
+
+  def test_a_proxy_that_is_none_is_named
+    assert_match(/proxy: "socks5:/, assert_raises(ArgumentError) do
+      Client.new(proxy: "socks5://x:1").get(@target.url)
+    end.message)
+  end
+end
