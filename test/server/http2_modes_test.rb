@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "server/server_helpers"
+require "server/cluster/cluster_case"
+require "support/h2_client"
+
+# HTTP/2 in each mode, and while workers are replaced.
+class Http2ModesTest < Minitest::Test
+  include ServerHelpers
+
+  APP = ->(env) { [200, { "content-type" => "text/plain" }, [env["SERVER_PROTOCOL"], env["rack.input"].read.to_s]] }
+  COUNT = 20
+
+  # Requests that come together, every other one with a body; what each is answered.
+  def answers
+    client = H2Client.new(connect)
+    client.send_preface
+    COUNT.times do |i|
+      id = (2 * i) + 1
+      client.send_frame("HEADERS #{"es+" if i.even?}eh #{id} #{i.even? ? "get" : "post"}")
+      client.send_frame(%(DATA es #{id} "body #{id}")) if i.odd?
+    end
+    bodies = Hash.new { |hash, key| hash[key] = +"" }
+    ended = 0
+    while ended < COUNT
+      frame = client.read_frame
+      bodies[frame.stream] << frame.payload if frame.type == "DATA"
+      ended += 1 if frame.end_stream?
+    end
+    bodies
+  ensure
+    client&.close
+  end
+
+  def expected
+    Array.new(COUNT) { |i| [(2 * i) + 1, "HTTP/2#{"body #{(2 * i) + 1}" if i.odd?}"] }.to_h
+  end
+
+  [{ mode: :fiber }, { mode: :fiber, threads: 2 }, { mode: :thread, threads: 3 }, { mode: :single }].each do |options|
+    define_method("test_#{options.values.join("_")}") do
+      serving(APP, lint: false, **options) { assert_equal expected, answers }
+    end
+  end
+end
+
+# Workers are replaced while clients of HTTP/2 ask without a pause: no request is lost.
+class Http2ReloadTest < Minitest::Test
+  include Heddle::TestHelpers
+  include ClusterCase
+
+  RELOADS = 3
+
+  def test_no_request_is_lost_while_workers_are_replaced
+    write("config.ru", 'run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello"]] }')
+    serve
+    over = false
+    clients = Array.new(2) { Thread.new { ask_until { over } } }
+    RELOADS.times do |i|
+      signal("HUP")
+      wait_until("no reload #{i + 1}:\n#{served.output}") { served.output.scan("reloaded").size == i + 1 }
+    end
+    over = true
+
+    assert_equal [true, true], clients.map(&:value)
+  end
+
+  # Ten requests at a time; those that GOAWAY says were not looked at count for nothing.
+  def ask_until(&over)
+    until yield
+      client = H2Client.new(TCPSocket.new(served.uri.host, served.uri.port))
+      client.send_preface
+      return false unless ask_on(client, &over)
+
+      client.close
+    end
+    true
+  end
+
+  # @return [Boolean] whether every request was answered that was not refused with GOAWAY
+  def ask_on(client)
+    id = -1
+    open = []
+    last = nil
+    until last && open.empty?
+      10.times { client.send_frame("HEADERS es+eh #{open << (id += 2) && id} get") } if open.empty? && !last
+      frame = client.read_frame or return open.none? { |stream| last.nil? || stream <= last }
+      open.delete(frame.stream) if frame.end_stream?
+      return false if frame.type == "RST_STREAM"
+
+      if frame.type == "GOAWAY"
+        last = frame.payload.unpack1("N")
+        open.reject! { |stream| stream > last }
+      end
+      last ||= id if yield && open.empty?
+    end
+    true
+  end
+end
