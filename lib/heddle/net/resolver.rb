@@ -197,8 +197,8 @@ module Heddle
       end
 
       # Stands where a WatchedFile would when the value was given.
+      # @api private
       Fixed = Struct.new(:value)
-      private_constant :Fixed
     end
   end
 end

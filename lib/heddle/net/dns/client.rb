@@ -132,7 +132,8 @@ module Heddle
           path = Resolver::RESOLV_CONF
           return Resolver::WatchedFile.new(path) { |text| Resolver::Configuration.parse(text, path) } if servers.empty?
 
-          Fixed.new(Resolver::Configuration.new(nameservers: servers.map { |server| endpoint(server) }, **options))
+          nameservers = servers.map { |server| endpoint(server) }
+          Resolver::Fixed.new(Resolver::Configuration.new(nameservers:, **options))
         end
 
         # @return [Array(String, Integer)]
@@ -181,10 +182,6 @@ module Heddle
         def known_empty?(message)
           message.rcode == :NXDOMAIN || message.authorities.any? { |record| record.type == :SOA }
         end
-
-        # Stands where a WatchedFile would when the value was given.
-        Fixed = Struct.new(:value)
-        private_constant :Fixed
       end
     end
   end
