@@ -124,8 +124,12 @@ class BlockHooksTest < Minitest::Test
         assert_same thread, thread.join(limit)
       end
       sleeper = Thread.new { sleep }
-      assert_nil sleeper.join(-1)
+      [-1, -(2**63), -Float::INFINITY, Struct.new(:to_f).new(0.01), 1/100r].each do |limit|
+        assert_nil sleeper.join(limit)
+      end
       sleeper.kill
+      [2**64, Struct.new(:to_f).new(60.0)].each { |limit| assert_same sleeper, sleeper.join(limit) }
+      assert_raises(TypeError) { sleeper.join(:soon) }
     end
   end
 

@@ -22,14 +22,16 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
 /* Ruby hands on what Queue#pop and Thread#join got: below 0 there is no time, and beyond every bound no limit. */
 static int64_t block_duration(VALUE timeout)
 {
-    if (RB_FIXNUM_P(timeout) && FIX2LONG(timeout) < 0)
-        return 0;
-    if (RB_FLOAT_TYPE_P(timeout)) {
-        double seconds = RFLOAT_VALUE(timeout);
+    if (NIL_P(timeout))
+        return -1;
+    if (RB_FLOAT_TYPE_P(timeout) || RB_INTEGER_TYPE_P(timeout) || !RTEST(rb_obj_is_kind_of(timeout, rb_cNumeric))) {
+        double seconds = rb_num2dbl(timeout); /* Thread#join takes whatever has to_f */
         if (seconds < 0)
             return 0;
         if (!(seconds < 9e9))
             return -1;
+        if (!RB_INTEGER_TYPE_P(timeout))
+            timeout = DBL2NUM(seconds);
     }
     return heddle_parse_duration(timeout);
 }

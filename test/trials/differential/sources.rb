@@ -97,10 +97,12 @@ module Trials
 
     def install(gem)
       name, version = gem.split
-      return if Dir.exist?(File.join(gems, "gems", "#{name}-#{version}")) ||
-                (version.nil? && Dir.glob(File.join(gems, "gems", "#{name}-[0-9]*")).any?)
+      # The specification comes last: the folder of a gem that could not be built is there, too.
+      return if Dir.glob("#{name}-#{version || "[0-9]*"}.gemspec", base: File.join(gems, "specifications")).any?
 
-      options = ["--no-document", "--platform", "ruby", "--install-dir", gems, *("--version" if version), *version]
+      # A folder of its own for its programs, which may have the names of another gem's.
+      options = ["--no-document", "--platform", "ruby", "--install-dir", gems, "--bindir", File.join(gems, "bin", gem),
+                 *("--version" if version), *version]
       output, status = Open3.capture2e({ "GEM_HOME" => gems, "GEM_PATH" => gems, "RUBYOPT" => nil },
                                        @ruby, "-S", "gem", "install", *options, name)
       status.success? or raise Missing, "#{@suite.name}: gem install #{gem} failed:\n#{output.lines.last(20).join}"
