@@ -19,8 +19,8 @@ module Heddle
                   "a request's body up to this size is kept in memory (up to four times this size, and 256 KiB at " \
                   "most, while all of these have less than 16 MiB), a larger one in a file in body_folder"),
         Limit.new(:body_disk_limit, :bytes, 4_294_967_296, 0,
-                  "size of all bodies that the server's processes together keep in files at once; beyond it the answer " \
-                  "is 503, and 413 to a body that is larger by itself"),
+                  "size of all bodies that the server's processes together keep in files at once; beyond it the " \
+                  "answer is 503, and 413 to a body that is larger by itself"),
         Limit.new(:body_pause, :seconds, 0.25, 0,
                   "how long a chunked body may pause, where stream_bodies counts, before the application is called " \
                   "with what there is"),
