@@ -3,7 +3,7 @@
 module Bench
   # What a row wants of Heddle: a share of what another one reaches, or a figure of its own.
   class Goal
-    NAMES = { value: "", cpu_us: " µs of CPU", p99_ms: " ms p99" }.freeze
+    NAMES = { value: "", cpu_us: " µs of CPU", p99_ms: " ms p99", objects: " objects" }.freeze
     BEST = "best"
 
     # @param of [Symbol] :value, or a detail of the row

@@ -9,7 +9,7 @@ module Bench
       library = File.join(ROOT, "lib")
       $LOAD_PATH.unshift(library) unless $LOAD_PATH.include?(library)
       require File.join(ROOT, "benchmark", name, "suite")
-      Bench.const_get("#{name.capitalize}Suite").new
+      Bench.const_get("#{name.split("-").map(&:capitalize).join}Suite").new
     end
 
     # @return [String]

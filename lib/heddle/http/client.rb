@@ -22,24 +22,12 @@ module Heddle
     # that was cut off is never returned as if it were whole.
     class Client
       autoload :Body, "heddle/http/client/body"
-      autoload :Connection, "heddle/http/client/connection"
-      autoload :Connections, "heddle/http/client/connections"
       autoload :Decoder, "heddle/http/client/decoder"
-      autoload :Dialer, "heddle/http/client/dialer"
       autoload :Event, "heddle/http/client/event_reader"
       autoload :EventReader, "heddle/http/client/event_reader"
-      autoload :Exchange, "heddle/http/client/exchange"
-      autoload :Fields, "heddle/http/client/fields"
-      autoload :Origin, "heddle/http/client/origin"
-      autoload :Origins, "heddle/http/client/origins"
       autoload :Payload, "heddle/http/client/payload"
       autoload :Proxy, "heddle/http/client/proxy"
       autoload :Redirect, "heddle/http/client/redirect"
-      autoload :Request, "heddle/http/client/request"
-      autoload :Response, "heddle/http/client/response"
-      autoload :Settings, "heddle/http/client/settings"
-      autoload :Trace, "heddle/http/client/trace"
-      autoload :TimeLimits, "heddle/http/client/time_limits"
 
       # Bytes of a body in memory, decompressed.
       BODY_LIMIT = 67_108_864
@@ -257,5 +245,17 @@ module Heddle
   end
 end
 
-# Not by autoload: a rescue must find them however the constant is written.
+# Not by autoload: each request needs them, and the first one's time limits hold while they are loaded.
 require "heddle/http/client/errors"
+require "heddle/http/client/connection"
+require "heddle/http/client/connections"
+require "heddle/http/client/dialer"
+require "heddle/http/client/exchange"
+require "heddle/http/client/fields"
+require "heddle/http/client/origin"
+require "heddle/http/client/origins"
+require "heddle/http/client/request"
+require "heddle/http/client/response"
+require "heddle/http/client/settings"
+require "heddle/http/client/time_limits"
+require "heddle/http/client/trace"

@@ -2,7 +2,6 @@
 
 require "heddle/net"
 require "heddle/net/connector"
-require "openssl"
 
 module Heddle
   module HTTP
@@ -29,16 +28,11 @@ module Heddle
         # @raise [Error]
         def call(limits, deadline)
           @proxy ? through_proxy(limits, deadline) : directly(limits, deadline)
-        rescue Net::TLSTimeout => e
-          raise total_or(TLSTimeout, deadline), "#{@host}: #{e.message}"
-        rescue IO::TimeoutError, Errno::ETIMEDOUT => e
-          raise total_or(ConnectTimeout, deadline), "#{@host}: #{e.message}"
-        rescue Net::PrivateAddress => e
-          raise PrivateAddressError, e.message
-        rescue OpenSSL::SSL::SSLError => e
-          raise TLSError, "#{@host}:#{@port}: #{e.message}"
-        rescue SystemCallError, SocketError, IOError => e
-          raise ConnectError, "#{@host}:#{@port}: #{e.message}"
+        rescue Error
+          raise
+        rescue StandardError => e
+          kind = kind_of(e, deadline) or raise
+          raise kind, "#{@host}:#{@port}: #{e.message}"
         end
 
         private
@@ -68,8 +62,17 @@ module Heddle
                              allow: @deny_private ? PRIVATE.method(:outside?) : nil)
         end
 
-        def total_or(phase, deadline)
-          deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= deadline ? TotalTimeout : phase
+        # Which of our errors it is. OpenSSL is not loaded before it is used.
+        def kind_of(error, deadline)
+          case error
+          when IO::TimeoutError, Errno::ETIMEDOUT
+            return TotalTimeout if deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= deadline
+
+            error.is_a?(Net::TLSTimeout) ? TLSTimeout : ConnectTimeout
+          when Net::PrivateAddress then PrivateAddressError
+          when SystemCallError, SocketError, IOError then ConnectError
+          else TLSError if defined?(::OpenSSL::SSL::SSLError) && error.is_a?(::OpenSSL::SSL::SSLError)
+          end
         end
       end
     end

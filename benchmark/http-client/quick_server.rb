@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+module Bench
+  # Answers at once, on the second core: DelayServer takes longer for a request than the clients do.
+  module QuickServer
+    PROGRAM = File.expand_path("quick_server_program.rb", __dir__)
+
+    # @yieldparam port [Integer]
+    def self.run
+      child = Child.new([], program: PROGRAM, core: DelayServer::CORE, time_limit: DelayServer::TIME_LIMIT)
+      yield child.message.fetch(:port)
+    ensure
+      child&.close
+    end
+  end
+end

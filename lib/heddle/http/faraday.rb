@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "faraday"
+require "heddle/http/client"
+
+module Heddle
+  # What a request and an answer mean on the wire.
+  module HTTP
+    # Faraday's requests over {Client}, whose connections the process keeps. Loaded by those who want it:
+    #
+    #     require "heddle/http/faraday"
+    #
+    #     Faraday.default_adapter = :heddle
+    #     Faraday.new("https://api.example", request: { open_timeout: 2, timeout: 10 })
+    #
+    # Redirects, retries and cookies are left to Faraday's middleware.
+    class FaradayAdapter < ::Faraday::Adapter
+      # What {Client} raises, in Faraday's words.
+      ERRORS = { Client::ConnectTimeout => ::Faraday::ConnectionFailed, Client::TLSTimeout => ::Faraday::ConnectionFailed,
+                 Client::TimeoutError => ::Faraday::TimeoutError, Client::TLSError => ::Faraday::SSLError,
+                 Client::Error => ::Faraday::ConnectionFailed }.freeze
+      # Of Faraday's time limits, and the phases that they are for.
+      PHASES = { open_timeout: %i[connect tls], write_timeout: %i[write], read_timeout: %i[first_byte read],
+                 timeout: %i[connect tls write first_byte read] }.freeze
+      private_constant :ERRORS, :PHASES
+
+      # @param options [Hash] of {Client#initialize}
+      def initialize(app = nil, options = {}, &)
+        super
+        @clients = {}
+      end
+
+      # Called by Faraday.
+      def call(env)
+        super
+        env.request.stream_response? ? stream(env) : whole(env)
+        @app.call(env)
+      rescue Client::Error => e
+        raise ERRORS.find { |ours, _| e.is_a?(ours) }.last, e
+      end
+
+      private
+
+      def whole(env)
+        response = client(env).request(env.method.name.upcase, env.url.to_s, **details(env))
+        save_response(env, response.status, response.body, response.headers, nil)
+      end
+
+      # Its pieces are the caller's as they come.
+      def stream(env)
+        client(env).stream(env.method, env.url.to_s, **details(env)) do |response|
+          save_response(env, response.status, "", response.headers, nil, finished: false)
+          env.stream_response { |&give| response.each(&give) }
+        end
+        env.response&.finish(env) unless env.parallel?
+      end
+
+      def details(env)
+        headers = env.request_headers.to_h
+        body = env.body
+        body = nil if body.respond_to?(:empty?) && body.empty?
+        { headers: headers, body: body, timeout: limits(env.request) }
+      end
+
+      def limits(options)
+        PHASES.to_a.reverse.each_with_object({}) do |(name, phases), limits|
+          phases.each { |phase| limits[phase] = options[name] } if options[name]
+        end
+      end
+
+      def client(env)
+        proxy = env.request.proxy&.uri&.to_s
+        key = [env.ssl.to_hash, proxy]
+        @clients[key] ||= Client.new(redirects: 0, proxy: proxy, tls: tls(env.ssl), **@connection_options)
+      end
+
+      def tls(ssl)
+        options = { ca: ssl.ca_file || ssl.ca_path, verify: ssl.verify == false ? false : nil }.compact
+        options.empty? ? nil : options
+      end
+    end
+
+    ::Faraday::Adapter.register_middleware(heddle: FaradayAdapter)
+  end
+end

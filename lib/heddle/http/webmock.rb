@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "webmock"
+require "webmock/http_lib_adapters/http_lib_adapter"
+require "heddle/http/client"
+
+module Heddle
+  # What a request and an answer mean on the wire.
+  module HTTP
+    # Lets WebMock stub the requests of {Client}: `require "heddle/http/webmock"` in the test helper, after webmock.
+    # Streams are stubbed, too; redirects are followed from stub to stub.
+    class WebMockAdapter < ::WebMock::HttpLibAdapter
+      adapter_for :heddle
+
+      # Stands before {Exchange}, while WebMock is on.
+      module Stubbed
+        def head
+          return super unless WebMockAdapter.enabled?
+
+          @signature = WebMockAdapter.signature(@request)
+          ::WebMock::RequestRegistry.instance.requested_signatures.put(@signature)
+          @stubbed = ::WebMock::StubRegistry.instance.response_for_request(@signature)
+          return WebMockAdapter.head(@stubbed).tap { called(@stubbed, false) } if @stubbed
+          raise ::WebMock::NetConnectNotAllowedError, @signature unless ::WebMock.net_connect_allowed?(@signature.uri)
+
+          super
+        end
+
+        def read_all(limit)
+          return super unless @stubbed
+
+          body = @stubbed.body.to_s.b
+          body.bytesize > limit ? raise(Client::BodyTooLarge, "the stubbed body is larger than #{limit} bytes") : body
+        end
+
+        def read_piece
+          return super unless @stubbed
+
+          body = @read ? "" : @stubbed.body.to_s.b
+          @read = true
+          body.empty? ? nil : body
+        end
+
+        private
+
+        def called(response, real)
+          ::WebMock::CallbackRegistry.invoke_callbacks({ lib: :heddle, real_request: real }, @signature, response)
+        end
+      end
+
+      # The part of H1::ReceivedResponse that a stub has.
+      StubbedHead = Struct.new(:status, :reason, :fields) do
+        def body? = true
+        def until_close? = false
+      end
+
+      class << self
+        def enable!
+          Client::Exchange.prepend(Stubbed) unless Client::Exchange.include?(Stubbed)
+          @enabled = true
+        end
+
+        def disable!
+          @enabled = false
+        end
+
+        # @return [Boolean]
+        def enabled? = @enabled
+
+        # @param request [Client::Request]
+        # @return [WebMock::RequestSignature]
+        def signature(request)
+          headers = request.lines.scan(/^([^:]+): (.*?)\r$/).reject { |name, _| name.casecmp?("host") }.to_h
+          body = request.body.respond_to?(:read) ? request.body.read : request.body
+          body = body.each.to_a.join unless body.nil? || body.is_a?(String)
+          ::WebMock::RequestSignature.new(request.method.downcase.to_sym, "#{request.origin}#{request.target}",
+                                          body: body, headers: headers)
+        end
+
+        # @param response [WebMock::Response]
+        # @return [StubbedHead]
+        def head(response)
+          raise Client::ConnectTimeout, "WebMock: the request times out" if response.should_timeout
+
+          response.raise_error_if_any
+          fields = (response.headers || {}).flat_map do |name, value|
+            Array(value).flat_map do |one|
+              [name.downcase, one]
+            end
+          end
+          StubbedHead.new(response.status.first.to_i, response.status.last, fields)
+        end
+      end
+
+      private_constant :Stubbed, :StubbedHead
+    end
+
+    ::WebMock.enable!(only: [:heddle]) if WebMockAdapter.enabled?.nil?
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/client_case"
+require "webmock"
+require "heddle/http/webmock"
+
+class WebMockTest < ClientCase
+  include WebMock::API
+
+  def setup
+    Heddle::HTTP::WebMockAdapter.enable!
+    WebMock.disable_net_connect!
+  end
+
+  def teardown
+    WebMock.reset!
+    WebMock.allow_net_connect!
+    Heddle::HTTP::WebMockAdapter.disable!
+    super
+  end
+
+  def test_a_stub_answers
+    stub_request(:post, "https://api.example/x").with(body: "b", headers: { "X-A" => "1" })
+                                                .to_return(status: 201, body: "made", headers: { "X-B" => "2" })
+    response = Client.new("https://api.example").post("/x", body: "b", headers: { "X-A" => "1" })
+
+    assert_equal [201, "made", "2"], [response.status, response.body, response["x-b"]]
+    assert_requested(:post, "https://api.example/x", times: 1)
+  end
+
+  def test_streams_and_redirects_are_stubbed
+    stub_request(:get, "http://a.example/").to_return(status: 302, headers: { "Location" => "http://b.example/" })
+    stub_request(:get, "http://b.example/").to_return(body: "there")
+
+    assert_equal "there", Heddle::HTTP.get("http://a.example/").body
+    assert_equal(%w[there], Client.default.stream(:get, "http://b.example/") { |response| response.each.to_a })
+  end
+
+  def test_what_is_not_stubbed_is_not_sent
+    assert_raises(WebMock::NetConnectNotAllowedError) { Heddle::HTTP.get("http://nobody.invalid/") }
+  end
+
+  def test_stubs_may_time_out_and_raise
+    stub_request(:get, "http://a.example/").to_timeout.then.to_raise(Client::ConnectionLost)
+
+    assert_raises(Client::ConnectTimeout) { Heddle::HTTP.get("http://a.example/") }
+    assert_raises(Client::ConnectionLost) { Heddle::HTTP.get("http://a.example/") }
+  end
+
+  def test_real_requests_where_they_are_allowed
+    WebMock.allow_net_connect!
+    server = serve { |socket, _| socket.write(hello) }
+
+    assert_equal "hello", Heddle::HTTP.get(server.url).body
+  end
+end
