@@ -81,8 +81,8 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
     balance->scoreboard = scoreboard;
     balance->slot = &scoreboard->slots[slot];
     HEDDLE_SCOREBOARD_SET(balance->slot->pid, (uint32_t)getpid());
-    if (!sockets->loop->published_tick) {
-        sockets->loop->published_tick = &balance->slot->tick_began;
+    if (!sockets->loop->watch.published_tick) {
+        sockets->loop->watch.published_tick = &balance->slot->tick_began;
         balance->publishes_ticks = true;
     }
     if (scoreboard->poke_fd >= 0) {
@@ -102,7 +102,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
         return;
     heddle_handoff_end(sockets); /* shows up there, too */
     if (balance->publishes_ticks)
-        sockets->loop->published_tick = NULL;
+        sockets->loop->watch.published_tick = NULL;
     HEDDLE_SCOREBOARD_SET(balance->slot->accepting, 0);
     HEDDLE_SCOREBOARD_SET(balance->slot->open, 0);
     if (balance->publishes_ticks)
@@ -118,6 +118,6 @@ void heddle_balance_leave(heddle_sockets *sockets)
 void heddle_balance_abandon(heddle_sockets *sockets)
 {
     if (sockets->balance.publishes_ticks)
-        sockets->loop->published_tick = NULL;
+        sockets->loop->watch.published_tick = NULL;
     sockets->balance.slot = NULL;
 }

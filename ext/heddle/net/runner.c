@@ -124,10 +124,10 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     if (sockets->ready.count)
         heddle_runners_call(sockets);
     heddle_loop_advance_heartbeat(sockets->loop); /* a request has a slice of its own */
-    uint64_t switches = sockets->loop->switches, preemptions = sockets->loop->preemptions;
+    uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
-    if (sockets->loop->preemptions == preemptions) /* else nobody knows whether it waited, too */
-        heddle_runners_foresee(&sockets->runners, sockets->loop->switches != switches);
+    if (sockets->loop->counts.preemptions == preemptions) /* else nobody knows whether it waited, too */
+        heddle_runners_foresee(&sockets->runners, sockets->loop->counts.switches != switches);
     if (state)
         state = settle_runner(runner, state);
     work->operations->served(work, call.object);
@@ -163,13 +163,13 @@ static int serve_share(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
     size_t share = sockets->ready.count;
-    uint64_t preemptions = sockets->loop->preemptions;
+    uint64_t preemptions = sockets->loop->counts.preemptions;
     int64_t began = 0;
     while ((share > 0 || sockets->urgent) && !runner->ending) {
         int64_t now = heddle_clock_coarse();
         if (began == 0)
             began = now;
-        if (now - began >= HEDDLE_RUNNER_SHARE || sockets->loop->preemptions != preemptions)
+        if (now - began >= HEDDLE_RUNNER_SHARE || sockets->loop->counts.preemptions != preemptions)
             break;
         if (!sockets->urgent) {
             sockets->tick_began = now;

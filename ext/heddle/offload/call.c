@@ -155,7 +155,7 @@ static bool in_trap(void)
 
 static bool may_wait(heddle_loop *loop)
 {
-    return !rb_during_gc() && !(loop->running && loop->fiber == rb_fiber_current()) && !in_trap();
+    return !rb_during_gc() && !(loop->run.running && loop->fiber == rb_fiber_current()) && !in_trap();
 }
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */

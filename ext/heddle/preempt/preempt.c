@@ -23,16 +23,16 @@ static ID id_alive, id_pending_interrupt, id_raise_delivered;
 
 static void follow_switch(rb_event_flag_t event, VALUE loop, VALUE self, ID id, VALUE class)
 {
-    ((heddle_loop *)(loop & ~(VALUE)1))->switched_to = rb_fiber_current();
+    ((heddle_loop *)(loop & ~(VALUE)1))->preempt.switched_to = rb_fiber_current();
 }
 
 void heddle_preempt_follow(heddle_loop *loop, bool follow)
 {
     VALUE data = (VALUE)loop | 1; /* an Integer to the garbage collector */
-    if (follow == loop->hooked || !loop->heartbeat)
+    if (follow == loop->preempt.hooked || !loop->watch.heartbeat)
         return;
-    loop->switched_to = rb_fiber_current();
-    loop->hooked = follow;
+    loop->preempt.switched_to = rb_fiber_current();
+    loop->preempt.hooked = follow;
     if (follow)
         rb_thread_add_event_hook(rb_thread_current(), follow_switch, RUBY_EVENT_FIBER_SWITCH, data);
     else
@@ -56,7 +56,7 @@ void heddle_preempt_raise_delivered(heddle_fiber *fiber)
 
 void heddle_preempt_doom(heddle_loop *loop)
 {
-    loop->doomed = false;
+    loop->preempt.doomed = false;
     rb_exc_raise(make_cancelled("the thread was killed"));
 }
 
@@ -91,7 +91,7 @@ static VALUE take_back_error(heddle_fiber *fiber)
     VALUE error = heddle_take_errinfo();
     if (!RB_SPECIAL_CONST_P(error))
         return error;
-    loop->doomed = true; /* the thread was killed meanwhile */
+    loop->preempt.doomed = true; /* the thread was killed meanwhile */
     return Qundef;
 }
 
@@ -132,7 +132,7 @@ static VALUE yield_to_others(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     self->park.preempted = true;
-    self->loop->preemptions++;
+    self->loop->counts.preemptions++;
     heddle_park_wake_preempted(&self->park);
     heddle_park_wait_uninterruptibly(&self->park);
     return Qnil;
@@ -154,7 +154,7 @@ static void take_error(preemption *self)
     } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby does it again at the fiber's next switch */
         self->exception = make_cancelled("the fiber was killed");
     } else {
-        self->loop->doomed = true;
+        self->loop->preempt.doomed = true;
         heddle_fiber_transfer(self->loop->fiber);
     }
 }
@@ -218,7 +218,7 @@ static void preempt_fiber(heddle_loop *loop, VALUE kept)
 /* Is there anything for the loop to do but to go on with the current fiber? */
 static bool has_other_work(heddle_loop *loop)
 {
-    if (!loop->running)
+    if (!loop->run.running)
         return true; /* the program, which is to run the loop yet */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->starter)
         return true;
@@ -232,8 +232,8 @@ static bool has_other_work(heddle_loop *loop)
 /* Does anything but a fiber of this loop run, or one that must not be left here? */
 static bool is_exempt(heddle_loop *loop)
 {
-    if (loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->hooked ||
-        !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->doomed)
+    if (loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
+        !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->preempt.doomed)
         return true;
     if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */
         return true;
@@ -245,7 +245,7 @@ static int consider_preempting(heddle_loop *loop)
 {
     if (is_exempt(loop))
         return HEDDLE_LOOK_LATER;
-    if (loop->switched_to != rb_fiber_current() || heddle_own_code_runs())
+    if (loop->preempt.switched_to != rb_fiber_current() || heddle_own_code_runs())
         return HEDDLE_LOOK_SOON;
     if (!has_other_work(loop))
         return HEDDLE_LOOK_AFRESH;

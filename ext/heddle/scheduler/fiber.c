@@ -68,8 +68,8 @@ static void forget_fiber(heddle_fiber *fiber)
     release_parks(fiber);
     heddle_fiber_drop_timeouts(fiber);
     heddle_park *starter = heddle_fiber_take_starter(fiber);
-    if (starter && loop->running)
-        loop->next_unblocked = starter; /* Ruby switches from an ended fiber to the loop: it goes on with this one */
+    if (starter && loop->run.running)
+        loop->switching.next_unblocked = starter; /* Ruby switches from an ended fiber to the loop */
     else if (starter)
         heddle_park_wake(starter);
     if (loop->current == fiber)
@@ -103,15 +103,15 @@ NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 {
     VALUE arguments[] = {loop->scheduler, job}, goes_on = Qfalse;
-    if (!state && loop->parent_ran && !loop->closed)
+    if (!state && loop->run.parent_ran && !loop->closed)
         goes_on = rb_protect(ask_whether_to_go_on, (VALUE)arguments, &state);
     if (state || !RTEST(goes_on))
         ruby_stop(state);
     heddle_fiber *fiber = heddle_fiber_find(loop, rb_fiber_current());
     if (fiber)
         forget_fiber(fiber);
-    loop->forked_by = Qfalse;
-    loop->running = true;
+    loop->run.forked_by = Qfalse;
+    loop->run.running = true;
     for (;;)
         heddle_fiber_transfer(loop->fiber); /* it comes back when another one ends: Ruby takes this for the root fiber */
 }
@@ -132,13 +132,13 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (!fiber)
         return Qnil;
     loop->current = fiber;
-    loop->left_to_wait = false;
-    loop->arriving = NULL;
+    loop->switching.left_to_wait = false;
+    loop->switching.arriving = NULL;
     heddle_park_leave(&fiber->entry);
     VALUE job = fiber->job;
     rb_protect(call_job, job, &state);
     heddle_loop_notice_fork(loop);
-    if (loop->forked_by == self)
+    if (loop->run.forked_by == self)
         end_childs_program(loop, job, state);
     if (state) {
         VALUE error = rb_errinfo();
@@ -153,11 +153,11 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     fiber = heddle_fiber_find(loop, self);
     if (fiber && fiber->delivering && !state)
         heddle_hooks.take_back_delivered(fiber); /* there is nobody left to raise it in */
-    bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->went_to != self && !fiber->starter;
+    bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->switching.went_to != self && !fiber->starter;
     if (fiber)
         forget_fiber(fiber);
-    if (from_elsewhere && !state && loop->running && !heddle_loop_forked(loop)) {
-        loop->ending = self;
+    if (from_elsewhere && !state && loop->run.running && !heddle_loop_forked(loop)) {
+        loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
     int interrupted = heddle_fiber_stacks_obtain(loop); /* whoever runs the loop releases it */
@@ -321,7 +321,7 @@ static void yield_to_others(starting *start)
 {
     heddle_loop *loop = start->park.loop;
     VALUE self = start->park.fiber;
-    if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->forked_by ||
+    if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->run.forked_by ||
         start->park.owner->fiber != self || self == loop->fiber || !has_other_work(loop))
         return;
     heddle_park_wake(&start->park);
@@ -366,7 +366,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
     heddle_loop *loop = fiber->loop;
     VALUE keep = fiber->fiber;
 
-    if (loop->running || loop->current) {
+    if (loop->run.running || loop->current) {
         /* The caller stands by until its child waits for the first time, or ends: then it goes on at once. */
         starting start = {.fiber = fiber, .child = keep};
         heddle_park_enter(loop, &start.park);
@@ -382,7 +382,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
         if (watched)
             heddle_loop_end_watch(loop);
         loop->current = NULL;
-        loop->arriving = NULL;
+        loop->switching.arriving = NULL;
         if (state)
             rb_jump_tag(state);
         if (!NIL_P(error))

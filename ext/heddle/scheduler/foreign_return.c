@@ -6,9 +6,9 @@
 /* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
 void heddle_loop_let_end(heddle_loop *loop)
 {
-    while (loop->ending) {
-        VALUE fiber = loop->ending;
-        loop->ending = Qfalse;
+    while (loop->switching.ending) {
+        VALUE fiber = loop->switching.ending;
+        loop->switching.ending = Qfalse;
         heddle_fiber_transfer(fiber);
         heddle_fiber_stacks_release(loop);
         RB_GC_GUARD(fiber);
@@ -18,7 +18,7 @@ void heddle_loop_let_end(heddle_loop *loop)
 /* Has the current fiber been left by Fiber#transfer, and nobody switched back to it? */
 static bool current_was_left(const heddle_loop *loop)
 {
-    if (!loop->current || loop->left_to_wait || loop->current == &loop->foreign || loop->doomed ||
+    if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.doomed ||
         heddle_loop_forked(loop))
         return false;
     VALUE fiber = loop->current->fiber; /* a forked child's program runs the loop itself */
@@ -27,9 +27,9 @@ static bool current_was_left(const heddle_loop *loop)
 
 static void prepare_switch(heddle_loop *loop, VALUE fiber)
 {
-    loop->went_to = fiber;
-    loop->arriving = NULL;
-    loop->brought = Qnil;
+    loop->switching.went_to = fiber;
+    loop->switching.arriving = NULL;
+    loop->switching.brought = Qnil;
     heddle_loop_advance_heartbeat(loop);
 }
 
@@ -37,10 +37,10 @@ void heddle_foreign_return(heddle_loop *loop)
 {
     heddle_loop_let_end(loop);
     while (current_was_left(loop)) {
-        VALUE fiber = loop->current->fiber, value = loop->brought;
+        VALUE fiber = loop->current->fiber, value = loop->switching.brought;
         prepare_switch(loop, fiber);
         /* Raises FiberError if it has resumed another fiber, which is to go on: only exceptions find that one. */
-        loop->brought = heddle_fiber_transfer_checked(fiber, 1, &value);
+        loop->switching.brought = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_release(loop);
         heddle_loop_let_end(loop);
         RB_GC_GUARD(fiber);
@@ -59,7 +59,7 @@ static VALUE deliver_error(VALUE data)
     VALUE fiber = loop->current->fiber;
     prepare_switch(loop, fiber);
     /* If it has resumed another fiber, Ruby raises the exception there. */
-    loop->brought = rb_fiber_raise(fiber, 1, &self->error);
+    loop->switching.brought = rb_fiber_raise(fiber, 1, &self->error);
     heddle_fiber_stacks_release(loop);
     heddle_foreign_return(loop);
     RB_GC_GUARD(fiber);

@@ -24,39 +24,39 @@ static bool is_closed(VALUE io)
 /* Room for what is kept of this descriptor; raises NoMemoryError. */
 static void reserve_descriptor(heddle_loop *loop, int fd)
 {
-    if (fd < loop->io_waits_size)
+    if (fd < loop->io.size)
         return;
-    int size = loop->io_waits_size ? loop->io_waits_size : 64;
+    int size = loop->io.size ? loop->io.size : 64;
     while (size <= fd)
         size *= 2;
-    heddle_io_wait **waits = realloc(loop->io_waits, (size_t)size * sizeof(*waits));
+    heddle_io_wait **waits = realloc(loop->io.waits, (size_t)size * sizeof(*waits));
     if (!waits)
         rb_memerror();
-    loop->io_waits = waits;
-    uint8_t *notes = realloc(loop->io_notes, (size_t)size);
+    loop->io.waits = waits;
+    uint8_t *notes = realloc(loop->io.notes, (size_t)size);
     if (!notes)
         rb_memerror();
-    loop->io_notes = notes;
-    memset(waits + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size) * sizeof(*waits));
-    memset(notes + loop->io_waits_size, 0, (size_t)(size - loop->io_waits_size));
-    loop->io_waits_size = size;
+    loop->io.notes = notes;
+    memset(waits + loop->io.size, 0, (size_t)(size - loop->io.size) * sizeof(*waits));
+    memset(notes + loop->io.size, 0, (size_t)(size - loop->io.size));
+    loop->io.size = size;
 }
 
 static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
 {
     reserve_descriptor(loop, fd);
-    return &loop->io_waits[fd];
+    return &loop->io.waits[fd];
 }
 
 uint8_t heddle_io_note(const heddle_loop *loop, int fd)
 {
-    return fd < loop->io_waits_size ? loop->io_notes[fd] : 0;
+    return fd < loop->io.size ? loop->io.notes[fd] : 0;
 }
 
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 {
     reserve_descriptor(loop, fd);
-    loop->io_notes[fd] = note;
+    loop->io.notes[fd] = note;
 }
 
 /* -EBADF stands for "closed while you waited". */
@@ -82,7 +82,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
         wait->next->previous = wait;
     *first = wait;
     wait->linked = true;
-    loop->io_wait_count++;
+    loop->io.wait_count++;
 }
 
 void heddle_io_wait_unlink(heddle_io_wait *wait)
@@ -94,16 +94,16 @@ void heddle_io_wait_unlink(heddle_io_wait *wait)
     if (wait->previous)
         wait->previous->next = wait->next;
     else
-        loop->io_waits[wait->waiter.fd] = wait->next;
+        loop->io.waits[wait->waiter.fd] = wait->next;
     if (wait->next)
         wait->next->previous = wait->previous;
-    loop->io_wait_count--;
+    loop->io.wait_count--;
 }
 
 void heddle_io_wait_sweep(heddle_loop *loop)
 {
-    for (int fd = 0; fd < loop->io_waits_size; fd++) {
-        for (heddle_io_wait *wait = loop->io_waits[fd]; wait; wait = wait->next) {
+    for (int fd = 0; fd < loop->io.size; fd++) {
+        for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
             if (!wait->park.woken && is_closed(wait->io))
                 fail_wait(wait);
         }
@@ -112,9 +112,9 @@ void heddle_io_wait_sweep(heddle_loop *loop)
 
 void heddle_io_wait_closed(heddle_loop *loop, int fd)
 {
-    if (fd < 0 || fd >= loop->io_waits_size)
+    if (fd < 0 || fd >= loop->io.size)
         return;
-    for (heddle_io_wait *wait = loop->io_waits[fd]; wait; wait = wait->next) {
+    for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
         if (!wait->park.woken)
             fail_wait(wait);
     }
@@ -122,7 +122,7 @@ void heddle_io_wait_closed(heddle_loop *loop, int fd)
 
 void heddle_io_wait_reopened(heddle_loop *loop, int fd)
 {
-    for (heddle_io_wait *wait = fd < loop->io_waits_size ? loop->io_waits[fd] : NULL; wait; wait = wait->next)
+    for (heddle_io_wait *wait = fd < loop->io.size ? loop->io.waits[fd] : NULL; wait; wait = wait->next)
         wait->reopened = true;
     heddle_io_wait_closed(loop, fd);
 }

@@ -69,12 +69,12 @@ bool heddle_loop_forked(const heddle_loop *loop)
 
 static void empty_slots(heddle_loop *loop)
 {
-    for (uint32_t i = 0; i < loop->slot_count; i++) {
-        loop->slots[i].park = NULL;
-        loop->slots[i].generation++;
-        loop->slots[i].next_free = i + 1 < loop->slot_count ? i + 1 : UINT32_MAX;
+    for (uint32_t i = 0; i < loop->slots.count; i++) {
+        loop->slots.items[i].park = NULL;
+        loop->slots.items[i].generation++;
+        loop->slots.items[i].next_free = i + 1 < loop->slots.count ? i + 1 : UINT32_MAX;
     }
-    loop->free_slot = loop->slot_count ? 0 : UINT32_MAX;
+    loop->slots.first_free = loop->slots.count ? 0 : UINT32_MAX;
 }
 
 /*
@@ -126,21 +126,21 @@ static void forget_parent(heddle_loop *loop)
     atomic_store(&loop->inbox.newest, NULL);
     atomic_store(&loop->sleeping, 0);
     loop->armed = 0;
-    loop->io_wait_count = 0;
-    if (loop->io_waits)
-        memset(loop->io_waits, 0, (size_t)loop->io_waits_size * sizeof(*loop->io_waits));
-    loop->arriving = NULL;
-    loop->next_unblocked = NULL;
-    loop->ending = Qfalse;
-    loop->forked_by = loop->current ? loop->current->fiber : Qfalse;
-    loop->parent_ran = loop->running;
-    if (loop->heartbeat) /* the parent's is no longer looked at */
-        loop->heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
+    loop->io.wait_count = 0;
+    if (loop->io.waits)
+        memset(loop->io.waits, 0, (size_t)loop->io.size * sizeof(*loop->io.waits));
+    loop->switching.arriving = NULL;
+    loop->switching.next_unblocked = NULL;
+    loop->switching.ending = Qfalse;
+    loop->run.forked_by = loop->current ? loop->current->fiber : Qfalse;
+    loop->run.parent_ran = loop->run.running;
+    if (loop->watch.heartbeat) /* the parent's is no longer looked at */
+        loop->watch.heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
-    loop->until = NULL;
-    loop->hosting = 0;
-    loop->running = false;
+    loop->run.until = NULL;
+    loop->run.hosting = 0;
+    loop->run.running = false;
 }
 
 void heddle_loop_notice_fork(heddle_loop *loop)
@@ -163,7 +163,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->operations = operations;
     loop->thread = rb_thread_current();
     loop->fiber = rb_fiber_current();
-    loop->free_slot = UINT32_MAX;
+    loop->slots.first_free = UINT32_MAX;
     loop->fork_generation = forks;
     loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_body(scheduler);
@@ -213,14 +213,14 @@ void heddle_loop_release(heddle_loop *loop)
     heddle_timer_heap_free(&loop->timers);
     heddle_fiber_table_free(&loop->by_fiber);
     heddle_fiber_table_free(&loop->by_waiter);
-    free(loop->slots);
-    free(loop->io_waits);
-    free(loop->io_notes);
-    loop->io_notes = NULL;
-    loop->slots = NULL;
-    loop->io_waits = NULL;
-    loop->slot_count = 0;
-    loop->io_waits_size = 0;
+    free(loop->slots.items);
+    free(loop->io.waits);
+    free(loop->io.notes);
+    loop->io.notes = NULL;
+    loop->slots.items = NULL;
+    loop->io.waits = NULL;
+    loop->slots.count = 0;
+    loop->io.size = 0;
     loop->parks = NULL;
     loop->park_count = 0;
     loop->resting = 0;
@@ -262,7 +262,7 @@ static void mark_parks(const heddle_loop *loop)
     }
     if (loop->starter)
         rb_gc_mark(loop->starting); /* as park->left_for: the starter's own last switch led to it */
-    rb_gc_mark(loop->ending);
+    rb_gc_mark(loop->switching.ending);
 }
 
 void heddle_loop_mark(heddle_loop *loop)
@@ -273,10 +273,10 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->body);
     rb_gc_mark(loop->early_unblocks);
     rb_gc_mark(loop->waiting_method);
-    rb_gc_mark(loop->brought);
-    rb_gc_mark(loop->forked_by);
-    if (loop->hooked)
-        rb_gc_mark(loop->switched_to);
+    rb_gc_mark(loop->switching.brought);
+    rb_gc_mark(loop->run.forked_by);
+    if (loop->preempt.hooked)
+        rb_gc_mark(loop->preempt.switched_to);
     if (loop->starter) {
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);
@@ -313,10 +313,10 @@ void heddle_loop_compact(heddle_loop *loop)
 
 size_t heddle_loop_memory_size(const heddle_loop *loop)
 {
-    return sizeof(*loop) + loop->fiber_count * sizeof(heddle_fiber) + loop->slot_count * sizeof(heddle_slot) +
+    return sizeof(*loop) + loop->fiber_count * sizeof(heddle_fiber) + loop->slots.count * sizeof(heddle_slot) +
            (loop->ready.size + loop->preempted.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
            (loop->by_fiber.size + loop->by_waiter.size) * (sizeof(VALUE) + sizeof(void *)) +
-           (size_t)loop->io_waits_size * sizeof(*loop->io_waits);
+           (size_t)loop->io.size * sizeof(*loop->io.waits);
 }
 
 /* -- the watch --------------------------------------------------------------------------------------------------- */
@@ -324,23 +324,23 @@ size_t heddle_loop_memory_size(const heddle_loop *loop)
 /* Only the main Ractor's: postponed jobs reach no other. */
 bool heddle_loop_begin_watch(heddle_loop *loop)
 {
-    if (loop->heartbeat || !loop->in_main_ractor)
+    if (loop->watch.heartbeat || !loop->in_main_ractor)
         return false;
     heddle_hooks.prepare_preemption();
-    loop->heartbeats = 1;
-    loop->heartbeat = heddle_hooks.acquire_heartbeat(loop, (uintptr_t)rb_thread_current());
+    loop->watch.word = 1;
+    loop->watch.heartbeat = heddle_hooks.acquire_heartbeat(loop, (uintptr_t)rb_thread_current());
     if (heddle_preempting)
         heddle_hooks.follow_switches(loop, true);
-    return loop->heartbeat != NULL;
+    return loop->watch.heartbeat != NULL;
 }
 
 void heddle_loop_end_watch(heddle_loop *loop)
 {
-    if (!loop->heartbeat)
+    if (!loop->watch.heartbeat)
         return;
     heddle_hooks.follow_switches(loop, false);
-    heddle_hooks.release_heartbeat(loop->heartbeat);
-    loop->heartbeat = NULL;
+    heddle_hooks.release_heartbeat(loop->watch.heartbeat);
+    loop->watch.heartbeat = NULL;
 }
 
 /* -- waits that only the selector can end ------------------------------------------------------------------------ */

@@ -104,6 +104,68 @@ typedef struct {
     uint32_t size, count;
 } heddle_fiber_table;
 
+/* Records of the loop, one for each concern. */
+
+/* The slots of parks; a token is a slot and its generation. */
+typedef struct {
+    heddle_slot *items;
+    uint32_t count, first_free;
+} heddle_loop_slots;
+
+/* The last switch and the next one; see foreign_return.h. */
+typedef struct {
+    bool left_to_wait; /* the last switch to the loop's fiber was a wait's, not Ruby's own */
+    VALUE brought;     /* what Ruby brought to the loop's fiber by its last switch there */
+    heddle_park *next_unblocked; /* to be switched to before anybody else */
+    heddle_park *arriving;       /* what the loop switches to at this moment */
+    VALUE went_to; /* whom it last switched to: an address, not held */
+    VALUE ending;  /* a fiber that the loop is to switch to once more, for its end; or Qfalse */
+} heddle_loop_switching;
+
+/* What runs the loop. */
+typedef struct {
+    bool running;       /* inside heddle_loop_run */
+    heddle_park *until; /* whose end the run waits for: a fiber that runs the loop itself */
+    size_t hosting;     /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
+    /*
+     * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that
+     * forks is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the
+     * thread's root fiber, to which fibers return that end. What ran the loop in the parent must not go on as long as
+     * it lives.
+     */
+    VALUE forked_by;
+    bool parent_ran; /* … and something did run the loop: it waits in the loop's `fiber` */
+} heddle_loop_runs;
+
+/* Waits on IO that we don't own, and notes (scheduler/io_wait.h), both by descriptor. */
+typedef struct {
+    struct heddle_io_wait **waits;
+    uint8_t *notes;
+    int size;
+    size_t wait_count;
+    int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
+    uint64_t swept_switches;
+} heddle_loop_io;
+
+/* For the watch thread, and for other processes. */
+typedef struct {
+    heddle_heartbeat *heartbeat;     /* while the loop runs, in the main Ractor; else NULL */
+    uint64_t word;                   /* odd */
+    _Atomic int64_t *published_tick; /* its start, coarsely; 0: asleep; NULL: not published */
+} heddle_loop_watch;
+
+/* See preempt.h. */
+typedef struct {
+    VALUE switched_to; /* the fiber that the last switch on this thread has led to, while `hooked` */
+    bool hooked;
+    bool doomed; /* a kill of the thread struck a preempted fiber, which could not be given it */
+} heddle_loop_preempt;
+
+/* Counters, for tests and for `heddle top`. */
+typedef struct {
+    uint64_t ticks, switches, waits, preemptions;
+} heddle_loop_counts;
+
 struct heddle_loop {
     VALUE scheduler;
     VALUE thread;
@@ -117,13 +179,12 @@ struct heddle_loop {
 
     heddle_token_ring ready, preempted;
     uint32_t left; /* of this tick's snapshot of `ready` */
-    heddle_slot *slots;
-    uint32_t slot_count, free_slot;
+    heddle_loop_slots slots;
 
     heddle_timer_heap timers;
     heddle_inbox inbox;
-    _Atomic int sleeping; /* in a blocking wait, or about to be: whoever has news must wake it */
-    int64_t spin_until;   /* a message is expected before: who would sleep looks for it until then; or 0 */
+    _Atomic int sleeping; /* in a blocking wait, or about to be: a thread that posts a message must wake it */
+    int64_t spin_until;   /* a message is expected before: instead of sleeping the loop looks for it until then; or 0 */
     heddle_spin spins;
 
     heddle_fiber *fibers;
@@ -140,46 +201,17 @@ struct heddle_loop {
     VALUE waiting_method; /* the last one that io_read has waited for: a frame, as rb_profile_frames gives it; or 0 */
 
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
-    bool left_to_wait; /* the last switch to the loop's fiber was a wait's, not Ruby's own (foreign_return.h) */
-    VALUE brought;     /* what Ruby brought to the loop's fiber by its last switch there */
-    heddle_park *next_unblocked; /* to be switched to before anybody else */
-    heddle_park *arriving; /* what the loop switches to at this moment */
-    VALUE went_to; /* whom it last switched to: an address, not held */
-    VALUE ending;  /* a fiber that the loop is to switch to once more, for its end; or Qfalse */
-    bool running;          /* inside heddle_loop_run */
-    heddle_park *until;    /* whose end the run waits for: a fiber that runs the loop itself */
-    size_t hosting;        /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
-    /*
-     * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that
-     * forks is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the
-     * thread's root fiber, to which fibers return that end. What ran the loop in the parent must not go on as long as
-     * it lives.
-     */
-    VALUE forked_by;
-    bool parent_ran; /* … and something did run the loop: it waits in `fiber` */
+    heddle_loop_switching switching;
+    heddle_loop_runs run;
     bool closed;
     bool in_main_ractor;
 
-    size_t armed;                    /* waits that something outside this process's Ruby can end */
-    struct heddle_io_wait **io_waits; /* by descriptor: waits on IO that we don't own */
-    uint8_t *io_notes;                /* by descriptor (scheduler/io_wait.h) */
-    int io_waits_size;
-    size_t io_wait_count;
+    size_t armed;   /* waits that something outside this process's Ruby can end */
     int64_t polled; /* when a blind selector was last asked */
-    int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
-    uint64_t swept_switches;
-
-    heddle_heartbeat *heartbeat; /* while it runs, in the main Ractor; else NULL */
-    uint64_t heartbeats;    /* odd */
-    VALUE switched_to; /* the fiber that the last switch on this thread has led to, while `hooked`; see preempt.h */
-    bool hooked;
-    bool doomed; /* a kill of the thread struck a preempted fiber, which could not be given it */
-    _Atomic int64_t *published_tick; /* for other processes: its start, coarsely; 0: asleep; NULL: not published */
-
-    uint64_t ticks; /* counters, for tests and for `heddle top` */
-    uint64_t switches;
-    uint64_t waits;
-    uint64_t preemptions;
+    heddle_loop_io io;
+    heddle_loop_watch watch;
+    heddle_loop_preempt preempt;
+    heddle_loop_counts counts;
 };
 
 int64_t heddle_clock_now(void); /* CLOCK_MONOTONIC, nanoseconds */
@@ -236,18 +268,20 @@ void heddle_loop_was_late(heddle_loop *loop, bool idle);
 
 static inline void heddle_loop_check_heartbeat(heddle_loop *loop, bool idle)
 {
-    if (__builtin_expect(atomic_load_explicit(&loop->heartbeat->verdict, memory_order_relaxed) != HEDDLE_IN_TIME, 0))
+    int verdict = atomic_load_explicit(&loop->watch.heartbeat->verdict, memory_order_relaxed);
+    if (__builtin_expect(verdict != HEDDLE_IN_TIME, 0))
         heddle_loop_was_late(loop, idle);
 }
 
 /* Something else runs from here on: a fiber, or another request in the same one. */
 static inline void heddle_loop_advance_heartbeat(heddle_loop *loop)
 {
-    if (!loop->heartbeat)
+    if (!loop->watch.heartbeat)
         return;
-    loop->heartbeats += 2;
-    atomic_store_explicit(&loop->heartbeat->label, loop->current ? loop->current->label : 0, memory_order_relaxed);
-    atomic_store_explicit(&loop->heartbeat->word, loop->heartbeats, memory_order_relaxed);
+    loop->watch.word += 2;
+    atomic_store_explicit(&loop->watch.heartbeat->label, loop->current ? loop->current->label : 0,
+                          memory_order_relaxed);
+    atomic_store_explicit(&loop->watch.heartbeat->word, loop->watch.word, memory_order_relaxed);
     heddle_loop_check_heartbeat(loop, false);
 }
 

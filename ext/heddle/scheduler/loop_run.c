@@ -21,7 +21,7 @@ static VALUE repeat_ticks(VALUE data)
         do {
             heddle_loop_tick(loop);
             /* A child's program with nothing left to do: one that has forked without a block, and should have ended. */
-            if (loop->forked_by && run->until->resting && !heddle_loop_has_live_fiber(loop))
+            if (loop->run.forked_by && run->until->resting && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));
     } else {
@@ -48,13 +48,13 @@ static VALUE end_run(VALUE data)
 {
     loop_run *run = (loop_run *)data;
     run->loop->fiber = run->outer_fiber;
-    run->loop->running = run->outer_running;
+    run->loop->run.running = run->outer_running;
     run->loop->current = run->outer;
-    run->loop->hosting = 0;
+    run->loop->run.hosting = 0;
     heddle_fiber_stacks_release(run->loop);
-    run->loop->until = NULL;
-    run->loop->ending = Qfalse;
-    run->loop->arriving = NULL;
+    run->loop->run.until = NULL;
+    run->loop->switching.ending = Qfalse;
+    run->loop->switching.arriving = NULL;
     atomic_store(&run->loop->sleeping, 0);
     if (run->watched)
         heddle_loop_end_watch(run->loop);
@@ -68,20 +68,20 @@ static void run_loop(heddle_loop *loop, heddle_park *park)
                     .until = park,
                     .outer = loop->current,
                     .outer_fiber = loop->fiber,
-                    .outer_running = loop->running,
+                    .outer_running = loop->run.running,
                     .watched = watched};
     loop->fiber = rb_fiber_current();
-    loop->running = true;
-    loop->until = park;
-    loop->next_unblocked = NULL;
-    loop->hosting = run.outer ? 1 : 0;
+    loop->run.running = true;
+    loop->run.until = park;
+    loop->switching.next_unblocked = NULL;
+    loop->run.hosting = run.outer ? 1 : 0;
     rb_ensure(run_ticks, (VALUE)&run, end_run, (VALUE)&run);
 }
 
 void heddle_loop_run(heddle_loop *loop)
 {
     heddle_loop_open(loop);
-    if (loop->running)
+    if (loop->run.running)
         rb_raise(rb_eThreadError, "this loop runs already");
     run_loop(loop, NULL);
 }

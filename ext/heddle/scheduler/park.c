@@ -6,45 +6,45 @@
 
 static void grow_slots(heddle_loop *loop)
 {
-    uint32_t count = loop->slot_count ? loop->slot_count * 2 : 64;
-    heddle_slot *slots = realloc(loop->slots, count * sizeof(*slots));
+    uint32_t count = loop->slots.count ? loop->slots.count * 2 : 64;
+    heddle_slot *slots = realloc(loop->slots.items, count * sizeof(*slots));
     if (!slots)
         rb_memerror();
-    loop->slots = slots;
+    loop->slots.items = slots;
     if (heddle_token_ring_reserve(&loop->ready, count) != 0 || heddle_token_ring_reserve(&loop->preempted, count) != 0)
         rb_memerror();
-    for (uint32_t i = loop->slot_count; i < count; i++)
-        slots[i] = (heddle_slot){.next_free = i + 1 < count ? i + 1 : loop->free_slot};
-    loop->free_slot = loop->slot_count;
-    loop->slot_count = count;
+    for (uint32_t i = loop->slots.count; i < count; i++)
+        slots[i] = (heddle_slot){.next_free = i + 1 < count ? i + 1 : loop->slots.first_free};
+    loop->slots.first_free = loop->slots.count;
+    loop->slots.count = count;
 }
 
 static void take_slot(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
-    if (loop->free_slot == UINT32_MAX)
+    if (loop->slots.first_free == UINT32_MAX)
         grow_slots(loop);
-    heddle_slot *slot = &loop->slots[loop->free_slot];
-    park->slot = loop->free_slot;
+    heddle_slot *slot = &loop->slots.items[loop->slots.first_free];
+    park->slot = loop->slots.first_free;
     park->generation = slot->generation;
-    loop->free_slot = slot->next_free;
+    loop->slots.first_free = slot->next_free;
     slot->park = park;
 }
 
 static void void_slot(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
-    heddle_slot *slot = &loop->slots[park->slot];
+    heddle_slot *slot = &loop->slots.items[park->slot];
     slot->park = NULL;
     slot->generation++;
-    slot->next_free = loop->free_slot;
-    loop->free_slot = park->slot;
+    slot->next_free = loop->slots.first_free;
+    loop->slots.first_free = park->slot;
 }
 
 bool heddle_park_entered(const heddle_park *park)
 {
     const heddle_loop *loop = park->loop;
-    return park->slot < loop->slot_count && loop->slots[park->slot].park == park;
+    return park->slot < loop->slots.count && loop->slots.items[park->slot].park == park;
 }
 
 /* Void tokens take up places; live ones never number more than the slots, for which there is room. */
@@ -52,7 +52,7 @@ static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
 {
     for (uint32_t n = heddle_token_ring_count(ring); n > 0; n--) {
         uint64_t token = heddle_token_ring_shift(ring);
-        heddle_slot *slot = &loop->slots[(uint32_t)token];
+        heddle_slot *slot = &loop->slots.items[(uint32_t)token];
         if (slot->park && slot->generation == (uint32_t)(token >> 32))
             heddle_token_ring_push(ring, token);
     }
@@ -120,14 +120,14 @@ void heddle_park_arrive(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
     heddle_loop_notice_fork(loop); /* somebody has kept one of the parent's fibers */
-    bool dispatched = loop->arriving == park;
+    bool dispatched = loop->switching.arriving == park;
     heddle_fiber *other = loop->current;
     heddle_fiber_stacks_release(loop);
     park->away = false;
     park->left_for = Qfalse;
     if (!heddle_park_entered(park))
         return; /* the loop has forgotten it, and freed its owner: closed, or a child after fork */
-    loop->arriving = NULL;
+    loop->switching.arriving = NULL;
     loop->current = park->owner;
     if (dispatched || !other || other == park->owner || other == &loop->foreign || other->park)
         return;
@@ -278,7 +278,7 @@ static void switch_away(heddle_park *park)
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
     heddle_park *next = heddle_fiber_take_starter(park->owner);
-    if (!next && !loop->running && (park->owner == &loop->foreign || loop->forked_by)) {
+    if (!next && !loop->run.running && (park->owner == &loop->foreign || loop->run.forked_by)) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one; or a child. */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop switches to us by returning, not by the token */
@@ -291,7 +291,7 @@ static void switch_away(heddle_park *park)
     heddle_loop_note_switch(loop);
     park->away = true;
     if (next) {
-        loop->arriving = next;
+        loop->switching.arriving = next;
         heddle_loop_advance_heartbeat(loop);
     } else {
         next = heddle_loop_next(loop, park);
@@ -299,7 +299,7 @@ static void switch_away(heddle_park *park)
     if (next)
         heddle_park_leave_for(park, next->fiber);
     else
-        loop->left_to_wait = true;
+        loop->switching.left_to_wait = true;
     rb_fiber_transfer(next ? next->fiber : loop->fiber, 0, NULL);
     heddle_park_arrive(park);
 }

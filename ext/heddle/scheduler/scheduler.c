@@ -104,7 +104,7 @@ static VALUE scheduler_run_ticks(VALUE self)
 /* Raises unless the caller may run ticks, or end it all, now. */
 static VALUE scheduler_claim(VALUE self)
 {
-    if (heddle_loop_get(self)->running)
+    if (heddle_loop_get(self)->run.running)
         rb_raise(rb_eThreadError, "this loop runs already: its own fibers can neither run nor close it");
     return Qnil;
 }
@@ -147,7 +147,7 @@ static VALUE scheduler_closed_p(VALUE self)
  */
 static VALUE scheduler_forked_p(VALUE self)
 {
-    return heddle_loop_of(self)->forked_by ? Qtrue : Qfalse;
+    return heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse;
 }
 
 /*
@@ -157,7 +157,7 @@ static VALUE scheduler_forked_p(VALUE self)
  */
 static VALUE scheduler_running_p(VALUE self)
 {
-    return heddle_loop_of(self)->running ? Qtrue : Qfalse;
+    return heddle_loop_of(self)->run.running ? Qtrue : Qfalse;
 }
 
 /*
@@ -296,10 +296,10 @@ static VALUE scheduler_statistics(VALUE self)
         const char *name;
         uint64_t value;
     } counters[] = {
-        {"ticks", loop->ticks},         {"switches", loop->switches},
-        {"waits", loop->waits},         {"fibers", loop->fiber_count},
+        {"ticks", loop->counts.ticks},         {"switches", loop->counts.switches},
+        {"waits", loop->counts.waits},         {"fibers", loop->fiber_count},
         {"parked", loop->park_count},   {"timers", loop->timers.count},
-        {"armed", loop->armed},         {"preemptions", loop->preemptions},
+        {"armed", loop->armed},         {"preemptions", loop->counts.preemptions},
     };
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
         rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));

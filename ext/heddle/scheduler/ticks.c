@@ -52,9 +52,9 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
     int state = 0;
     heddle_park_leave(entry);
-    loop->arriving = NULL;
+    loop->switching.arriving = NULL;
     VALUE before = rb_errinfo(); /* the program may be on its way out */
-    loop->brought = rb_protect(transfer_checked, entry->fiber, &state);
+    loop->switching.brought = rb_protect(transfer_checked, entry->fiber, &state);
     if (!state)
         return;
     if (!heddle_is_fiber_error(rb_errinfo()))
@@ -76,9 +76,9 @@ static void claim_stacks(heddle_loop *loop, heddle_park *park)
 static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
 {
     uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
-    if (index >= loop->slot_count || loop->slots[index].generation != generation)
+    if (index >= loop->slots.count || loop->slots.items[index].generation != generation)
         return NULL;
-    return loop->slots[index].park;
+    return loop->slots.items[index].park;
 }
 
 /* Will Ruby put a stack back when this is arrived at? */
@@ -92,9 +92,9 @@ static void prepare_switch(heddle_loop *loop, heddle_park *park)
 {
     park->queued = false;
     loop->current = park->owner;
-    loop->arriving = park;
-    loop->left_to_wait = false;
-    loop->switches++;
+    loop->switching.arriving = park;
+    loop->switching.left_to_wait = false;
+    loop->counts.switches++;
     heddle_loop_advance_heartbeat(loop);
 }
 
@@ -106,9 +106,9 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
     if (returns_stack(park) || (park == &park->owner->entry && !park->put_back))
         claim_stacks(loop, park);
     prepare_switch(loop, park);
-    loop->went_to = park->fiber;
+    loop->switching.went_to = park->fiber;
     if (park != &park->owner->entry)
-        loop->brought = heddle_fiber_transfer(park->fiber);
+        loop->switching.brought = heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
         dispatch_put_back(loop, park);
     else
@@ -116,19 +116,19 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
     heddle_fiber_stacks_release(loop);
     heddle_foreign_return(loop);
     loop->current = NULL;
-    loop->arriving = NULL;
+    loop->switching.arriving = NULL;
     if (heddle_loop_forked(loop))
         heddle_loop_open(loop);
-    if (loop->doomed)
+    if (loop->preempt.doomed)
         heddle_hooks.raise_doom(loop);
 }
 
 /* Who was left by a fiber that ended: a chain of them, maybe. */
 static void dispatch_unblocked(heddle_loop *loop)
 {
-    while (loop->next_unblocked) {
-        heddle_park *park = loop->next_unblocked;
-        loop->next_unblocked = NULL;
+    while (loop->switching.next_unblocked) {
+        heddle_park *park = loop->switching.next_unblocked;
+        loop->switching.next_unblocked = NULL;
         if (!heddle_park_entered(park))
             continue;
         park->woken = true;
@@ -165,7 +165,7 @@ static void run_ready(heddle_loop *loop)
 
 static bool has_ready_fiber(heddle_loop *loop)
 {
-    if (loop->until && loop->until->woken)
+    if (loop->run.until && loop->run.until->woken)
         return true;
     return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted);
 }
@@ -198,24 +198,24 @@ static void interrupt_wait(void *data)
 /* To those who look from other processes. */
 static void publish_tick(heddle_loop *loop, bool running)
 {
-    if (loop->published_tick)
-        atomic_store_explicit(loop->published_tick, running ? heddle_clock_coarse() : 0, memory_order_relaxed);
+    if (loop->watch.published_tick)
+        atomic_store_explicit(loop->watch.published_tick, running ? heddle_clock_coarse() : 0, memory_order_relaxed);
 }
 
 static void begin_sleep(heddle_loop *loop)
 {
-    if (!loop->heartbeat)
+    if (!loop->watch.heartbeat)
         return;
-    atomic_store_explicit(&loop->heartbeat->word, loop->heartbeats + 1, memory_order_relaxed);
+    atomic_store_explicit(&loop->watch.heartbeat->word, loop->watch.word + 1, memory_order_relaxed);
     heddle_loop_check_heartbeat(loop, false);
 }
 
 static void end_sleep(heddle_loop *loop)
 {
-    if (!loop->heartbeat)
+    if (!loop->watch.heartbeat)
         return;
-    loop->heartbeats += 2;
-    atomic_store(&loop->heartbeat->word, loop->heartbeats); /* before the flag is read: the watch does it the other way round */
+    loop->watch.word += 2;
+    atomic_store(&loop->watch.heartbeat->word, loop->watch.word); /* then it reads the flag; the watch the reverse */
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
     heddle_loop_check_heartbeat(loop, true);
@@ -228,7 +228,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     /* From here on whoever posts a message sees the flag; who posted before is seen now. */
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
-        loop->waits++;
+        loop->counts.waits++;
         begin_sleep(loop);
         /* INTR_FAIL: an interrupt must not be raised before the state is whole again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
@@ -265,14 +265,14 @@ static int64_t time_to_wait(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
     /* Only a fiber of this loop or another thread can have closed something since the last sweep. */
-    if (loop->io_wait_count && (loop->switches != loop->swept_switches || !rb_thread_alone())) {
+    if (loop->io.wait_count && (loop->counts.switches != loop->io.swept_switches || !rb_thread_alone())) {
         now = heddle_clock_now();
-        if (now - loop->swept >= SWEEP_INTERVAL) {
+        if (now - loop->io.swept >= SWEEP_INTERVAL) {
             heddle_io_wait_sweep(loop);
-            loop->swept = now;
-            loop->swept_switches = loop->switches;
-        } else if (deadline < 0 || deadline > loop->swept + SWEEP_INTERVAL) {
-            deadline = loop->swept + SWEEP_INTERVAL; /* put off, so not to be forgotten */
+            loop->io.swept = now;
+            loop->io.swept_switches = loop->counts.switches;
+        } else if (deadline < 0 || deadline > loop->io.swept + SWEEP_INTERVAL) {
+            deadline = loop->io.swept + SWEEP_INTERVAL; /* put off, so not to be forgotten */
         }
     }
     if (has_ready_fiber(loop))
@@ -286,7 +286,7 @@ static int64_t time_to_wait(heddle_loop *loop)
 
 bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
-    return loop->fiber_count > loop->resting + loop->hosting || loop->park_count > loop->resting;
+    return loop->fiber_count > loop->resting + loop->run.hosting || loop->park_count > loop->resting;
 }
 
 /* Is the selector to be asked although somebody is ready? */
@@ -316,9 +316,9 @@ static bool is_timer_due(heddle_loop *loop)
 
 static void begin_tick(heddle_loop *loop)
 {
-    loop->ticks++;
+    loop->counts.ticks++;
     loop->starts = 0;
-    if (loop->published_tick)
+    if (loop->watch.published_tick)
         publish_tick(loop, true);
 }
 
@@ -327,14 +327,15 @@ static bool may_switch_directly(heddle_loop *loop)
 {
     if (heddle_token_ring_count(&loop->preempted) || heddle_stalls_pending || !heddle_inbox_empty(&loop->inbox))
         return false;
-    if (loop->heartbeat && loop->hooked != heddle_preempting)
+    if (loop->watch.heartbeat && loop->preempt.hooked != heddle_preempting)
         return false;
     return !is_timer_due(loop) && !is_worth_a_poll(loop);
 }
 
 heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
 {
-    if (!loop->running || loop->until || loop->next_unblocked || loop->forked_by || loop->doomed ||
+    if (!loop->run.running || loop->run.until || loop->switching.next_unblocked || loop->run.forked_by ||
+        loop->preempt.doomed ||
         leaving->owner == &loop->foreign || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
@@ -361,7 +362,7 @@ heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
 void heddle_loop_tick(heddle_loop *loop)
 {
     begin_tick(loop);
-    if (loop->hooked != heddle_preempting)
+    if (loop->preempt.hooked != heddle_preempting)
         heddle_hooks.follow_switches(loop, heddle_preempting);
     run_ready(loop);
     if (heddle_stalls_pending)

@@ -136,7 +136,7 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
 
 void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
 {
-    heddle_heartbeat *heartbeat = loop->heartbeat;
+    heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     if (!heartbeat || !(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
         return;
     heartbeat->callback_until = heddle_clock_now();
@@ -147,8 +147,8 @@ void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
 
 void heddle_stalls_prolong_callback(heddle_loop *loop)
 {
-    if (loop->heartbeat)
-        loop->heartbeat->callback_until = heddle_clock_now();
+    if (loop->watch.heartbeat)
+        loop->watch.heartbeat->callback_until = heddle_clock_now();
 }
 
 /* -- when it is over --------------------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static int64_t lost_until(const heddle_heartbeat *heartbeat, int64_t now)
 
 void heddle_loop_was_late(heddle_loop *loop, bool idle)
 {
-    heddle_heartbeat *heartbeat = loop->heartbeat;
+    heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
     one->doing = most_frequent(heartbeat);
     one->loop = (uintptr_t)loop;
