@@ -40,7 +40,15 @@ class PrivatePostgresql < PrivateServer
   # @return [PG::Connection]
   def connect = PG.connect(host: folder, dbname: "postgres", user: USER)
 
+  def restart
+    super
+    wait_until_it_accepts
+  end
+
   private
+
+  # An immediate shutdown: KILL would leave shared memory behind.
+  def crash_signal = :QUIT
 
   # Its socket is there before it is.
   def wait_until_it_accepts

@@ -18,12 +18,19 @@ class PrivateServer
   def initialize(socket)
     @folder = Dir.mktmpdir("heddle-db")
     @log = File.join(@folder, "log")
-    command = yield(@folder)
-    @pid = Process.spawn(*command, chdir: @folder, in: File::NULL, out: @log, err: %i[child out])
-    wait_for(File.join(@folder, socket))
+    @socket = File.join(@folder, socket)
+    @command = yield(@folder)
+    start
   rescue StandardError
     stop
     raise
+  end
+
+  # Stops it as a crash would, and starts it again with its data.
+  def restart
+    Process.kill(crash_signal, @pid)
+    Process.wait(@pid)
+    start
   end
 
   def stop
@@ -41,7 +48,14 @@ class PrivateServer
 
   private
 
+  def start
+    @pid = Process.spawn(*@command, chdir: @folder, in: File::NULL, out: @log, err: %i[child out])
+    wait_for(@socket)
+  end
+
   def stop_signal = :INT
+
+  def crash_signal = :KILL
 
   def wait_for(path)
     deadline = now + PATIENCE

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Bench
+  module Databases
+    # The queries, the same for all contestants, drivers and databases.
+    module Queries
+      DATABASE = "bench"
+      # The database computes for some 50 ms: {Servers} makes the table as large as that takes.
+      LONG = "SELECT count(*) FROM scanned WHERE text LIKE '%none%'"
+      # Its result.
+      NONE = 0
+      # A lock of MariaDB that is never free.
+      HELD = "held"
+
+      module_function
+
+      # @return [String] by the primary key; its result is the id
+      def short(id) = "SELECT id FROM items WHERE id = #{id}"
+
+      # A query that waits until it is killed, or for so many seconds. MariaDB's SLEEP has one lock for all sleepers, so
+      # that a KILL of one of several may take half a second: there it waits for a lock that {Servers} holds.
+      #
+      # @return [String]
+      def stuck(seconds, database)
+        database == :mariadb ? "SELECT GET_LOCK('#{HELD}', #{seconds})" : sleep(seconds, database)
+      end
+
+      # @return [String] the database waits for so many seconds and answers
+      def sleep(seconds, database)
+        database == :mariadb ? "SELECT SLEEP(#{seconds})" : "SELECT 1 FROM pg_sleep(#{seconds})"
+      end
+
+      # @return [Integer] the result of {sleep}
+      def slept(database) = database == :mariadb ? 0 : 1
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "contestants"
+require_relative "servers"
+require_relative "rows/query_row"
+require_relative "rows/mix"
+require_relative "rows/disk_mix"
+require_relative "rows/pages"
+require_relative "rows/delays"
+require_relative "rows/crowd"
+require_relative "rows/abandoned"
+require_relative "rows/restart"
+require_relative "rows/found_limit"
+
+module Bench
+  # Queries of real databases: what concurrency saves, and what happens when clients give up or the database goes away.
+  class DatabasesSuite < Suite
+    ROWS = [Databases::Rows::Mix, Databases::Rows::DiskMix, Databases::Rows::Pages, Databases::Rows::Delays,
+            Databases::Rows::Crowd, Databases::Rows::Abandoned, Databases::Rows::Restart,
+            Databases::Rows::FoundLimit].freeze
+
+    def name = "databases"
+
+    def title = "Queries of PostgreSQL and MariaDB"
+
+    def rows = @rows ||= ROWS.flat_map(&:variants)
+
+    def contestants = @contestants ||= Databases::Contestants.all
+
+    def reference = "blocking"
+
+    def legend = ", with the better of its drivers and pools"
+  end
+end
