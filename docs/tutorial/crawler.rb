@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "heddle"
-require "net/http"
 
 # Visits all pages that can be reached from one, a few at a time.
 class Crawler
@@ -9,7 +8,7 @@ class Crawler
   # @param patience [Numeric] seconds that one may take
   def initialize(at_once: 4, patience: 5)
     @at_once = at_once
-    @patience = patience
+    @http = Heddle::HTTP::Client.new(timeout: { total: patience })
   end
 
   # @return [Hash{String => Integer, nil}] the paths and how many links each has; nil for one that could not be had
@@ -43,11 +42,11 @@ class Crawler
   end
 
   def fetch(uri)
-    response = Heddle.timeout(@patience) { Net::HTTP.get_response(uri) }
-    return unless response.is_a?(Net::HTTPSuccess)
+    response = @http.get(uri.to_s)
+    return unless response.success?
 
     response.body.scan(/href="([^"]+)"/).map { |(href)| uri.merge(href) }
-  rescue Heddle::TimeoutError
+  rescue Heddle::HTTP::Client::TimeoutError
     nil
   end
 end
