@@ -25,6 +25,7 @@ module Heddle
   autoload :ClientGone, "heddle/http/client_gone"
   autoload :Condition, "heddle/concurrency/condition"
   autoload :Databases, "heddle/databases"
+  autoload :EventStream, "heddle/event_stream"
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Handoff, "heddle/handoff"
   autoload :Nearest, "heddle/nearest"

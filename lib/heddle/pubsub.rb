@@ -39,6 +39,13 @@ module Heddle
       #   server in the same folder uses
       attr_accessor :server
 
+      # The position after the topic's last message: read it before the state that a page shows, and let the page go on
+      # from there.
+      #
+      # @param topic [String, Symbol]
+      # @return [String] "epoch:offset"
+      def position(topic) = "#{History.epoch}:#{History.offset(topic.to_s)}"
+
       # Calls the block for each message of the topic, one at a time and in order, in a task of its own. The task ends
       # when it is cancelled, when the block fails, and with the scope it was started in, which does not wait for it.
       #

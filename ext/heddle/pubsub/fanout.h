@@ -11,9 +11,9 @@
  * 2. heddle_subscribe(heddle_fanout_of(loop), …) registers it. With a position to go on from, `deliver` is called for
  *    what was missed before that returns; so its record must be ready to send by then.
  * 3. `deliver` appends heddle_message_encoded(message, encoder) to the connection's output, and calls
- *    heddle_connection_flush_later. A reset is delivered as any message.
- * 4. Whenever its output has run empty, the connection calls heddle_subscriber_drained: what it was too slow for is
- *    delivered then. It costs a comparison where nothing was missed.
+ *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. A reset is delivered as any message.
+ * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained: what
+ *    it was too slow for is delivered then. It costs a comparison where nothing was missed.
  * 5. heddle_unsubscribe, before its record is freed (in the `release` of its protocol, and in `abandon`, where
  *    heddle_subscriber_abandon does it without a lock). Idempotent; a record that never subscribed may be given, too.
  *

@@ -140,6 +140,11 @@ module Heddle
         @exchange.send_end(@head)
       end
 
+      # Leaves the rest to the connection, which sends events for as long as its client listens. The head was sent.
+      # @param wish [Array] see {EventStream#wish}
+      # @return [Boolean] false: it can't, and nothing has changed
+      def stream_events(wish) = @finished = @exchange.stream_events(@status, *wish)
+
       # Gives up: the client must see that the content is not complete.
       # @return [void]
       def abort

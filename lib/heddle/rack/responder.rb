@@ -50,6 +50,8 @@ module Heddle
         hijack = headers["rack.hijack"]
         return partial_hijack(hijack, status, headers) if hijack
 
+        return events(body.event_stream, status, headers) if body.respond_to?(:event_stream)
+
         protocol = headers["rack.protocol"] if status.to_i < 300
         return stream(body, status, headers, protocol) if protocol
         return array(body.to_ary, status, headers) if body.respond_to?(:to_ary)
@@ -113,6 +115,19 @@ module Heddle
           file.close
         end
         true
+      end
+
+      # The connection goes on by itself; where it can't, as the request was not read to its end, this fiber does it.
+      def events(body, status, headers)
+        @response.start(status, { **EventStream::FIELDS, **headers })
+        return finish if @response.bodiless?
+
+        @response.flush
+        return if @response.stream_events(body.wish)
+
+        stream = open_stream
+        body.call(stream)
+        stream.close
       end
 
       def stream(body, status, headers, protocol)

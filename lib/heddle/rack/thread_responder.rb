@@ -10,6 +10,10 @@ module Heddle
         @exchange.ask { Responder.new(@exchange.exchange, @input, wait: @wait).respond(status, headers, chunks) }
       end
 
+      def events(body, status, headers)
+        @exchange.ask { Responder.new(@exchange.exchange, @input, wait: @wait).respond(status, headers, body) }
+      end
+
       def open_stream(**) = ThreadStream.new(input, @exchange, **)
     end
   end

@@ -1,0 +1,107 @@
+#include "http/event_stream.h"
+
+#include "http/message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The payload's lines, each with its name: a carriage return ends one, too. */
+static void add_lines(VALUE text, const char *bytes, size_t size)
+{
+    for (size_t at = 0;;) {
+        size_t end = at;
+        while (end < size && bytes[end] != '\n' && bytes[end] != '\r')
+            end++;
+        rb_str_cat(text, "data: ", 6);
+        rb_str_cat(text, bytes + at, (long)(end - at));
+        rb_str_cat(text, "\n", 1);
+        if (end == size)
+            return;
+        at = end + (bytes[end] == '\r' && end + 1 < size && bytes[end + 1] == '\n' ? 2 : 1);
+    }
+}
+
+static VALUE encode(heddle_message *message, size_t before)
+{
+    char position[HEDDLE_POSITION_SIZE];
+    size_t payload = message->reset ? 0 : (size_t)RSTRING_LEN(message->payload);
+    VALUE text = rb_str_buf_new((long)(before + payload + HEDDLE_POSITION_SIZE + 48));
+    rb_str_set_len(text, (long)before);
+    if (message->reset)
+        rb_str_cat_cstr(text, "event: reset\n");
+    rb_str_cat_cstr(text, "id: ");
+    rb_str_cat(text, position, (long)heddle_message_position(message, position));
+    rb_str_cat_cstr(text, "\n");
+    if (message->reset)
+        rb_str_cat_cstr(text, "data: reset\n");
+    else
+        add_lines(text, RSTRING_PTR(message->payload), payload);
+    rb_str_cat_cstr(text, "\n");
+    return text;
+}
+
+VALUE heddle_event_encode(heddle_message *message)
+{
+    return rb_obj_freeze(encode(message, 0));
+}
+
+VALUE heddle_event_encode_chunk(heddle_message *message)
+{
+    enum { ROOM = 18 }; /* of a chunk's head, as heddle_chunk_head writes it */
+    char head[ROOM];
+    VALUE text = encode(message, ROOM);
+    size_t size = (size_t)RSTRING_LEN(text) - ROOM, head_size = heddle_chunk_head(head, size);
+    rb_str_cat_cstr(text, "\r\n");
+    char *bytes = RSTRING_PTR(text);
+    memcpy(bytes, head, head_size);
+    memmove(bytes + head_size, bytes + ROOM, size + 2);
+    rb_str_set_len(text, (long)(head_size + size + 2));
+    return rb_obj_freeze(text);
+}
+
+size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room)
+{
+    char position[HEDDLE_POSITION_SIZE];
+    heddle_subscriber_position(subscriber, position);
+    int size = snprintf(text, room, "id: %s\n\n", position);
+    return size > 0 && (size_t)size < room ? (size_t)size : 0;
+}
+
+size_t heddle_events_farewell(char *text, size_t room)
+{
+    static _Atomic uint64_t state;
+    state = (state ^ (uint64_t)heddle_clock_coarse()) * UINT64_C(0x9e3779b97f4a7c15);
+    int size = snprintf(text, room, "retry: %" PRIu64 "\n\n", (state >> 33) % HEDDLE_EVENTS_RETRY);
+    return size > 0 && (size_t)size < room ? (size_t)size : 0;
+}
+
+static heddle_slow_policy policy_of(VALUE name)
+{
+    static const char *const names[] = {"close", "coalesce", "drop"};
+    static const heddle_slow_policy policies[] = {HEDDLE_SLOW_CLOSE, HEDDLE_SLOW_COALESCE, HEDDLE_SLOW_DROP};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (SYMBOL_P(name) && rb_sym2id(name) == rb_intern(names[i]))
+            return policies[i];
+    }
+    rb_raise(rb_eArgError, "slow must be :close, :coalesce or :drop, but is %+" PRIsVALUE, name);
+}
+
+heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments)
+{
+    rb_check_arity(count, 5, 5);
+    heddle_events_wish wish = {
+        .topic = arguments[0], .since = arguments[1], .lines = arguments[2], .beginning = arguments[3],
+        .policy = policy_of(arguments[4]),
+    };
+    Check_Type(wish.topic, T_STRING);
+    Check_Type(wish.lines, T_STRING);
+    Check_Type(wish.beginning, T_STRING);
+    if (!NIL_P(wish.since))
+        Check_Type(wish.since, T_STRING);
+    if (RSTRING_LEN(wish.topic) > HEDDLE_TOPIC_LIMIT)
+        rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(wish.topic), HEDDLE_TOPIC_LIMIT);
+    if (RSTRING_LEN(wish.lines) > HEDDLE_EVENTS_LINES)
+        rb_raise(rb_eArgError, "the name of the events is too long: %ld bytes", RSTRING_LEN(wish.lines));
+    return wish;
+}

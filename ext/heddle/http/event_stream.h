@@ -1,0 +1,39 @@
+#ifndef HEDDLE_HTTP_EVENT_STREAM_H
+#define HEDDLE_HTTP_EVENT_STREAM_H
+
+/*
+ * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: the response's head is sent, the exchange
+ * is over, and the messages of the topic follow until the client leaves. What all protocols have in common.
+ */
+
+#include "http/answer_head.h"
+#include "pubsub/fanout.h"
+
+#define HEDDLE_EVENTS_COMMENT INT64_C(15000000000) /* ns between two comments, for proxies that close what is silent */
+
+enum {
+    HEDDLE_EVENTS_LINES = 512, /* bytes of the lines that a stream adds to each event */
+    HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients come back within this time */
+};
+
+/* What the application wants of a stream. */
+typedef struct {
+    VALUE topic, since; /* since: nil: from now on */
+    VALUE lines;        /* before each event, such as "event: price\n"; a String */
+    VALUE beginning;    /* what is sent first, such as "retry: 1000\n\n"; a String */
+    heddle_slow_policy policy;
+} heddle_events_wish;
+
+/* Reads the arguments [topic, since, lines, beginning, policy]; raises. */
+heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
+
+/* Encoders of messages: an event, and the same as a chunk of HTTP/1.1. */
+VALUE heddle_event_encode(heddle_message *message);
+VALUE heddle_event_encode_chunk(heddle_message *message);
+
+/* "id: position\n\n": where a client goes on that has not had an event yet. How many bytes. */
+size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
+/* "retry: …\n\n" with a random time, so that not all clients come back at once. */
+size_t heddle_events_farewell(char *text, size_t room);
+
+#endif

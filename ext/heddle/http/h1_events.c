@@ -1,0 +1,311 @@
+/* A connection of HTTP/1.1 that sends the events of a topic until its client leaves. */
+
+#include "http/event_stream.h"
+#include "http/h1_exchange.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DISCARDED = 65536, /* bytes that a client may send meanwhile, for nothing */
+};
+
+typedef struct {
+    heddle_subscriber subscriber;
+    heddle_connection *connection;
+    int64_t progress;   /* when the client last took something, or had nothing to take */
+    uint32_t discarded; /* bytes */
+    uint16_t lines_size;
+    bool chunked; /* else the content ends with the connection */
+    bool ending;  /* it closes when its output has left */
+    char lines[]; /* before each event, as a chunk where it is chunked */
+} events;
+
+static events *events_of(const heddle_connection *connection)
+{
+    return heddle_connection_session(connection);
+}
+
+static events *events_at(const heddle_subscriber *subscriber)
+{
+    return HEDDLE_CONTAINER_OF(subscriber, events, subscriber);
+}
+
+/* Its client can't be given what it was promised: it must see that. The record is gone. */
+static void cut_off(heddle_connection *connection)
+{
+    heddle_transport_will_reset(&connection->transport);
+    heddle_sockets_close_connection(connection);
+}
+
+/* Content in pieces of our own. false: no memory. */
+static bool add(events *events, const char *bytes, size_t size)
+{
+    heddle_output *output = &events->connection->output;
+    char head[20];
+    if (size == 0)
+        return true;
+    if (!events->chunked)
+        return heddle_output_add_bytes(output, bytes, size);
+    return heddle_output_add_bytes(output, head, heddle_chunk_head(head, size)) &&
+           heddle_output_add_bytes(output, bytes, size) && heddle_output_add_bytes(output, "\r\n", 2);
+}
+
+/* Something was added: it leaves at the latest in the next tick. The record may be gone. */
+static void leave(events *events, bool added)
+{
+    heddle_connection *connection = events->connection;
+    if (!added) {
+        cut_off(connection);
+    } else if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
+        heddle_connection_flush_later(connection);
+    } else {
+        heddle_connection_has_output(connection);
+        int result = heddle_connection_flush(connection);
+        if (result != 0 && result != -EAGAIN)
+            heddle_sockets_close_connection(connection);
+    }
+}
+
+/* -- as a subscriber ----------------------------------------------------------------------------------------------- */
+
+static void deliver(heddle_subscriber *subscriber, heddle_message *message)
+{
+    events *events = events_at(subscriber);
+    heddle_output *output = &events->connection->output;
+    VALUE string = heddle_message_encoded(message, events->chunked ? heddle_event_encode_chunk : heddle_event_encode);
+    bool added = string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
+                 heddle_output_add_string(output, string, 0);
+    leave(events, added);
+}
+
+static size_t pending(const heddle_subscriber *subscriber)
+{
+    return events_at(subscriber)->connection->output.size;
+}
+
+static void too_slow(heddle_subscriber *subscriber)
+{
+    cut_off(events_at(subscriber)->connection);
+}
+
+static const heddle_subscriber_operations subscriber_operations = {
+    .deliver = deliver,
+    .pending = pending,
+    .too_slow = too_slow,
+};
+
+/* -- as a protocol ------------------------------------------------------------------------------------------------- */
+
+static void begin(heddle_connection *connection)
+{
+    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
+}
+
+/* What the client sends means nothing. false: it has left, and the record is gone. */
+static bool discard_input(heddle_connection *connection)
+{
+    events *events = events_of(connection);
+    for (;;) {
+        ssize_t bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+        if (bytes == -EAGAIN) {
+            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+            return true;
+        }
+        if (bytes > 0)
+            events->discarded += (uint32_t)bytes;
+        if (bytes <= 0 || events->discarded > DISCARDED) {
+            heddle_sockets_close_connection(connection);
+            return false;
+        }
+    }
+}
+
+static void send_more(heddle_connection *connection)
+{
+    events *events = events_of(connection);
+    int result = heddle_connection_flush(connection);
+    events->progress = heddle_clock_coarse();
+    if (result != 0 && result != -EAGAIN) {
+        heddle_sockets_close_connection(connection);
+    } else if (result == 0 && events->ending) {
+        heddle_sockets_close_connection(connection);
+    } else if (result == 0) {
+        heddle_output_clear(&connection->output); /* an idle stream holds no memory for it */
+        heddle_subscriber_drained(&events->subscriber);
+    }
+}
+
+static void handle_event(heddle_connection *connection, uint8_t ready)
+{
+    if ((ready & (HEDDLE_BROKEN | HEDDLE_HUNG_UP)) || connection->error) {
+        heddle_sockets_close_connection(connection);
+        return;
+    }
+    if (!discard_input(connection))
+        return;
+    if (connection->output.size && heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
+        send_more(connection);
+}
+
+/* A comment shows proxies that the stream lives. A client that takes nothing for too long is cut off. */
+static void handle_deadline(heddle_connection *connection)
+{
+    events *events = events_of(connection);
+    int64_t now = heddle_clock_coarse(), timeout = heddle_h1_engine(connection)->write_timeout;
+    heddle_connection_set_deadline(connection, heddle_add_duration(now, HEDDLE_EVENTS_COMMENT));
+    if (connection->output.size) {
+        if (timeout >= 0 && heddle_add_duration(events->progress, timeout) <= now)
+            cut_off(connection);
+        return;
+    }
+    if (!add(events, ":\n\n", 3)) {
+        cut_off(connection);
+        return;
+    }
+    heddle_connection_has_output(connection);
+    send_more(connection);
+}
+
+/* It can be ended at any time: the client comes back with the position of the last event. */
+static bool is_idle(const heddle_connection *connection)
+{
+    (void)connection;
+    return true;
+}
+
+static void end(heddle_connection *connection)
+{
+    events *events = events_of(connection);
+    char text[64];
+    if (events->ending)
+        return;
+    heddle_unsubscribe(&events->subscriber);
+    events->ending = true;
+    bool added = add(events, text, heddle_events_farewell(text, sizeof(text))) &&
+                 (!events->chunked || heddle_output_add_bytes(&connection->output, "0\r\n\r\n", 5));
+    if (!added) {
+        cut_off(connection);
+        return;
+    }
+    heddle_connection_has_output(connection);
+    send_more(connection);
+}
+
+static int collect_input(const heddle_connection *connection, struct iovec *pieces)
+{
+    (void)connection;
+    (void)pieces;
+    return -1;
+}
+
+static void release(heddle_connection *connection)
+{
+    events *events = events_of(connection);
+    heddle_unsubscribe(&events->subscriber);
+    free(events);
+}
+
+static void abandon(heddle_connection *connection)
+{
+    heddle_subscriber_abandon(&events_of(connection)->subscriber);
+}
+
+static const heddle_protocol protocol = {
+    .name = "HTTP/1.1 events",
+    .stays = true,
+    .begin = begin,
+    .handle_event = handle_event,
+    .handle_deadline = handle_deadline,
+    .is_idle = is_idle,
+    .end_idle = end,
+    .collect_input = collect_input,
+    .release = release,
+    .abandon = abandon,
+};
+
+/* -- from a response to events ------------------------------------------------------------------------------------- */
+
+static events *new_events(heddle_connection *connection, const heddle_events_wish *wish, bool chunked)
+{
+    size_t size = (size_t)RSTRING_LEN(wish->lines), room = size ? size + 24 : 0;
+    events *events = calloc(1, sizeof(*events) + room);
+    if (!events)
+        rb_memerror();
+    size_t head = size && chunked ? heddle_chunk_head(events->lines, size) : 0;
+    memcpy(events->lines + head, RSTRING_PTR(wish->lines), size);
+    if (head)
+        memcpy(events->lines + head + size, "\r\n", 2);
+    events->lines_size = (uint16_t)(size + head + (head ? 2 : 0));
+    events->subscriber.operations = &subscriber_operations;
+    events->subscriber.policy = wish->policy;
+    events->connection = connection;
+    events->chunked = chunked;
+    events->progress = heddle_clock_coarse();
+    return events;
+}
+
+/* The exchange is over, and its connection goes on with another protocol. */
+static void change_protocol(heddle_exchange_handle *handle, heddle_connection *connection, events *events, int status)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_engine_count_answer(handle->engine, h1->exchange, status);
+    heddle_exchange_detach(h1->exchange);
+    h1->exchange = NULL;
+    heddle_connection_part(connection);
+    heddle_connection_end_work(connection);
+    heddle_connection_start(connection, &protocol, events);
+}
+
+/*
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy) -> true or false
+ *
+ * The head was written, and what follows are the events of the topic, for as long as the client listens: this object is
+ * of no use any more. false: nothing has changed, as a part of the request has not been read.
+ */
+static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    rb_check_arity(count, 6, 6);
+    heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
+    int status = NUM2INT(arguments[0]);
+    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_sockets *sockets = connection->sockets;
+    heddle_fanout *fanout = heddle_fanout_of(sockets->loop);
+    if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection) || connection->waits[HEDDLE_WRITING])
+        return Qfalse;
+    events *events = new_events(connection, &wish, handle->chunking);
+    change_protocol(handle, connection, events, status);
+    bool added = add(events, RSTRING_PTR(wish.beginning), (size_t)RSTRING_LEN(wish.beginning));
+    uint64_t identity = heddle_sockets_identity(sockets, connection);
+    heddle_position since = {0};
+    if (!NIL_P(wish.since))
+        since = (heddle_position){RSTRING_PTR(wish.since), (size_t)RSTRING_LEN(wish.since)};
+    heddle_subscribe_result result = heddle_subscribe(fanout, &events->subscriber, RSTRING_PTR(wish.topic),
+                                                      (size_t)RSTRING_LEN(wish.topic), since);
+    if (!heddle_sockets_at(sockets, identity))
+        return Qtrue; /* it was closed with what it has missed */
+    if (result != HEDDLE_SUBSCRIBED) {
+        cut_off(connection);
+        return Qtrue;
+    }
+    char id[64];
+    if (added && NIL_P(wish.since))
+        added = add(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
+    leave(events, added);
+    /* Those that were there when the server began to stop have been told. */
+    if ((sockets->draining || handle->engine->draining) && heddle_sockets_at(sockets, identity))
+        end(connection);
+    RB_GC_GUARD(wish.topic);
+    RB_GC_GUARD(wish.since);
+    RB_GC_GUARD(wish.lines);
+    RB_GC_GUARD(wish.beginning);
+    RB_GC_GUARD(self);
+    return Qtrue;
+}
+
+void Init_heddle_h1_events(VALUE exchange_class)
+{
+    rb_define_method(exchange_class, "stream_events", exchange_stream_events, -1);
+}

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "heddle/pubsub"
+
+module Heddle
+  # Server-sent events (HTML standard, section 9.2): the body of a response that sends the messages of a topic for as
+  # long as its client listens. A client that was away goes on where it was.
+  #
+  #     get "/prices" do
+  #       Heddle::EventStream.response("prices", since: env["HTTP_LAST_EVENT_ID"])
+  #     end
+  #
+  # Under `heddle serve` a stream takes no fiber and no thread. On another Rack 3 server it is a streaming body, which
+  # takes one of that server's threads.
+  class EventStream
+    # Fields that every event stream needs; the application's own come before them. `x-accel-buffering` tells nginx not
+    # to gather the events.
+    FIELDS = {
+      "content-type" => "text/event-stream", "cache-control" => "no-store", "x-accel-buffering" => "no"
+    }.freeze
+    # Seconds between two comments, for proxies that close what is silent.
+    COMMENT = 15
+    # What may be done about a client that reads more slowly than messages come.
+    POLICIES = %i[close coalesce drop].freeze
+    private_constant :COMMENT
+
+    # @param topic [String, Symbol]
+    # @param headers [Hash{String => String}] more fields of the response
+    # @return [Array] a whole Rack response
+    # @see #initialize
+    def self.response(topic, headers: {}, **) = [200, { **FIELDS, **headers }, new(topic, **)]
+
+    # @return [String]
+    attr_reader :topic
+    # @return [String, nil]
+    attr_reader :since
+    # @return [Symbol]
+    attr_reader :slow
+
+    # @param topic [String, Symbol]
+    # @param since [String, nil] a position, as a browser sends it in Last-Event-ID; nil: from now on. An event `reset`
+    #   comes first when messages after it are lost.
+    # @param event [String, nil] the type of the events; nil: `message`
+    # @param retry_after [Numeric, nil] seconds after which a client that was cut off comes back; nil: it decides
+    # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
+    #   skips to the newest message; `:drop` messages until it has caught up
+    # @raise [ArgumentError]
+    def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close)
+      @topic = topic.to_s
+      @since = since unless since.to_s.empty?
+      if event && (event.empty? || event.match?(/[\r\n]/))
+        raise ArgumentError, "event must be one line, but is #{event.inspect}"
+      end
+      unless POLICIES.include?(slow)
+        raise ArgumentError, "slow must be :close, :coalesce or :drop, but is #{slow.inspect}"
+      end
+
+      @slow = slow
+      @lines = event ? "event: #{event}\n" : ""
+      @beginning = retry_after ? "retry: #{(retry_after * 1000).round}\n\n" : ""
+    end
+
+    # By this a server that knows event streams recognizes one, also below bodies that pass calls on.
+    # @return [self]
+    def event_stream = self
+
+    # @return [Array] what the connection needs to send the events by itself
+    # @api private
+    def wish = [topic, since, @lines, @beginning, slow]
+
+    # As a streaming body of Rack 3: returns when the client has left.
+    # @param stream [IO]
+    # @return [void]
+    def call(stream)
+      Heddle.run { write_to(stream) }
+    rescue SystemCallError, IOError, ClientGone
+      nil # the client has left
+    ensure
+      stream.close
+    end
+
+    private
+
+    def write_to(stream)
+      subscription = PubSub::Subscription.new(Fiber.scheduler, topic, since)
+      stream.write("#{@beginning}#{"id: #{subscription.position}\n\n" unless since}")
+      loop do
+        text = next_event(subscription) or break
+        stream.write(text)
+        stream.flush if stream.respond_to?(:flush)
+      end
+    ensure
+      subscription&.close
+    end
+
+    def next_event(subscription)
+      data, position = Heddle.timeout(COMMENT) { subscription.take }
+      return unless position
+      return "event: reset\nid: #{position}\ndata: reset\n\n" unless data
+
+      "#{@lines}id: #{position}\n#{data.b.split(/\r\n|\r|\n/, -1).map { |line| "data: #{line}\n" }.join}\n"
+    rescue TimeoutError
+      ":\n\n"
+    end
+  end
+end

@@ -1,0 +1,282 @@
+# frozen_string_literal: true
+
+# test: sanitize
+
+require "test_helper"
+require "heddle/event_stream"
+require "server/server_helpers"
+require "open3"
+
+# Events of a topic: sent by the connection, and by a fiber where a middleware hides the body.
+module EventStreamCases
+  include ServerHelpers
+
+  PubSub = Heddle::PubSub
+
+  APP = lambda do |env|
+    query = URI.decode_www_form(env["QUERY_STRING"]).to_h
+    case env["PATH_INFO"]
+    when "/events"
+      Heddle::EventStream.response(query["topic"], since: env["HTTP_LAST_EVENT_ID"], event: query["event"],
+                                                   retry_after: query["retry"]&.to_f,
+                                                   slow: query.fetch("slow", "close").to_sym)
+    when "/counts"
+      [200, { "content-type" => "text/plain" }, [PubSub.counts(Fiber.scheduler)[:subscribers].to_s]]
+    end
+  end
+
+  # A fiber whose body is hidden sees the end of its client at the next comment only.
+  def serving(mode: :fiber, **) = super(APP, lint: hidden?, stop_timeout: hidden? ? 0 : 30, mode:, **)
+
+  def topic = @topic ||= "#{name}-#{rand(2**64)}"
+
+  # A client that reads the lines of a chunked stream.
+  class Client
+    attr_reader :head
+
+    def initialize(socket, path, headers = "", version: "1.1")
+      @socket = socket
+      @socket.timeout = ServerHelpers::PATIENCE
+      @socket.write("GET #{path} HTTP/#{version}\r\nHost: a\r\n#{headers}\r\n")
+      @head = @socket.gets("\r\n\r\n")
+      @chunked = @head.include?("transfer-encoding: chunked")
+      @text = +""
+    end
+
+    # @return [Hash{String => String}, nil] the fields of the next event; nil: the stream has ended
+    def event
+      fill until (ending = @text.index("\n\n")) || @ended
+      return unless ending
+
+      lines = @text.slice!(0, ending + 2).split("\n").map { |line| line.split(": ", 2) }
+      lines.group_by(&:first).transform_values { |all| all.map { |one| one[1] }.join("\n") }
+    end
+
+    def close = @socket.close
+
+    # Without closing: the client's side of the connection is over.
+    def leave = @socket.shutdown(Socket::SHUT_WR)
+
+    private
+
+    def fill
+      return @text << @socket.readpartial(65_536) unless @chunked
+
+      size = @socket.gets.to_i(16)
+      @text << @socket.read(size)
+      @socket.read(2)
+      @ended = size.zero?
+    rescue EOFError, NoMethodError
+      @ended = true
+    end
+  end
+
+  def events(query = "", headers = "", **)
+    Client.new(connect, "/events?topic=#{topic}#{query}", headers, **)
+  end
+
+  def subscribers = get("/counts").body.to_i
+
+  def until_subscribers(count)
+    deadline = now + PATIENCE
+    Thread.pass until subscribers == count || now > deadline
+    assert_equal count, subscribers
+  end
+
+  def test_messages_are_events_with_their_position
+    serving do
+      client = events("&event=price&retry=1.5")
+      assert_match(%r{^content-type: text/event-stream\r$}, client.head)
+      assert_match(/^cache-control: no-store\r$/, client.head)
+      assert_match(/^x-accel-buffering: no\r$/, client.head)
+      assert_equal({ "retry" => "1500" }, client.event)
+      assert_equal({ "id" => PubSub.position(topic) }, client.event)
+      position = PubSub.publish(topic, "one\ntwo\r\n\rthree")
+
+      assert_equal({ "event" => "price", "id" => position, "data" => "one\ntwo\n\nthree" }, client.event)
+      large = "x" * 100_000
+      PubSub.publish(topic, large)
+      assert_equal large, client.event["data"]
+      client.close
+    end
+  end
+
+  def test_a_client_that_comes_back_misses_nothing
+    first, *rest = Array.new(4) { |i| PubSub.publish(topic, i.to_s) }
+    serving do
+      client = events("", "Last-Event-ID: #{first}\r\n")
+
+      assert_equal rest, Array.new(3) { client.event["id"] }
+      last = PubSub.publish(topic, "new")
+      assert_equal last, client.event["id"]
+      client.close
+    end
+  end
+
+  def test_a_position_that_is_unknown_brings_a_reset
+    last = PubSub.publish(topic, "x")
+    serving do
+      client = events("&event=price", "Last-Event-ID: what\r\n")
+
+      assert_equal({ "event" => "reset", "id" => last, "data" => "reset" }, client.event)
+      client.close
+    end
+  end
+
+  def test_http_1_0_gets_events_until_the_connection_ends
+    serving do
+      client = events(version: "1.0")
+      client.event
+      PubSub.publish(topic, "hello")
+
+      assert_equal "hello", client.event["data"]
+      client.close
+    end
+  end
+
+  def test_head_has_no_events
+    serving do
+      answer = exchange("HEAD /events?topic=#{topic} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+
+      assert_match(%r{\AHTTP/1.1 200 .*text/event-stream}m, answer)
+      assert answer.end_with?("\r\n\r\n")
+    end
+  end
+
+  def test_a_stream_over_http2
+    serving do
+      Open3.popen2e("curl", "-sSiN", "--http2-prior-knowledge",
+                    "http://127.0.0.1:#{port}/events?topic=#{topic}") do |_, output, process|
+        assert_match(%r{\AHTTP/2 200.*^id: }m, output.gets("\n\n"))
+        PubSub.publish(topic, "hello")
+        assert_match(/data: hello/, output.gets("\n\n"))
+        Process.kill("TERM", process.pid)
+      end
+    end
+  end
+end
+
+class EventStreamTest < Minitest::Test
+  include EventStreamCases
+
+  # What it takes to hide the body from the server.
+  def hidden? = false
+
+  def test_an_idle_stream_has_no_fiber_and_is_no_running_request
+    serving do
+      clients = Array.new(5) { events.tap(&:event) }
+      until_subscribers(5)
+      running = until_statistics { |statistics| statistics[:running] <= 1 }
+
+      assert_operator running[:connections], :>=, 5
+      clients.each(&:close)
+    end
+  end
+
+  def test_a_client_that_leaves_is_noticed_without_a_message
+    serving do
+      clients = [events, events].each(&:event)
+      until_subscribers(2)
+      clients[0].close
+      clients[1].leave
+      until_subscribers(0)
+    end
+  end
+
+  # The loop has the stream; the thread serves others.
+  def test_in_mode_thread_a_stream_takes_no_thread
+    serving(mode: :thread, threads: 1) do
+      clients = Array.new(3) { events.tap(&:event) }
+      PubSub.publish(topic, "hello")
+
+      assert_equal %w[hello] * 3, clients.map { |client| client.event["data"] }
+      clients.each(&:close)
+    end
+  end
+
+  def test_when_the_server_stops_clients_are_told_when_to_come_back
+    client = nil
+    serving do
+      client = events.tap(&:event)
+      until_subscribers(1)
+    end
+
+    assert_operator client.event["retry"].to_i, :<, 3000
+    assert_nil client.event
+    client.close
+  end
+
+  # The kernel takes some megabytes for it; then the bound counts.
+  def test_a_client_that_does_not_read_is_closed_and_others_get_all
+    serving do
+      events.event
+      slow = events.tap(&:event)
+      good = events.tap(&:event)
+      large = "x" * 200_000
+      read = 100.times.count { |i| PubSub.publish(topic, "#{large}#{i}") && good.event["data"].end_with?("x#{i}") }
+
+      assert_equal 100, read
+      until_subscribers(1)
+      good.close
+      slow.close
+    end
+  end
+
+  def test_a_client_that_does_not_read_gets_the_newest_message_where_it_wants_that
+    serving do
+      slow = events("&slow=coalesce").tap(&:event)
+      large = "x" * 200_000
+      100.times { |i| PubSub.publish(topic, "#{large}#{i}") }
+      got = []
+      got << slow.event["data"].delete_prefix(large).to_i until got.last == 99
+
+      assert_equal got.sort, got
+      slow.close
+    end
+  end
+
+  def test_a_client_that_sends_without_an_end_is_closed
+    serving do
+      socket = connect
+      socket.write("GET /events?topic=#{topic} HTTP/1.1\r\nHost: a\r\n\r\n")
+      socket.gets("\r\n\r\n")
+      until_subscribers(1)
+      begin
+        10.times { socket.write("x" * 65_536) }
+      rescue SystemCallError
+        nil # it is closed already
+      end
+      until_subscribers(0)
+      socket.close
+    end
+  end
+
+  def test_what_is_wrong_is_said
+    slow = assert_raises(ArgumentError) { Heddle::EventStream.new("a", slow: :no) }
+    event = assert_raises(ArgumentError) { Heddle::EventStream.new("a", event: "a\nb") }
+
+    assert_match(/slow must be :close/, slow.message)
+    assert_match(/one line/, event.message)
+  end
+
+  # As on a server that knows nothing of it: `call` gets an IO.
+  def test_on_another_server_it_is_a_streaming_body
+    reader, writer = IO.pipe
+    thread = Thread.new { Heddle::EventStream.new(topic, event: "price").call(writer) }
+    assert_match(/\Aid: /, reader.gets("\n\n"))
+    position = PubSub.publish(topic, "hello\nworld")
+
+    assert_equal "event: price\nid: #{position}\ndata: hello\ndata: world\n\n", reader.gets("\n\n")
+    reader.close
+    PubSub.publish(topic, "nobody reads it")
+    thread.join
+    assert_predicate writer, :closed?
+  end
+end
+
+# Rack::Lint wraps the body: a fiber sends the events.
+class HiddenEventStreamTest < Minitest::Test
+  include EventStreamCases
+
+  def hidden? = true
+end
