@@ -22,7 +22,12 @@ module Heddle
     COMMENT = 15
     # What may be done about a client that reads more slowly than messages come.
     POLICIES = %i[close coalesce drop].freeze
-    private_constant :COMMENT
+    # Seconds after which a fiber that serves a stream looks whether its client is there and the server goes on.
+    # @api private
+    LOOK = 1
+    # Seconds after which clients come back when the server stops, at most.
+    RETURN = 3.0
+    private_constant :COMMENT, :RETURN
 
     # @param topic [String, Symbol]
     # @param headers [Hash{String => String}] more fields of the response
@@ -72,35 +77,56 @@ module Heddle
     # @param stream [IO]
     # @return [void]
     def call(stream)
-      Heddle.run { write_to(stream) }
+      Heddle.run { serve(stream) }
     rescue SystemCallError, IOError, ClientGone
       nil # the client has left
     ensure
       stream.close
     end
 
-    private
-
-    def write_to(stream)
+    # Writes events in this fiber. In a loop.
+    # @param stream [IO]
+    # @param every [Numeric] seconds after which the block is asked
+    # @yieldreturn [Boolean] whether the stream has to end
+    # @return [void]
+    # @api private
+    def serve(stream, every: COMMENT, &over)
       subscription = PubSub::Subscription.new(Fiber.scheduler, topic, since)
       stream.write("#{@beginning}#{"id: #{subscription.position}\n\n" unless since}")
-      loop do
-        text = next_event(subscription) or break
-        stream.write(text)
-        stream.flush if stream.respond_to?(:flush)
-      end
+      write_events(stream, subscription, every, over)
+      stream.write("retry: #{rand(RETURN * 1000).round}\n\n")
     ensure
       subscription&.close
     end
 
-    def next_event(subscription)
-      data, position = Heddle.timeout(COMMENT) { subscription.take }
-      return unless position
+    private
+
+    def write_events(stream, subscription, every, over)
+      written = now
+      until over&.call
+        text = next_event(subscription, every)
+        text ||= ":\n\n" if now - written >= COMMENT
+        next unless text
+
+        stream.write(text)
+        stream.flush if stream.respond_to?(:flush)
+        written = now
+      end
+    end
+
+    # @return [String, nil] nil: none has come in this time
+    def next_event(subscription, patience)
+      data, position = Heddle.timeout(patience) { subscription.take }
+      raise IOError, "the loop has ended" unless position
       return "event: reset\nid: #{position}\ndata: reset\n\n" unless data
 
-      "#{@lines}id: #{position}\n#{data.b.split(/\r\n|\r|\n/, -1).map { |line| "data: #{line}\n" }.join}\n"
+      lines = data.b.split(/\r\n|\r|\n/, -1)
+      lines << "" if lines.empty?
+      "#{@lines}id: #{position}\n#{lines.map { |line| "data: #{line}\n" }.join}\n"
     rescue TimeoutError
-      ":\n\n"
+      nil
     end
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

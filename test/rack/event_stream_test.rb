@@ -28,6 +28,10 @@ module EventStreamCases
   # A fiber whose body is hidden sees the end of its client at the next comment only.
   def serving(mode: :fiber, **) = super(APP, lint: hidden?, stop_timeout: hidden? ? 0 : 30, mode:, **)
 
+  def setup
+    PubSub::History.open(16 << 20, 16_384, 100, 300)
+  end
+
   def topic = @topic ||= "#{name}-#{rand(2**64)}"
 
   # A client that reads the lines of a chunked stream.
@@ -184,6 +188,24 @@ class EventStreamTest < Minitest::Test
   end
 
   # The loop has the stream; the thread serves others.
+  def test_over_http2_a_client_that_leaves_and_a_server_that_stops_end_the_stream
+    command = ["curl", "-sSiN", "--http2-prior-knowledge"]
+    last = nil
+    serving do
+      url = "http://127.0.0.1:#{port}/events?topic=#{topic}"
+      Open3.popen2e(*command, url) do |_, output, process|
+        output.gets("\n\n")
+        Process.kill("TERM", process.pid)
+      end
+      until_subscribers(0)
+      last = IO.popen([*command, url, { err: %i[child out] }])
+      last.gets("\n\n")
+    end
+
+    assert_match(/\Aretry: \d+\n\n\z/, last.read)
+    last.close
+  end
+
   def test_in_mode_thread_a_stream_takes_no_thread
     serving(mode: :thread, threads: 1) do
       clients = Array.new(3) { events.tap(&:event) }

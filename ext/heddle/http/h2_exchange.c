@@ -192,6 +192,14 @@ static VALUE exchange_write(VALUE self, VALUE string)
     return self;
 }
 
+/* Has the client reset the stream, or is the exchange over? */
+static VALUE exchange_gone_p(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    bool open = heddle_exchange_connection(handle) && !heddle_h2_carrier_of(handle->exchange)->gone;
+    return open ? Qfalse : Qtrue;
+}
+
 static void complete(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
 {
     heddle_h2_server *server = carrier->server;
@@ -356,4 +364,5 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
     rb_define_method(exchange_class, "refuse", exchange_refuse, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
+    rb_define_method(exchange_class, "gone?", exchange_gone_p, 0);
 }

@@ -126,7 +126,7 @@ module Heddle
         return if @response.stream_events(body.wish)
 
         stream = open_stream
-        body.call(stream)
+        body.serve(stream, every: EventStream::LOOK) { @exchange.gone? || @exchange.engine.draining? }
         stream.close
       end
 

@@ -15,6 +15,9 @@ module Heddle
         # @return [Boolean] whether the connection can be taken over
         def hijack? = true
 
+        # @return [Boolean] whether nobody is left who reads the response
+        def gone? = closed?
+
         # -- sending: see HTTP::Response
 
         # @param status [Integer]
