@@ -22,7 +22,7 @@ static void add_lines(VALUE text, const char *bytes, size_t size)
     }
 }
 
-static VALUE encode(heddle_message *message, size_t before)
+static VALUE encode_event(heddle_message *message, size_t before)
 {
     char position[HEDDLE_POSITION_SIZE];
     size_t payload = message->reset ? 0 : (size_t)RSTRING_LEN(message->payload);
@@ -43,14 +43,14 @@ static VALUE encode(heddle_message *message, size_t before)
 
 VALUE heddle_event_encode(heddle_message *message)
 {
-    return rb_obj_freeze(encode(message, 0));
+    return rb_obj_freeze(encode_event(message, 0));
 }
 
 VALUE heddle_event_encode_chunk(heddle_message *message)
 {
     enum { ROOM = 18 }; /* of a chunk's head, as heddle_chunk_head writes it */
     char head[ROOM];
-    VALUE text = encode(message, ROOM);
+    VALUE text = encode_event(message, ROOM);
     size_t size = (size_t)RSTRING_LEN(text) - ROOM, head_size = heddle_chunk_head(head, size);
     rb_str_cat_cstr(text, "\r\n");
     char *bytes = RSTRING_PTR(text);

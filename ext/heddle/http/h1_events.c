@@ -40,7 +40,7 @@ static void cut_off(heddle_connection *connection)
 }
 
 /* Content in pieces of our own. false: no memory. */
-static bool add(events *events, const char *bytes, size_t size)
+static bool add_content(events *events, const char *bytes, size_t size)
 {
     heddle_output *output = &events->connection->output;
     char head[20];
@@ -53,7 +53,7 @@ static bool add(events *events, const char *bytes, size_t size)
 }
 
 /* Something was added: it leaves at the latest in the next tick. The record may be gone. */
-static void leave(events *events, bool added)
+static void send_soon(events *events, bool added)
 {
     heddle_connection *connection = events->connection;
     if (!added) {
@@ -70,35 +70,35 @@ static void leave(events *events, bool added)
 
 /* -- as a subscriber ----------------------------------------------------------------------------------------------- */
 
-static void deliver(heddle_subscriber *subscriber, heddle_message *message)
+static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     events *events = events_at(subscriber);
     heddle_output *output = &events->connection->output;
     VALUE string = heddle_message_encoded(message, events->chunked ? heddle_event_encode_chunk : heddle_event_encode);
     bool added = string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
                  heddle_output_add_string(output, string, 0);
-    leave(events, added);
+    send_soon(events, added);
 }
 
-static size_t pending(const heddle_subscriber *subscriber)
+static size_t count_pending(const heddle_subscriber *subscriber)
 {
     return events_at(subscriber)->connection->output.size;
 }
 
-static void too_slow(heddle_subscriber *subscriber)
+static void end_slow(heddle_subscriber *subscriber)
 {
     cut_off(events_at(subscriber)->connection);
 }
 
 static const heddle_subscriber_operations subscriber_operations = {
-    .deliver = deliver,
-    .pending = pending,
-    .too_slow = too_slow,
+    .deliver = deliver_message,
+    .pending = count_pending,
+    .too_slow = end_slow,
 };
 
 /* -- as a protocol ------------------------------------------------------------------------------------------------- */
 
-static void begin(heddle_connection *connection)
+static void begin_events(heddle_connection *connection)
 {
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
 }
@@ -160,7 +160,7 @@ static void handle_deadline(heddle_connection *connection)
             cut_off(connection);
         return;
     }
-    if (!add(events, ":\n\n", 3)) {
+    if (!add_content(events, ":\n\n", 3)) {
         cut_off(connection);
         return;
     }
@@ -175,7 +175,7 @@ static bool is_idle(const heddle_connection *connection)
     return true;
 }
 
-static void end(heddle_connection *connection)
+static void end_events(heddle_connection *connection)
 {
     events *events = events_of(connection);
     char text[64];
@@ -183,7 +183,7 @@ static void end(heddle_connection *connection)
         return;
     heddle_unsubscribe(&events->subscriber);
     events->ending = true;
-    bool added = add(events, text, heddle_events_farewell(text, sizeof(text))) &&
+    bool added = add_content(events, text, heddle_events_farewell(text, sizeof(text))) &&
                  (!events->chunked || heddle_output_add_bytes(&connection->output, "0\r\n\r\n", 5));
     if (!added) {
         cut_off(connection);
@@ -200,14 +200,14 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
     return -1;
 }
 
-static void release(heddle_connection *connection)
+static void release_session(heddle_connection *connection)
 {
     events *events = events_of(connection);
     heddle_unsubscribe(&events->subscriber);
     free(events);
 }
 
-static void abandon(heddle_connection *connection)
+static void abandon_session(heddle_connection *connection)
 {
     heddle_subscriber_abandon(&events_of(connection)->subscriber);
 }
@@ -215,14 +215,14 @@ static void abandon(heddle_connection *connection)
 static const heddle_protocol protocol = {
     .name = "HTTP/1.1 events",
     .stays = true,
-    .begin = begin,
+    .begin = begin_events,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
-    .end_idle = end,
+    .end_idle = end_events,
     .collect_input = collect_input,
-    .release = release,
-    .abandon = abandon,
+    .release = release_session,
+    .abandon = abandon_session,
 };
 
 /* -- from a response to events ------------------------------------------------------------------------------------- */
@@ -277,7 +277,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
         return Qfalse;
     events *events = new_events(connection, &wish, handle->chunking);
     change_protocol(handle, connection, events, status);
-    bool added = add(events, RSTRING_PTR(wish.beginning), (size_t)RSTRING_LEN(wish.beginning));
+    bool added = add_content(events, RSTRING_PTR(wish.beginning), (size_t)RSTRING_LEN(wish.beginning));
     uint64_t identity = heddle_sockets_identity(sockets, connection);
     heddle_position since = {0};
     if (!NIL_P(wish.since))
@@ -292,11 +292,11 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     }
     char id[64];
     if (added && NIL_P(wish.since))
-        added = add(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
-    leave(events, added);
+        added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
+    send_soon(events, added);
     /* Those that were there when the server began to stop have been told. */
     if ((sockets->draining || handle->engine->draining) && heddle_sockets_at(sockets, identity))
-        end(connection);
+        end_events(connection);
     RB_GC_GUARD(wish.topic);
     RB_GC_GUARD(wish.since);
     RB_GC_GUARD(wish.lines);

@@ -192,12 +192,14 @@ static VALUE exchange_write(VALUE self, VALUE string)
     return self;
 }
 
-/* Has the client reset the stream, or is the exchange over? */
+/* Has the client reset the stream or ended its side of the connection, or is the exchange over? */
 static VALUE exchange_gone_p(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    bool open = heddle_exchange_connection(handle) && !heddle_h2_carrier_of(handle->exchange)->gone;
-    return open ? Qfalse : Qtrue;
+    if (!heddle_exchange_connection(handle))
+        return Qtrue;
+    const heddle_h2_carrier *carrier = heddle_h2_carrier_of(handle->exchange);
+    return carrier->gone || carrier->server->ended ? Qtrue : Qfalse;
 }
 
 static void complete(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
