@@ -218,6 +218,32 @@ class Http2Test < Minitest::Test
     end
   end
 
+  # What the kernel has and has not sent obeys no priority: 64 KiB at most, beside as many in our own queue.
+  def test_little_waits_unsent_in_the_kernel
+    skip "TCP_NOTSENT_LOWAT is a number of Linux here" unless RUBY_PLATFORM.include?("linux")
+
+    serving(APP) do
+      socket = connect
+      client = H2Client.new(socket)
+      client.send_preface
+
+      assert_equal "SETTINGS", client.read_frame.type
+      assert_equal [65_536], unsent_limits_of(socket.local_address.ip_port)
+    ensure
+      client&.close
+    end
+  end
+
+  # @return [Array<Integer>] of the server's sockets whose client has this port
+  def unsent_limits_of(port)
+    Dir.children("/proc/self/fd").filter_map do |number|
+      socket = Socket.for_fd(Integer(number)).tap { |one| one.autoclose = false }
+      socket.getsockopt(Socket::IPPROTO_TCP, 25).int if socket.remote_address.ip_port == port
+    rescue SystemCallError, SocketError, ArgumentError
+      nil
+    end
+  end
+
   def test_the_access_log_names_the_protocol
     serving(APP, log_format: :json) { curl("/") }
 

@@ -3,8 +3,11 @@
 #include "http/h2_server.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum {
     AT_ONCE = 65536, /* bytes that wait for the kernel: more would not obey a priority that changes */
@@ -401,8 +404,23 @@ void heddle_h2_apply_limits(heddle_engine *engine)
     limits->streams_a_feed = UINT32_MAX; /* runners give others their turn */
 }
 
+/*
+ * What the kernel has taken and not sent obeys no priority, either. A socket that is not of TCP knows no such limit; the
+ * kernel's buffer is all that there is then.
+ */
+static void limit_unsent(heddle_connection *connection)
+{
+#ifdef TCP_NOTSENT_LOWAT
+    int most = AT_ONCE;
+    setsockopt(connection->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
+#else
+    (void)connection;
+#endif
+}
+
 void heddle_h2_begin(heddle_connection *connection)
 {
+    limit_unsent(connection);
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h2_server *server = calloc(1, sizeof(*server));
     if (server) {
