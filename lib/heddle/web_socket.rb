@@ -1,12 +1,36 @@
 # frozen_string_literal: true
 
 require "heddle/http"
+require "heddle/web_socket/socket"
 
 module Heddle
   # WebSockets (RFC 6455) of the server.
   module WebSocket
     # What the callbacks of a handler are called with.
     Client = HTTP::WebSocket::Client
+
+    class Client
+      # The messages of a topic go to the client, without Ruby code for each. In place of an earlier subscription.
+      #
+      # @param topic [String, Symbol] at most 1,024 bytes
+      # @param since [String, nil] a position, after which it goes on; nil: from now on
+      # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
+      #   `position` and `data`, or `reset: true` where messages are lost. With the others `on_reset(client, topic)` is
+      #   called then.
+      # @param slow [Symbol] what becomes of a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
+      #   gets the newest message when it has caught up), or :drop (it misses messages)
+      # @return [String, nil] the position that it begins with; nil: the socket is closed
+      # @raise [ArgumentError]
+      def subscribe(topic, since: nil, as: :text, slow: :close) = subscribe_to(topic.to_s, since, as, slow)
+
+      # @param topic [String, Symbol]
+      # @return [Boolean] whether it was subscribed
+      def unsubscribe(topic) = unsubscribe_from(topic.to_s)
+
+      # @see PubSub.publish
+      def publish(topic, data) = PubSub.publish(topic, data)
+    end
+
     # What a request gets that asks for no WebSocket (RFC 9110, section 15.5.22).
     REQUIRED = { "upgrade" => "websocket", "content-type" => "text/plain" }.freeze
     private_constant :REQUIRED
@@ -27,6 +51,20 @@ module Heddle
 
       env["rack.upgrade"] = handler
       [101, headers, []]
+    end
+
+    # The same for code that serves a socket from its beginning to its end, in a fiber of its own.
+    #
+    #     Heddle::WebSocket.open(env) { |socket| socket.each { |message| socket.write(message) } }
+    #
+    # @param env (see upgrade)
+    # @param headers (see upgrade)
+    # @yieldparam socket [Socket] is closed when the block ends; where it raises, with 1011
+    # @return (see upgrade)
+    def self.open(env, headers = {}, &block)
+      raise ArgumentError, "Heddle::WebSocket.open needs a block: what to do with the socket" unless block
+
+      upgrade(env, Attendant.new(&block), headers)
     end
   end
 end

@@ -5,6 +5,7 @@
 require "test_helper"
 require "server/server_helpers"
 require "support/web_socket_client"
+require "json"
 
 # WebSockets by callbacks, over HTTP/1.1.
 class WebSocketTest < Minitest::Test
@@ -259,6 +260,163 @@ class WebSocketTest < Minitest::Test
       found = handler.calls.pop(timeout: PATIENCE) until found == [:drained, 0]
 
       assert_equal [:drained, 0], found
+    end
+  end
+
+  def test_messages_of_topics_go_to_their_subscribers
+    handler = Class.new(Echo) do
+      def on_open(client)
+        client.subscribe("text")
+        client.subscribe("bytes", as: :binary)
+        client.subscribe("both", as: :json)
+        super
+      end
+
+      def on_message(client, message)
+        @calls << client.unsubscribe("text") << client.unsubscribe("text")
+        client.publish("both", message)
+      end
+    end.new
+    serving(upgrading(handler), lint: false) do
+      clients = [dial, dial]
+      2.times { handler.calls.pop(timeout: PATIENCE) }
+      Heddle::PubSub.publish("text", "ü")
+      Heddle::PubSub.publish("text", "\xff".b)
+      Heddle::PubSub.publish("bytes", "ü")
+
+      clients.each { |client| assert_equal ["ü", "\xff".b, "ü".b], Array.new(3) { client.message } }
+      clients.first.text("\"quoted\"\n\\")
+      clients.each do |client|
+        assert_equal({ "topic" => "both", "data" => "\"quoted\"\n\\" }, JSON.parse(client.message).except("position"))
+      end
+      assert_equal [true, false], Array.new(2) { handler.calls.pop(timeout: PATIENCE) }
+    end
+  end
+
+  def test_a_client_that_comes_back_goes_on_at_its_position
+    positions = Thread::Queue.new
+    handler = Class.new do
+      define_method(:on_message) { |client, since| positions << client.subscribe("news", since: since, as: :json) }
+    end
+    serving(upgrading(handler.new), lint: false) do
+      first = Heddle::PubSub.publish("news", "one")
+      Heddle::PubSub.publish("news", "two")
+      client = dial
+      client.text(first)
+
+      assert_equal "two", JSON.parse(client.message)["data"]
+      client.text("unknown:1")
+
+      assert JSON.parse(client.message)["reset"]
+      assert_match(/:2\z/, positions.pop(timeout: PATIENCE))
+    end
+  end
+
+  def test_a_handler_hears_of_lost_messages
+    handler = Class.new(Echo) do
+      def on_open(client) = %w[a b].each { |topic| client.subscribe(topic, since: "unknown:1") }
+
+      def on_reset(_client, topic) = @calls << topic
+    end.new
+    serving(upgrading(handler), lint: false) do
+      dial
+
+      assert_equal %w[a b], Array.new(2) { handler.calls.pop(timeout: PATIENCE) }.sort
+    end
+  end
+
+  def test_a_socket_that_one_fiber_serves
+    app = lambda do |env|
+      Heddle::WebSocket.open(env) do |socket|
+        socket.each { |message| message == "end" ? break : socket.write(message.upcase) }
+      end
+    end
+    serving(app, lint: false) do
+      client = dial
+      client.text("a")
+
+      assert_equal "A", client.message
+      client.text("b")
+      client.text("end")
+
+      assert_equal "B", client.message
+      assert_equal 1000, client.closing.code
+      assert_equal 426, WebSocketClient.new(connect, upgrade: nil).status
+    end
+  end
+
+  def test_a_fiber_that_serves_a_socket_is_woken_when_the_client_leaves
+    codes = Thread::Queue.new
+    app = lambda do |env|
+      Heddle::WebSocket.open(env) do |socket|
+        nil while socket.read
+        codes << socket.close_code
+      end
+    end
+    serving(app, lint: false) do
+      dial.close(4003)
+
+      assert_equal 4003, codes.pop(timeout: PATIENCE)
+      dial.io.close
+
+      assert_equal 1006, codes.pop(timeout: PATIENCE)
+    end
+  end
+
+  def test_a_writer_waits_for_a_slow_client
+    written = Thread::Queue.new
+    app = lambda do |env|
+      Heddle::WebSocket.open(env) do |socket|
+        100.times { socket.write("x" * 100_000) }
+        written << true
+        socket.read
+      end
+    end
+    serving(app, lint: false) do
+      client = dial
+
+      assert_nil written.pop(timeout: 0)
+      assert_equal 10_000_000, Array.new(100) { client.message.bytesize }.sum
+      assert written.pop(timeout: PATIENCE)
+    end
+  end
+
+  def test_sockets_outlive_compaction
+    handler = Class.new(Echo) do
+      def on_message(client, message)
+        GC.start
+        GC.compact if GC.respond_to?(:compact)
+        super
+      end
+    end.new
+    serving(upgrading(handler), lint: false) do
+      clients = Array.new(5) { dial }
+      clients.each_with_index do |client, i|
+        client.text("message #{i}")
+
+        assert_equal "message #{i}", client.message
+        client.close
+      end
+      clients.each { |client| assert_equal 1000, client.closing.code }
+    end
+  end
+
+  def test_a_child_process_has_no_part_in_its_parents_sockets
+    handler = Class.new(Echo) do
+      def on_message(client, message)
+        reader, writer = IO.pipe
+        Process.wait(fork { writer.write([client.open?, client.write("child"), client.pending].inspect) && exit!(0) })
+        writer.close
+        client.write(reader.read)
+        super
+      end
+    end.new
+    serving(upgrading(handler), lint: false) do
+      client = dial
+      client.text("parent")
+
+      assert_equal "[false, false, 0]", client.message
+      assert_equal "parent", client.message
     end
   end
 end

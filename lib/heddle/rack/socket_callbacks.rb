@@ -14,7 +14,7 @@ module Heddle
       # @param handler [Object] what the request was upgraded with
       # @param callback [Symbol]
       # @param client [HTTP::WebSocket::Client]
-      # @param message [String, nil]
+      # @param message [String, nil] or the topic of on_reset
       # @return [void]
       def call(handler, callback, client, message)
         failure = run(handler, callback, client, message)
@@ -27,7 +27,7 @@ module Heddle
 
       # @return [Exception, nil] what it has raised
       def run(handler, callback, client, message)
-        callback == :on_message ? handler.on_message(client, message) : handler.public_send(callback, client)
+        message ? handler.public_send(callback, client, message) : handler.public_send(callback, client)
         nil
       rescue Exception => e
         e

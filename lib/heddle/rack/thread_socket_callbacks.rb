@@ -56,6 +56,7 @@ module Heddle
       def initialize(log, context, runners)
         super(log, context)
         @runners = runners
+        HTTP::WebSocket.prepare(Fiber.current_scheduler)
       end
 
       private

@@ -2,7 +2,7 @@
 
 #include "http/exchange_ruby.h"
 #include "http/h1_server.h"
-#include "http/websocket/session.h"
+#include "http/websocket/subscriptions.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>
@@ -10,7 +10,8 @@
 
 static VALUE client_class;
 static ID id_call;
-static ID callback_ids[5]; /* by the number of the bit */
+static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* by the number of the bit */
+static ID as_ids[3], slow_ids[3]; /* by heddle_websocket_form and heddle_slow_policy */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 
@@ -136,6 +137,8 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
 {
     heddle_websocket_handle *handle = handle_of(client);
     VALUE data = message ? string_of(message) : Qnil;
+    if (callback == HEDDLE_WEBSOCKET_ON_RESET)
+        data = heddle_websocket_take_reset(socket);
     if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
         keep_end(socket, client);
         if (!(socket->wanted & callback))
@@ -162,16 +165,6 @@ static VALUE text_of(VALUE string)
     return string;
 }
 
-/* On another thread only what the loop finds later is done. */
-static void leave(heddle_websocket *socket)
-{
-    const heddle_connection *connection = socket->work.connection;
-    if (connection && connection->sockets->loop->thread != rb_thread_current())
-        socket->depth--;
-    else
-        heddle_websocket_leave(socket);
-}
-
 /*
  * call-seq: write(data) -> true or false
  *
@@ -192,7 +185,7 @@ static VALUE client_write(VALUE self, VALUE data)
         return Qfalse;
     heddle_websocket_hold(socket);
     bool sent = heddle_websocket_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
-    leave(socket);
+    heddle_websocket_leave(socket);
     RB_GC_GUARD(data);
     return sent ? Qtrue : Qfalse;
 }
@@ -221,7 +214,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
     heddle_websocket_hold(socket);
     heddle_websocket_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
     heddle_websocket_wake(socket);
-    leave(socket);
+    heddle_websocket_leave(socket);
     RB_GC_GUARD(reason);
     return Qnil;
 }
@@ -264,6 +257,73 @@ static VALUE client_close_code(VALUE self)
 static VALUE client_close_reason(VALUE self)
 {
     return handle_of(self)->reason;
+}
+
+/* -- topics -------------------------------------------------------------------------------------------------------- */
+
+static unsigned choose(VALUE symbol, const ID *ids, const char *what, const char *known)
+{
+    for (unsigned i = 0; SYMBOL_P(symbol) && i < 3; i++) {
+        if (SYM2ID(symbol) == ids[i])
+            return i;
+    }
+    rb_raise(rb_eArgError, "%s is %+" PRIsVALUE ", but must be one of %s", what, symbol, known);
+}
+
+/*
+ * call-seq: subscribe_to(topic, since, as, slow) -> String or nil
+ *
+ * See Client#subscribe. The position that the client goes on from; nil: the socket is closed.
+ */
+static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow)
+{
+    heddle_position position = {NULL, 0};
+    StringValue(topic);
+    heddle_websocket_form form = choose(as, as_ids, "as", ":text, :binary, :json");
+    heddle_slow_policy policy = choose(slow, slow_ids, "slow", ":close, :coalesce, :drop");
+    if (!NIL_P(since)) {
+        StringValue(since);
+        position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
+    }
+    heddle_websocket *socket = open_session(self);
+    if (!socket)
+        return Qnil;
+    heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
+    char text[HEDDLE_POSITION_SIZE];
+    size_t size = 0;
+    heddle_websocket_hold(socket);
+    heddle_subscribe_result result = heddle_websocket_subscribe(socket, fanout, RSTRING_PTR(topic),
+                                                                (size_t)RSTRING_LEN(topic), position, form, policy);
+    const heddle_websocket_subscription *subscription =
+        heddle_websocket_find_subscription(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic));
+    if (subscription && subscription->subscriber.topic)
+        size = heddle_subscriber_position(&subscription->subscriber, text);
+    heddle_websocket_leave(socket);
+    RB_GC_GUARD(since);
+    if (result == HEDDLE_TOPIC_TOO_LONG)
+        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
+    if (result == HEDDLE_SUBSCRIBE_FAILED)
+        rb_raise(rb_eRuntimeError, "no subscription could be made: there is no memory, or another process holds the history");
+    return size ? rb_usascii_str_new(text, (long)size) : Qnil;
+}
+
+/* call-seq: unsubscribe_from(topic) -> true or false */
+static VALUE client_unsubscribe_from(VALUE self, VALUE topic)
+{
+    StringValue(topic);
+    heddle_websocket *socket = session_of(self);
+    return socket && heddle_websocket_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic)) ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: prepare(scheduler) -> nil
+ *
+ * Callbacks run on other threads than the loop's: what they subscribe to has to be there.
+ */
+static VALUE websocket_prepare(VALUE self, VALUE scheduler)
+{
+    heddle_fanout_of(heddle_loop_get(scheduler));
+    return Qnil;
 }
 
 /* -- waiting, for a fiber that serves the socket all the time ------------------------------------------------------ */
@@ -365,7 +425,7 @@ static VALUE client_drain(VALUE self, VALUE most)
 static uint8_t callbacks_of(VALUE handler)
 {
     uint8_t callbacks = 0;
-    for (unsigned number = 0; number < 5; number++) {
+    for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++) {
         if (rb_respond_to(handler, callback_ids[number]))
             callbacks |= (uint8_t)(1 << number);
     }
@@ -404,11 +464,16 @@ static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller)
 
 void Init_heddle_websocket(VALUE http)
 {
-    static const char *const names[] = {"on_open", "on_message", "on_drained", "on_shutdown", "on_close"};
+    static const char *const names[] = {"on_open", "on_message", "on_drained", "on_shutdown", "on_close", "on_reset"};
+    static const char *const forms[] = {"text", "binary", "json"}, *const policies[] = {"close", "coalesce", "drop"};
     VALUE module = rb_define_module_under(http, "WebSocket");
     id_call = rb_intern("call");
-    for (unsigned number = 0; number < 5; number++)
+    for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
+    for (unsigned i = 0; i < 3; i++) {
+        as_ids[i] = rb_intern(forms[i]);
+        slow_ids[i] = rb_intern(policies[i]);
+    }
     client_class = rb_define_class_under(module, "Client", rb_cObject);
     rb_gc_register_mark_object(client_class);
     rb_undef_alloc_func(client_class);
@@ -419,6 +484,9 @@ void Init_heddle_websocket(VALUE http)
     rb_define_method(client_class, "handler", client_handler, 0);
     rb_define_method(client_class, "close_code", client_close_code, 0);
     rb_define_method(client_class, "close_reason", client_close_reason, 0);
+    rb_define_private_method(client_class, "subscribe_to", client_subscribe_to, 4);
+    rb_define_private_method(client_class, "unsubscribe_from", client_unsubscribe_from, 1);
+    rb_define_singleton_method(module, "prepare", websocket_prepare, 1);
     rb_define_method(client_class, "receive", client_receive, -1);
     rb_define_method(client_class, "drain", client_drain, 1);
     rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", exchange_open_websocket, 2);

@@ -46,9 +46,27 @@ bool heddle_websocket_check_pace(heddle_websocket *socket)
         heddle_websocket_break_off(socket);
     if (connection->output.size <= limit)
         return socket->state == HEDDLE_WEBSOCKET_OPEN;
+    heddle_websocket_end_slow(socket);
+    return false;
+}
+
+void heddle_websocket_end_slow(heddle_websocket *socket)
+{
+    if (socket->state != HEDDLE_WEBSOCKET_OPEN)
+        return;
     socket->engine->websockets.too_slow++;
     heddle_websocket_fail(socket, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
-    return false;
+}
+
+bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame)
+{
+    heddle_connection *connection = socket->work.connection;
+    if (!heddle_output_add_string(&connection->output, frame, 0))
+        return false;
+    socket->engine->websockets.sent++;
+    socket->engine->websockets.sent_bytes += (uint64_t)RSTRING_LEN(frame);
+    heddle_connection_flush_later(connection);
+    return true;
 }
 
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string)

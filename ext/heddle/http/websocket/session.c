@@ -46,6 +46,7 @@ static void end_frames(heddle_websocket *socket, heddle_websocket_state state, u
         socket->engine->websockets.open--;
         heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_CLOSE);
         heddle_websocket_wake(socket);
+        heddle_websocket_end_subscriptions(socket);
     }
     enter(socket, state);
     heddle_connection_wake(socket->work.connection, HEDDLE_BROKEN); /* a fiber that writes */
@@ -363,6 +364,8 @@ void heddle_websocket_leave(heddle_websocket *socket)
     heddle_connection *connection = socket->work.connection;
     if (--socket->depth > 0 || socket->running)
         return;
+    if (connection && connection->sockets->loop->thread != rb_thread_current())
+        return; /* the loop comes by: what was done has queued output */
     if (!connection)
         heddle_websocket_free(socket);
     else if (heddle_websocket_has_work(socket) && !socket->work.list)
@@ -387,6 +390,13 @@ static void begin(heddle_connection *connection)
     heddle_websocket_leave(socket);
 }
 
+static void handle_drained(heddle_websocket *socket)
+{
+    heddle_output_clear(&socket->work.connection->output); /* an idle socket keeps no memory for output */
+    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
+    heddle_websocket_catch_up(socket);
+}
+
 static void handle_event(heddle_connection *connection, uint8_t ready)
 {
     heddle_websocket *socket = heddle_websocket_of(connection);
@@ -396,7 +406,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_WEBSOCKET_LEAVING) {
         int result = heddle_connection_flush(connection);
         if (result == 0)
-            heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
+            handle_drained(socket);
         else if (result != -EAGAIN)
             heddle_websocket_break_off(socket);
     }
@@ -413,8 +423,7 @@ static void flushed(heddle_connection *connection)
     heddle_websocket *socket = heddle_websocket_of(connection);
     heddle_websocket_hold(socket);
     if (!connection->output.size) {
-        heddle_output_clear(&connection->output); /* an idle socket keeps no memory for output */
-        heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
+        handle_drained(socket);
     } else if (socket->overflowed) {
         heddle_websocket_check_pace(socket);
     }
@@ -462,6 +471,7 @@ static void release(heddle_connection *connection)
         heddle_park_wake(&socket->wait->park);
     }
     socket->wait = NULL;
+    heddle_websocket_free_subscriptions(socket);
     heddle_websocket_part(socket, connection->sockets->abandoned);
     if (!socket->running && socket->depth == 0)
         heddle_websocket_free(socket); /* else by the last one that uses it */
@@ -473,6 +483,7 @@ static void abandon(heddle_connection *connection)
     heddle_websocket *socket = heddle_websocket_of(connection);
     socket->work.connection = NULL;
     socket->wait = NULL;
+    heddle_websocket_abandon_subscriptions(socket);
     heddle_websocket_part(socket, true);
 }
 

@@ -19,6 +19,7 @@
 #include "selector/assert.h"
 
 typedef struct heddle_websocket heddle_websocket;
+typedef struct heddle_websocket_subscription heddle_websocket_subscription;
 typedef struct heddle_websocket_handle heddle_websocket_handle;
 
 typedef enum {
@@ -48,6 +49,8 @@ enum {
     HEDDLE_WEBSOCKET_ON_DRAINED = 4,
     HEDDLE_WEBSOCKET_ON_SHUTDOWN = 8,
     HEDDLE_WEBSOCKET_ON_CLOSE = 16,
+    HEDDLE_WEBSOCKET_ON_RESET = 32,
+    HEDDLE_WEBSOCKET_CALLBACKS = 6,
 };
 
 /* A fiber that waits for a message, on that fiber's stack. */
@@ -79,6 +82,7 @@ struct heddle_websocket {
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
     heddle_websocket_wait *wait;
+    heddle_websocket_subscription *subscriptions;
     int64_t heard;              /* when something came, coarsely: ns */
     int64_t pinged_at, retires_at;
     uint64_t lingered;          /* bytes that were thrown away */
@@ -136,6 +140,26 @@ bool heddle_websocket_check_pace(heddle_websocket *socket);
  * is too slow. Held. On any thread.
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
+
+/* The same for a frame that is encoded already. false: no memory. */
+bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame);
+/* Closes a socket whose client reads too slowly. Held. */
+void heddle_websocket_end_slow(heddle_websocket *socket);
+
+/* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
+
+/* Nothing more is delivered. Held. */
+void heddle_websocket_end_subscriptions(heddle_websocket *socket);
+/* The same, and frees them. */
+void heddle_websocket_free_subscriptions(heddle_websocket *socket);
+/* In a child process. */
+void heddle_websocket_abandon_subscriptions(heddle_websocket *socket);
+/* The output is empty: what the client was too slow for comes. Held. */
+void heddle_websocket_catch_up(heddle_websocket *socket);
+/* How many topics have lost messages that the handler has not been told of. */
+unsigned heddle_websocket_count_resets(const heddle_websocket *socket);
+/* A topic that lost messages, a String, once; nil: none. */
+VALUE heddle_websocket_take_reset(heddle_websocket *socket);
 
 /* -- work.c -------------------------------------------------------------------------------------------------------- */
 

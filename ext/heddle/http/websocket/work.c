@@ -87,6 +87,8 @@ static VALUE serve(heddle_work *work, VALUE client)
         next = HEDDLE_WEBSOCKET_ON_OPEN;
     else if ((message = heddle_websocket_take(socket)))
         next = HEDDLE_WEBSOCKET_ON_MESSAGE;
+    else if (socket->due & HEDDLE_WEBSOCKET_ON_RESET)
+        next = HEDDLE_WEBSOCKET_ON_RESET;
     else if (socket->due & HEDDLE_WEBSOCKET_ON_DRAINED)
         next = HEDDLE_WEBSOCKET_ON_DRAINED;
     else if (socket->due & HEDDLE_WEBSOCKET_ON_SHUTDOWN)
@@ -95,6 +97,8 @@ static VALUE serve(heddle_work *work, VALUE client)
         next = HEDDLE_WEBSOCKET_ON_CLOSE;
     socket->due &= (uint8_t)~next;
     socket->calling = next;
+    if (next == HEDDLE_WEBSOCKET_ON_RESET && heddle_websocket_count_resets(socket) > 1)
+        socket->due |= next; /* one topic at a time */
     return heddle_websocket_call(socket, client, next, message);
 }
 

@@ -1,0 +1,230 @@
+#include "http/websocket/subscriptions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- encoding, once for all sockets -------------------------------------------------------------------------------- */
+
+static VALUE frame_of(heddle_websocket_opcode opcode, const char *bytes, size_t size)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    size_t used = heddle_websocket_write_head(head, opcode, false, size, NULL);
+    VALUE frame = rb_str_buf_new((long)(used + size));
+    rb_str_cat(frame, head, (long)used);
+    rb_str_cat(frame, bytes, (long)size);
+    return rb_obj_freeze(frame);
+}
+
+static bool is_utf8(const char *bytes, size_t size)
+{
+    heddle_utf8 utf8 = {0};
+    return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
+}
+
+static VALUE encode_text(heddle_message *message)
+{
+    const char *bytes = RSTRING_PTR(message->payload);
+    size_t size = (size_t)RSTRING_LEN(message->payload);
+    return frame_of(is_utf8(bytes, size) ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size);
+}
+
+static VALUE encode_binary(heddle_message *message)
+{
+    return frame_of(HEDDLE_WEBSOCKET_BINARY, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
+}
+
+/* A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as everything but ASCII around them. */
+static void add_json(VALUE json, const char *bytes, size_t size)
+{
+    bool valid = is_utf8(bytes, size);
+    size_t plain = 0;
+    rb_str_cat(json, "\"", 1);
+    for (size_t i = 0; i <= size; i++) {
+        uint8_t byte = i < size ? (uint8_t)bytes[i] : 0;
+        if (i < size && byte >= 0x20 && byte != '"' && byte != '\\' && (byte < 0x80 || valid))
+            continue;
+        rb_str_cat(json, bytes + plain, (long)(i - plain));
+        plain = i + 1;
+        if (i == size)
+            break;
+        char escaped[8];
+        int length = byte >= 0x80                    ? snprintf(escaped, sizeof(escaped), "\\ufffd")
+                     : byte == '"' || byte == '\\' ? snprintf(escaped, sizeof(escaped), "\\%c", byte)
+                                                   : snprintf(escaped, sizeof(escaped), "\\u%04x", byte);
+        rb_str_cat(json, escaped, length);
+    }
+    rb_str_cat(json, "\"", 1);
+}
+
+static VALUE encode_json(heddle_message *message)
+{
+    char position[HEDDLE_POSITION_SIZE];
+    size_t length = heddle_message_position(message, position);
+    VALUE json = rb_str_buf_new(message->reset ? 128 : RSTRING_LEN(message->payload) + 128);
+    rb_str_cat_cstr(json, "{\"topic\":");
+    add_json(json, message->topic, message->topic_size);
+    rb_str_cat_cstr(json, ",\"position\":");
+    add_json(json, position, length);
+    if (message->reset) {
+        rb_str_cat_cstr(json, ",\"reset\":true}");
+    } else {
+        rb_str_cat_cstr(json, ",\"data\":");
+        add_json(json, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
+        rb_str_cat_cstr(json, "}");
+    }
+    VALUE frame = frame_of(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(json), (size_t)RSTRING_LEN(json));
+    RB_GC_GUARD(json);
+    return frame;
+}
+
+static heddle_message_encoder *const encoders[] = {
+    [HEDDLE_WEBSOCKET_AS_TEXT] = encode_text,
+    [HEDDLE_WEBSOCKET_AS_BINARY] = encode_binary,
+    [HEDDLE_WEBSOCKET_AS_JSON] = encode_json,
+};
+
+/* -- as a subscriber ----------------------------------------------------------------------------------------------- */
+
+static heddle_websocket_subscription *subscription_of(const heddle_subscriber *subscriber)
+{
+    return HEDDLE_CONTAINER_OF(subscriber, heddle_websocket_subscription, subscriber);
+}
+
+static void deliver(heddle_subscriber *subscriber, heddle_message *message)
+{
+    heddle_websocket_subscription *subscription = subscription_of(subscriber);
+    heddle_websocket *socket = subscription->socket;
+    if (socket->state != HEDDLE_WEBSOCKET_OPEN)
+        return;
+    heddle_websocket_hold(socket);
+    if (message->reset && subscription->form != HEDDLE_WEBSOCKET_AS_JSON) {
+        subscription->reset = true;
+        heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_RESET);
+    } else {
+        VALUE frame = heddle_message_encoded(message, encoders[subscription->form]);
+        if (!frame || !heddle_websocket_send_frame(socket, frame))
+            heddle_websocket_break_off(socket); /* no memory: a message must not be missing without a word */
+    }
+    heddle_websocket_leave(socket);
+}
+
+static size_t pending(const heddle_subscriber *subscriber)
+{
+    heddle_connection *connection = subscription_of(subscriber)->socket->work.connection;
+    if (connection && connection->output.size > HEDDLE_PENDING_LIMIT)
+        heddle_connection_flush(connection); /* the kernel may not have been asked yet; a failure comes as an event */
+    return connection ? connection->output.size : 0;
+}
+
+static void too_slow(heddle_subscriber *subscriber)
+{
+    heddle_websocket *socket = subscription_of(subscriber)->socket;
+    heddle_websocket_hold(socket);
+    heddle_websocket_end_slow(socket);
+    heddle_websocket_leave(socket);
+}
+
+static const heddle_subscriber_operations operations = {
+    .deliver = deliver,
+    .pending = pending,
+    .too_slow = too_slow,
+};
+
+/* -- subscribing --------------------------------------------------------------------------------------------------- */
+
+heddle_websocket_subscription *heddle_websocket_find_subscription(const heddle_websocket *socket, const char *name,
+                                                                  size_t size)
+{
+    heddle_websocket_subscription *subscription = socket->subscriptions;
+    while (subscription && (subscription->size != size || memcmp(subscription->name, name, size) != 0))
+        subscription = subscription->next;
+    return subscription;
+}
+
+heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout, const char *name,
+                                                   size_t size, heddle_position since, heddle_websocket_form form,
+                                                   heddle_slow_policy policy)
+{
+    if (size > HEDDLE_TOPIC_LIMIT)
+        return HEDDLE_TOPIC_TOO_LONG;
+    heddle_websocket_unsubscribe(socket, name, size);
+    heddle_websocket_subscription *subscription = calloc(1, sizeof(*subscription) + size);
+    if (!subscription)
+        return HEDDLE_SUBSCRIBE_FAILED;
+    subscription->subscriber.operations = &operations;
+    subscription->subscriber.policy = (uint8_t)policy;
+    subscription->socket = socket;
+    subscription->form = (uint8_t)form;
+    subscription->size = (uint32_t)size;
+    memcpy(subscription->name, name, size);
+    subscription->next = socket->subscriptions;
+    socket->subscriptions = subscription;
+    heddle_subscribe_result result =
+        heddle_subscribe(fanout, &subscription->subscriber, subscription->name, size, since);
+    if (result != HEDDLE_SUBSCRIBED)
+        heddle_websocket_unsubscribe(socket, name, size);
+    return result;
+}
+
+bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size)
+{
+    heddle_websocket_subscription *subscription = heddle_websocket_find_subscription(socket, name, size);
+    if (!subscription)
+        return false;
+    heddle_websocket_subscription **place = &socket->subscriptions;
+    while (*place != subscription)
+        place = &(*place)->next;
+    *place = subscription->next;
+    heddle_unsubscribe(&subscription->subscriber);
+    free(subscription);
+    return true;
+}
+
+void heddle_websocket_end_subscriptions(heddle_websocket *socket)
+{
+    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        heddle_unsubscribe(&one->subscriber);
+}
+
+void heddle_websocket_free_subscriptions(heddle_websocket *socket)
+{
+    heddle_websocket_subscription *one;
+    while ((one = socket->subscriptions)) {
+        socket->subscriptions = one->next;
+        heddle_unsubscribe(&one->subscriber);
+        free(one);
+    }
+}
+
+void heddle_websocket_abandon_subscriptions(heddle_websocket *socket)
+{
+    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        heddle_subscriber_abandon(&one->subscriber);
+}
+
+void heddle_websocket_catch_up(heddle_websocket *socket)
+{
+    /* What is delivered then never takes a subscription off the list. */
+    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        heddle_subscriber_drained(&one->subscriber);
+}
+
+unsigned heddle_websocket_count_resets(const heddle_websocket *socket)
+{
+    unsigned count = 0;
+    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        count += one->reset;
+    return count;
+}
+
+VALUE heddle_websocket_take_reset(heddle_websocket *socket)
+{
+    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next) {
+        if (!one->reset)
+            continue;
+        one->reset = false;
+        return rb_utf8_str_new(one->name, one->size);
+    }
+    return Qnil;
+}

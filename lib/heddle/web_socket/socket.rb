@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Heddle
+  module WebSocket
+    # A WebSocket that one fiber serves from its beginning to its end. Calls wait, as those of an IO do.
+    class Socket
+      # Bytes that may wait for the client before a writer does, and those that are left when it goes on.
+      FULL = 262_144
+      LOW = 65_536
+      private_constant :FULL, :LOW
+
+      # @return [Client]
+      attr_reader :client
+
+      # @param client [Client]
+      def initialize(client)
+        @client = client
+      end
+
+      # @param timeout [Numeric, nil] seconds
+      # @return [String, nil] the next message, in UTF-8 or BINARY; nil: the socket is closed
+      # @raise [IO::TimeoutError]
+      def read(timeout = nil) = @client.receive(timeout)
+
+      # @yieldparam message [String]
+      # @return [void]
+      def each
+        return to_enum unless block_given?
+
+        while (message = read)
+          yield message
+        end
+      end
+
+      # Sends a message, binary if its encoding is BINARY. Waits while the client reads too slowly.
+      # @param data [String]
+      # @return [Boolean] whether the socket is open
+      def write(data)
+        return false unless @client.write(data)
+
+        @client.pending > FULL ? @client.drain(LOW) : true
+      end
+
+      # @see Client#close
+      def close(...) = @client.close(...)
+
+      # @return [Boolean]
+      def open? = @client.open?
+
+      # @see Client#subscribe
+      def subscribe(...) = @client.subscribe(...)
+
+      # @see Client#unsubscribe
+      def unsubscribe(...) = @client.unsubscribe(...)
+
+      # @return [Integer, nil] how it has ended
+      def close_code = @client.close_code
+    end
+
+    # A handler whose one callback goes on as long as the socket: messages wait for it.
+    class Attendant
+      # @yieldparam socket [Socket]
+      def initialize(&block)
+        @block = block
+      end
+
+      # @param client [Client]
+      def on_open(client)
+        @block.call(Socket.new(client))
+        client.close
+      end
+
+      # What came after the block has ended.
+      def on_message(_client, _message) = nil
+    end
+    private_constant :Attendant
+  end
+end
