@@ -9,6 +9,7 @@ module Heddle
     # What the callbacks of a handler are called with.
     Client = HTTP::WebSocket::Client
 
+    # The socket of one client, as its handler sees it.
     class Client
       # The messages of a topic go to the client, without Ruby code for each. In place of an earlier subscription.
       #

@@ -326,6 +326,7 @@ class WebSocketTest < Minitest::Test
   end
 
   def test_a_socket_that_one_fiber_serves
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     app = lambda do |env|
       Heddle::WebSocket.open(env) do |socket|
         socket.each { |message| message == "end" ? break : socket.write(message.upcase) }
@@ -346,6 +347,7 @@ class WebSocketTest < Minitest::Test
   end
 
   def test_a_fiber_that_serves_a_socket_is_woken_when_the_client_leaves
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     codes = Thread::Queue.new
     app = lambda do |env|
       Heddle::WebSocket.open(env) do |socket|
@@ -364,6 +366,7 @@ class WebSocketTest < Minitest::Test
   end
 
   def test_a_writer_waits_for_a_slow_client
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     written = Thread::Queue.new
     app = lambda do |env|
       Heddle::WebSocket.open(env) do |socket|
@@ -417,6 +420,14 @@ class WebSocketTest < Minitest::Test
 
       assert_equal "[false, false, 0]", client.message
       assert_equal "parent", client.message
+    end
+  end
+
+  def test_a_block_for_a_socket_needs_a_fiber
+    app = ->(env) { Heddle::WebSocket.open(env) { |socket| socket.read } }
+    serving(app, lint: false, mode: :thread) do
+      assert_equal 1011, dial.closing.code
+      assert_includes errors.string, "use callbacks"
     end
   end
 end

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # The same where the application runs in threads: each callback has one of them, and a fiber of the loop waits for it.
+    # The same where the application runs in threads: each callback has one, and a fiber of the loop waits for it.
     class ThreadSocketCallbacks < SocketCallbacks
       # A callback, as {Server::RunnerThreads} runs it.
       class Call
@@ -49,7 +49,14 @@ module Heddle
           @thread&.raise(reason)
         end
       end
-      private_constant :Call
+
+      # A fiber of the loop has to serve such a socket.
+      class Attended < StandardError
+      end
+
+      ATTENDED = "Heddle::WebSocket.open needs a fiber for its block, which mode thread has none for: use callbacks " \
+                 "(Heddle::WebSocket.upgrade), or mode fiber"
+      private_constant :Call, :ATTENDED
 
       # @param runners [Server::RunnerThreads]
       # @see SocketCallbacks#initialize
@@ -62,6 +69,8 @@ module Heddle
       private
 
       def run(handler, callback, client, message)
+        return Attended.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
+
         call = Call.new { super(handler, callback, client, message) }
         @runners << call
         call.wait

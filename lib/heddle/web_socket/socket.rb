@@ -57,6 +57,8 @@ module Heddle
       def close_code = @client.close_code
     end
 
+    # @api private
+    #
     # A handler whose one callback goes on as long as the socket: messages wait for it.
     class Attendant
       # @yieldparam socket [Socket]
@@ -73,6 +75,5 @@ module Heddle
       # What came after the block has ended.
       def on_message(_client, _message) = nil
     end
-    private_constant :Attendant
   end
 end
