@@ -424,7 +424,7 @@ class WebSocketTest < Minitest::Test
   end
 
   def test_a_block_for_a_socket_needs_a_fiber
-    app = ->(env) { Heddle::WebSocket.open(env) { |socket| socket.read } }
+    app = ->(env) { Heddle::WebSocket.open(env, &:read) }
     serving(app, lint: false, mode: :thread) do
       assert_equal 1011, dial.closing.code
       assert_includes errors.string, "use callbacks"

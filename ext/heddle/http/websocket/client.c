@@ -261,7 +261,7 @@ static VALUE client_close_reason(VALUE self)
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
-static unsigned choose(VALUE symbol, const ID *ids, const char *what, const char *known)
+static unsigned choose_symbol(VALUE symbol, const ID *ids, const char *what, const char *known)
 {
     for (unsigned i = 0; SYMBOL_P(symbol) && i < 3; i++) {
         if (SYM2ID(symbol) == ids[i])
@@ -279,8 +279,8 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
 {
     heddle_position position = {NULL, 0};
     StringValue(topic);
-    heddle_websocket_form form = choose(as, as_ids, "as", ":text, :binary, :json");
-    heddle_slow_policy policy = choose(slow, slow_ids, "slow", ":close, :coalesce, :drop");
+    heddle_websocket_form form = choose_symbol(as, as_ids, "as", ":text, :binary, :json");
+    heddle_slow_policy policy = choose_symbol(slow, slow_ids, "slow", ":close, :coalesce, :drop");
     if (!NIL_P(since)) {
         StringValue(since);
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};

@@ -91,7 +91,7 @@ static heddle_websocket_subscription *subscription_of(const heddle_subscriber *s
     return HEDDLE_CONTAINER_OF(subscriber, heddle_websocket_subscription, subscriber);
 }
 
-static void deliver(heddle_subscriber *subscriber, heddle_message *message)
+static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     heddle_websocket_subscription *subscription = subscription_of(subscriber);
     heddle_websocket *socket = subscription->socket;
@@ -109,7 +109,7 @@ static void deliver(heddle_subscriber *subscriber, heddle_message *message)
     heddle_websocket_leave(socket);
 }
 
-static size_t pending(const heddle_subscriber *subscriber)
+static size_t count_pending(const heddle_subscriber *subscriber)
 {
     heddle_connection *connection = subscription_of(subscriber)->socket->work.connection;
     if (connection && connection->output.size > HEDDLE_PENDING_LIMIT)
@@ -126,8 +126,8 @@ static void too_slow(heddle_subscriber *subscriber)
 }
 
 static const heddle_subscriber_operations operations = {
-    .deliver = deliver,
-    .pending = pending,
+    .deliver = deliver_message,
+    .pending = count_pending,
     .too_slow = too_slow,
 };
 
