@@ -35,7 +35,7 @@ class LanguageTest < Minitest::Test
     "ext/heddle/http/h2/output.c" => %w[least], "ext/heddle/http/h2_body.c" => %w[refuse],
     "ext/heddle/http/h2_carrier.c" => %w[wake], "ext/heddle/http/h2_exchange.c" => %w[writable complete respond refuse],
     "ext/heddle/http/body_disk.c" => %w[show fits], "ext/heddle/http/response_reader.c" => %w[fail],
-    "ext/heddle/http/websocket/client.c" => %w[leave], "ext/heddle/http/websocket/reader.c" => %w[fail],
+    "ext/heddle/http/websocket/reader.c" => %w[fail],
     "ext/heddle/http/websocket/session.c" => %w[enter linger feed begin flushed release abandon],
     "ext/heddle/http/websocket/work.c" => %w[object serve served reject],
     "ext/heddle/net/outbound.c" => %w[await release gather],
