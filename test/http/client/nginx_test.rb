@@ -15,7 +15,7 @@ class ClientNginxTest < ClientCase
     @port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
     write_files
     @pid = spawn("nginx", "-p", @folder, "-c", File.join(@folder, "nginx.conf"), out: File::NULL, err: File::NULL)
-    until_true { TCPSocket.open("127.0.0.1", @port, &:close) || true rescue false } # rubocop:disable Style/RescueModifier
+    until_true { TCPSocket.open("127.0.0.1", @port, &:close) || true rescue false }
     @url = "http://127.0.0.1:#{@port}"
     @client = Client.new(@url, proxy: nil)
   end
