@@ -1,0 +1,79 @@
+/* sources: http/websocket/reader.c http/websocket/frame.c http/websocket/utf8.c */
+
+/*
+ * Frames of a WebSocket's client: any bytes give the same messages and the same end however they are cut, within the
+ * limits, and text is UTF-8. The first byte of an input says where it is cut.
+ */
+
+#include "http/websocket/reader.h"
+
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST = 300, /* bytes of a message */
+};
+
+/* What came of it, hashed (FNV-1a). */
+static uint64_t add(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t read_all(const char *bytes, size_t size, size_t step)
+{
+    const heddle_websocket_limits limits = {.message = MOST, .fragments = 5};
+    heddle_websocket_reader reader;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    bool ended = false;
+    heddle_websocket_reader_start(&reader, true);
+    for (size_t at = 0; at < size && !ended; at += step) {
+        size_t count = size - at < step ? size - at : step, offset = 0;
+        char *piece = fuzz_copy(bytes + at, count);
+        heddle_websocket_event event;
+        do {
+            size_t used;
+            event = heddle_websocket_read(&reader, &limits, piece + offset, count - offset, &used);
+            offset += used;
+            PROMISE(offset <= count && event != HEDDLE_WEBSOCKET_NO_MEMORY);
+            if (event != HEDDLE_WEBSOCKET_WANTS_MORE)
+                hash = add(hash, &event, sizeof(event));
+            if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE) {
+                heddle_websocket_message *message = heddle_websocket_take_message(&reader);
+                heddle_utf8 utf8 = {0};
+                PROMISE(message->size <= MOST);
+                PROMISE(!message->text || (heddle_utf8_check(&utf8, message->bytes, message->size) &&
+                                           heddle_utf8_is_complete(&utf8)));
+                hash = add(hash, message->bytes, message->size);
+                free(message);
+            } else if (event == HEDDLE_WEBSOCKET_HAS_PING || event == HEDDLE_WEBSOCKET_HAS_PONG) {
+                PROMISE(reader.control_size <= HEDDLE_WEBSOCKET_CONTROL);
+                hash = add(hash, reader.control, reader.control_size);
+            } else if (event != HEDDLE_WEBSOCKET_WANTS_MORE) {
+                PROMISE(event == HEDDLE_WEBSOCKET_HAS_CLOSE || reader.failure);
+                hash = add(hash, &reader.code, sizeof(reader.code));
+                ended = true;
+            }
+        } while (event != HEDDLE_WEBSOCKET_WANTS_MORE && !ended);
+        PROMISE(ended || offset == count);
+        free(piece);
+    }
+    heddle_websocket_reader_end(&reader);
+    return hash;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    const char *bytes = (const char *)data + 1;
+    size--;
+    uint64_t whole = read_all(bytes, size, size);
+    PROMISE(read_all(bytes, size, 1) == whole);
+    PROMISE(read_all(bytes, size, data[0] % 16 + 2) == whole);
+    return 0;
+}
