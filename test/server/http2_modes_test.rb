@@ -12,6 +12,43 @@ class Http2ModesTest < Minitest::Test
   APP = ->(env) { [200, { "content-type" => "text/plain" }, [env["SERVER_PROTOCOL"], env["rack.input"].read.to_s]] }
   COUNT = 20
 
+  # Requests on one connection, ten at a time, until the server's GOAWAY or the test's end.
+  class Conversation
+    def initialize(client)
+      @client = client
+      @id = -1
+      @open = []
+      @last = nil
+    end
+
+    # @yieldreturn [Boolean] whether it is to end
+    # @return [Boolean] whether every request was answered that was not refused with GOAWAY
+    def answered?
+      until @last && @open.empty?
+        ask if @open.empty? && !@last
+        frame = @client.read_frame or return @open.none? { |stream| @last.nil? || stream <= @last }
+        return false if frame.type == "RST_STREAM"
+
+        note(frame)
+        @last ||= @id if yield && @open.empty?
+      end
+      true
+    end
+
+    private
+
+    def ask = 10.times { @client.send_frame("HEADERS es+eh #{@open << (@id += 2) && @id} get") }
+
+    def note(frame)
+      @open.delete(frame.stream) if frame.end_stream?
+      return unless frame.type == "GOAWAY"
+
+      @last = frame.payload.unpack1("N")
+      @open.reject! { |stream| stream > @last }
+    end
+  end
+  private_constant :Conversation
+
   # Requests that come together, every other one with a body; what each is answered.
   def answers
     client = H2Client.new(connect)
@@ -70,29 +107,9 @@ class Http2ReloadTest < Minitest::Test
     until yield
       client = H2Client.new(TCPSocket.new(served.uri.host, served.uri.port))
       client.send_preface
-      return false unless ask_on(client, &over)
+      return false unless Conversation.new(client).answered?(&over)
 
       client.close
-    end
-    true
-  end
-
-  # @return [Boolean] whether every request was answered that was not refused with GOAWAY
-  def ask_on(client)
-    id = -1
-    open = []
-    last = nil
-    until last && open.empty?
-      10.times { client.send_frame("HEADERS es+eh #{open << (id += 2) && id} get") } if open.empty? && !last
-      frame = client.read_frame or return open.none? { |stream| last.nil? || stream <= last }
-      open.delete(frame.stream) if frame.end_stream?
-      return false if frame.type == "RST_STREAM"
-
-      if frame.type == "GOAWAY"
-        last = frame.payload.unpack1("N")
-        open.reject! { |stream| stream > last }
-      end
-      last ||= id if yield && open.empty?
     end
     true
   end

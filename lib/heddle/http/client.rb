@@ -31,8 +31,8 @@ module Heddle
 
       # Bytes of a body in memory, decompressed.
       BODY_LIMIT = 67_108_864
-      DEFAULT_HEADERS = { "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
-                          "Accept-Encoding" => "gzip, deflate" }.freeze
+      DEFAULT_HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
+                                                "Accept-Encoding" => "gzip, deflate" })
       TOKEN = /\A[A-Z0-9_-]+\z/i
       private_constant :DEFAULT_HEADERS, :TOKEN
 

@@ -12,8 +12,9 @@ module Heddle
                          "*: any; the others get 403",
                    details: "Browsers send cookies with a WebSocket's request whatever page opens it, so a foreign " \
                             "page could act in its visitor's name. Programs that are no browser send no Origin, and " \
-                            "are not refused. It counts for WebSockets that Heddle serves ([WebSockets](websockets.md)), " \
-                            "not for those of an application that takes the connection over, as Action Cable does.")
+                            "are not refused. It counts for WebSockets that Heddle serves " \
+                            "([WebSockets](websockets.md)), not for those of an application that takes the " \
+                            "connection over, as Action Cable does.")
       ].freeze
     end
   end
