@@ -12,43 +12,6 @@ class Http2ModesTest < Minitest::Test
   APP = ->(env) { [200, { "content-type" => "text/plain" }, [env["SERVER_PROTOCOL"], env["rack.input"].read.to_s]] }
   COUNT = 20
 
-  # Requests on one connection, ten at a time, until the server's GOAWAY or the test's end.
-  class Conversation
-    def initialize(client)
-      @client = client
-      @id = -1
-      @open = []
-      @last = nil
-    end
-
-    # @yieldreturn [Boolean] whether it is to end
-    # @return [Boolean] whether every request was answered that was not refused with GOAWAY
-    def answered?
-      until @last && @open.empty?
-        ask if @open.empty? && !@last
-        frame = @client.read_frame or return @open.none? { |stream| @last.nil? || stream <= @last }
-        return false if frame.type == "RST_STREAM"
-
-        note(frame)
-        @last ||= @id if yield && @open.empty?
-      end
-      true
-    end
-
-    private
-
-    def ask = 10.times { @client.send_frame("HEADERS es+eh #{@open << (@id += 2) && @id} get") }
-
-    def note(frame)
-      @open.delete(frame.stream) if frame.end_stream?
-      return unless frame.type == "GOAWAY"
-
-      @last = frame.payload.unpack1("N")
-      @open.reject! { |stream| stream > @last }
-    end
-  end
-  private_constant :Conversation
-
   # Requests that come together, every other one with a body; what each is answered.
   def answers
     client = H2Client.new(connect)
@@ -87,6 +50,43 @@ class Http2ReloadTest < Minitest::Test
   include ClusterCase
 
   RELOADS = 3
+
+  # Requests on one connection, ten at a time, until the server's GOAWAY or the test's end.
+  class Conversation
+    def initialize(client)
+      @client = client
+      @id = -1
+      @open = []
+      @last = nil
+    end
+
+    # @yieldreturn [Boolean] whether it is to end
+    # @return [Boolean] whether every request was answered that was not refused with GOAWAY
+    def answered?
+      until @last && @open.empty?
+        ask if @open.empty? && !@last
+        frame = @client.read_frame or return @open.none? { |stream| @last.nil? || stream <= @last }
+        return false if frame.type == "RST_STREAM"
+
+        note(frame)
+        @last ||= @id if yield && @open.empty?
+      end
+      true
+    end
+
+    private
+
+    def ask = 10.times { @client.send_frame("HEADERS es+eh #{@open << (@id += 2) && @id} get") }
+
+    def note(frame)
+      @open.delete(frame.stream) if frame.end_stream?
+      return unless frame.type == "GOAWAY"
+
+      @last = frame.payload.unpack1("N")
+      @open.reject! { |stream| stream > @last }
+    end
+  end
+  private_constant :Conversation
 
   def test_no_request_is_lost_while_workers_are_replaced
     write("config.ru", 'run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello"]] }')
