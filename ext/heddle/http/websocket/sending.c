@@ -37,9 +37,12 @@ bool heddle_websocket_check_pace(heddle_websocket *socket)
     if (connection->output.size <= limit)
         return true;
     if (!is_own_thread(connection)) {
+        /* Only the loop can ask the kernel. A thread that is far ahead of it ends the socket: what is refused is lost. */
+        bool far_ahead = connection->output.size / 4 > limit;
         socket->overflowed = true;
+        socket->overrun |= far_ahead;
         heddle_connection_flush_later(connection);
-        return false;
+        return !far_ahead;
     }
     int result = heddle_connection_flush(connection); /* the kernel may not have been asked yet */
     if (result != 0 && result != -EAGAIN)

@@ -422,7 +422,9 @@ static void flushed(heddle_connection *connection)
 {
     heddle_websocket *socket = heddle_websocket_of(connection);
     heddle_websocket_hold(socket);
-    if (!connection->output.size) {
+    if (socket->overrun) {
+        heddle_websocket_end_slow(socket);
+    } else if (!connection->output.size) {
         handle_drained(socket);
     } else if (socket->overflowed) {
         heddle_websocket_check_pace(socket);

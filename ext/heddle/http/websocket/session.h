@@ -74,6 +74,7 @@ struct heddle_websocket {
     bool breathes;              /* much has come at once: it reads on after others had their turn */
     bool pinged;                /* `pinged_at` says when, and nothing has come since */
     bool overflowed;            /* another thread has found too much output: the loop looks */
+    bool overrun;               /* … and was refused a message: the loop closes the socket */
     bool retires;               /* the server stops: it is closed at `retires_at` */
     bool lingers;               /* LEAVING: everything is sent, FIN included */
     uint16_t code;              /* how it ended; 0: not yet */
