@@ -83,6 +83,20 @@ class OverviewTest < Minitest::Test
                  @lines.join("\n"))
   end
 
+  def test_web_sockets_and_messages_are_told_of_where_there_were_any
+    refute_match(/websockets|pubsub|HTTP::Client/, draw(worker(websockets: { open: 0, opened: 0, received: 0, sent: 0 },
+                                                               pubsub_published: 0, http_clients: [])))
+    client = { origin: "https://a.example\e[2J", open: 3, idle: 1, waiting: 4, requests: 9, opened: 5, waits: 6, stale: 7 }
+    sockets = { open: 1, opened: 2, received: 3, sent: 4 }
+    text = draw(worker(websockets: sockets, http_clients: [client]),
+                worker(1, websockets: sockets, pubsub_published: 2, pubsub_subscribers: 3, pubsub_delivered: 6))
+
+    assert_match(/^websockets 2 open of 4, 6 messages received, 8 sent/, text)
+    assert_match(/pubsub: 3 subscribers, published 2, delivered 6, dropped 0, resets 0$/, text)
+    assert_includes text, "0  2 of 3 connections in use, 4 wait; 9 requests, 5 connections opened, " \
+                          "waited 6 times, 7 stale  https://a.example?[2J"
+  end
+
   def test_requests_are_listed_the_oldest_and_the_slowest_first
     text = draw(worker(requests: [request(1), request(2)]), worker(1, slowest: [slow(1), slow(9)]))
 

@@ -44,6 +44,23 @@ class PubSubTest < Minitest::Test
     assert_equal (0..4).map { |i| offsets.first + i }, offsets
   end
 
+  def test_published_messages_are_counted_anew_in_a_child_process
+    topic = new_topic
+    PubSub.publish(topic, "x")
+    reader, writer = IO.pipe
+    child = fork do
+      3.times { PubSub.publish(topic, "x") }
+      writer.write(PubSub::History.published.to_s)
+      writer.close
+      exit!(0)
+    end
+    writer.close
+
+    assert_equal "3", reader.read
+  ensure
+    Process.wait(child) if child
+  end
+
   def test_since_gives_what_was_missed_then_goes_on
     topic = new_topic
     first, = Array.new(3) { |i| PubSub.publish(topic, i.to_s) }

@@ -6,6 +6,7 @@ require "test_helper"
 require "openssl"
 require "support/native_library"
 require "support/prometheus_text"
+require "support/web_socket_client"
 require_relative "server_helpers"
 
 class MetricsTest < Minitest::Test
@@ -166,6 +167,81 @@ class MetricsTest < Minitest::Test
     assert_includes text, %(heddle_pool_closed_total{worker="0",pool="things",library="heddle",reason="idle"} 1\n)
     assert_includes text, %(heddle_pool_limit{worker="0",pool="primary writing",library="active_record"} 5\n)
     refute_includes text, %(heddle_pool_waits_total{worker="0",pool="primary writing")
+  end
+
+  def echoing
+    handler = Class.new { def on_message(client, message) = client.write(message * 2) }.new
+    ->(env) { (env["rack.upgrade"] = handler) && [101, {}, []] }
+  end
+
+  def test_web_sockets_and_their_messages_are_counted
+    found = metrics_of(echoing) do
+      clients = Array.new(2) { WebSocketClient.new(connect) }
+      clients.first.text("four")
+      assert_equal "fourfour", clients.first.message
+      clients.last.write(3) # there is no such opcode
+      assert_equal 1002, clients.last.closing.code
+    ensure
+      clients&.each { |client| client.io.close }
+    end
+    one = { "worker" => "0" }
+    messages, bytes = %w[messages bytes].map do |name|
+      %w[received sent].map { |direction| found["heddle_websocket_#{name}_total"][one.merge("direction" => direction)] }
+    end
+
+    assert_equal 2, found["heddle_websockets_opened_total"][one]
+    assert_equal [[1, 1], [4, 8]], [messages, bytes]
+    assert_equal 1, found["heddle_websocket_failures_total"][one.merge("reason" => "protocol")]
+    assert_equal 0, found["heddle_websocket_failures_total"][one.merge("reason" => "slow")]
+  end
+
+  def test_messages_by_topic_are_counted_from_the_loop_that_delivers_them
+    before = Heddle::PubSub::History.published
+    app = lambda do |_|
+      topic = "metrics:#{rand(2**64)}"
+      both = Array.new(2) { Heddle::PubSub::Subscription.new(Fiber.scheduler, topic, nil) }
+      3.times { Heddle::PubSub.publish(topic, "x") }
+      both.each { |one| 3.times { one.take } }
+      both.first.close
+      [200, {}, []]
+    end
+    found = metrics_of(app, mode: :fiber) { get("/") }
+    names = %w[subscribers topics published_total delivered_total dropped_total resets_total closed_total]
+    counts = names.map do |name|
+      found["heddle_pubsub_#{name}"][{ "worker" => "0" }]
+    end
+
+    assert_equal [1, 1, before + 3, 6, 0, 0, 0], counts
+  end
+
+  def test_what_the_master_publishes_for_others_is_counted_too
+    found = PrometheusText.parse(Heddle::Server::Metrics.new(workers: [{ index: 0, pubsub_published: 1 }],
+                                                             master: { pubsub_published: 2 }).to_s)
+
+    published = found["heddle_pubsub_published_total"].transform_keys { |labels| labels["worker"] }
+
+    assert_equal({ "0" => 1.0, "master" => 2.0 }, published)
+  end
+
+  def test_connections_of_the_http_client_are_counted_by_origin
+    own = nil
+    found = metrics_of(text) do
+      own = "http://127.0.0.1:#{port}"
+      Thread.new { 2.times { Heddle::HTTP::Client.new(own, proxy: nil).get("/") } }.value
+      Heddle::HTTP::Client::Connections.close_idle
+    end
+    origin = Heddle::HTTP::Client.statistics.keys.first(50).find { |one| one == own } || "other"
+    labels = { "worker" => "0", "origin" => origin }
+
+    assert_operator found["heddle_http_client_requests_total"][labels], :>=, 2
+  end
+
+  def test_only_so_many_origins_have_series_of_their_own
+    statistics = (1..52).to_h { |n| ["http://#{n}", { open: n, requests: 1 }] }
+    list = Heddle::Server::Snapshot.list_origins(statistics)
+
+    assert_equal [51, { origin: "http://50", open: 50, requests: 1 }], [list.size, list[-2]]
+    assert_equal({ origin: "other", open: 103, requests: 2 }, list.last)
   end
 
   def test_labels_are_escaped

@@ -314,6 +314,36 @@ static VALUE engine_slowest(VALUE self)
     return result;
 }
 
+/*
+ * call-seq: websockets -> Hash
+ *
+ * WebSockets +open+ now, and since the engine began: those +opened+; messages +received+ and +sent+, and their bytes;
+ * those that ended as their client broke the protocol or a limit (+failures+), read too slowly (+too_slow+), or answered
+ * no ping (+vanished+).
+ */
+static VALUE engine_websockets(VALUE self)
+{
+    const heddle_websockets *sockets = &engine_of(self)->websockets;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counters[] = {
+        {"open", sockets->open},
+        {"opened", sockets->opened},
+        {"received", sockets->received},
+        {"received_bytes", sockets->received_bytes},
+        {"sent", sockets->sent},
+        {"sent_bytes", sockets->sent_bytes},
+        {"failures", sockets->failures},
+        {"too_slow", sockets->too_slow},
+        {"vanished", sockets->vanished},
+    };
+    VALUE result = rb_hash_new();
+    for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
+        rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));
+    return result;
+}
+
 static VALUE latency_bounds(void)
 {
     VALUE bounds = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
@@ -341,6 +371,7 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
     rb_define_method(engine_class, "slowest", engine_slowest, 0);
+    rb_define_method(engine_class, "websockets", engine_websockets, 0);
     /*
      * Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is
      * infinite.

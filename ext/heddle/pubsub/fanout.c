@@ -170,15 +170,23 @@ static void loop_closes(heddle_attachment *attachment)
 
 static void pump(heddle_fanout_wait *wait);
 
-heddle_fanout *heddle_fanout_of(heddle_loop *loop)
+static heddle_fanout *find_fanout(const heddle_loop *loop)
 {
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next) {
         heddle_fanout *fanout = HEDDLE_CONTAINER_OF(attachment, heddle_fanout, attachment);
         if (attachment->closing == loop_closes && !fanout->wait.abandoned)
             return fanout;
     }
+    return NULL;
+}
+
+heddle_fanout *heddle_fanout_of(heddle_loop *loop)
+{
+    heddle_fanout *fanout = find_fanout(loop);
+    if (fanout)
+        return fanout;
     heddle_history *ring = heddle_process_history();
-    heddle_fanout *fanout = calloc(1, sizeof(*fanout));
+    fanout = calloc(1, sizeof(*fanout));
     if (!fanout)
         rb_memerror();
     heddle_link_init_head(&fanout->topics);
@@ -196,9 +204,10 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     return fanout;
 }
 
-heddle_fanout_counts heddle_fanout_count(const heddle_fanout *fanout)
+heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop)
 {
-    return fanout->counts;
+    const heddle_fanout *fanout = find_fanout(loop);
+    return fanout ? fanout->counts : (heddle_fanout_counts){0};
 }
 
 /* -- one message to one subscriber --------------------------------------------------------------------------------- */

@@ -121,6 +121,7 @@ typedef struct {
     size_t subscribers, topics;
 } heddle_fanout_counts;
 
-heddle_fanout_counts heddle_fanout_count(const heddle_fanout *fanout);
+/* All zero where the loop has no fan-out: none is made, so that any thread with the GVL may ask. */
+heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static const heddle_history_limits DEFAULTS = {
     .log_size = 16777216,
@@ -16,6 +17,7 @@ static const heddle_history_limits DEFAULTS = {
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool there;
+static _Atomic uint64_t published; /* by this process */
 
 static int make(const heddle_history_limits *limits)
 {
@@ -128,9 +130,25 @@ static VALUE ring_publish(VALUE self, VALUE topic, VALUE data)
                  RSTRING_LEN(data), heddle_history_most(ring));
     if (offset < 0)
         rb_syserr_fail((int)-offset, "publishing to the ring of messages");
+    atomic_fetch_add_explicit(&published, 1, memory_order_relaxed);
     RB_GC_GUARD(topic);
     RB_GC_GUARD(data);
     return LL2NUM(offset);
+}
+
+/*
+ * call-seq: History.published -> Integer
+ *
+ * Messages that this process has published; a forked process begins with none.
+ */
+static VALUE ring_published(VALUE self)
+{
+    return ULL2NUM(atomic_load_explicit(&published, memory_order_relaxed));
+}
+
+static void reset_published(void)
+{
+    atomic_store_explicit(&published, 0, memory_order_relaxed);
 }
 
 /*
@@ -164,6 +182,8 @@ void Init_heddle_history(VALUE pubsub)
     rb_define_singleton_method(ring, "descriptors", ring_descriptors, 0);
     rb_define_singleton_method(ring, "open?", ring_open_p, 0);
     rb_define_singleton_method(ring, "publish", ring_publish, 2);
+    rb_define_singleton_method(ring, "published", ring_published, 0);
+    pthread_atfork(NULL, NULL, reset_published);
     rb_define_singleton_method(ring, "epoch", ring_epoch, 0);
     rb_define_singleton_method(ring, "offset", ring_offset, 1);
 }

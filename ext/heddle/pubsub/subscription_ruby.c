@@ -247,11 +247,12 @@ static VALUE subscription_close(VALUE self)
 /*
  * call-seq: Heddle::PubSub.counts(scheduler) -> Hash
  *
- * Of this loop: subscribers, topics, and since it began delivered, dropped, resets, and closed for being too slow.
+ * Of this loop: subscribers, topics, and since it began delivered, dropped, resets, and closed for being too slow. From
+ * any thread.
  */
 static VALUE counts(VALUE self, VALUE scheduler)
 {
-    heddle_fanout_counts counts = heddle_fanout_count(heddle_fanout_of(heddle_loop_get(scheduler)));
+    heddle_fanout_counts counts = heddle_fanout_count(heddle_loop_of(scheduler));
     VALUE hash = rb_hash_new();
     rb_hash_aset(hash, ID2SYM(rb_intern("subscribers")), SIZET2NUM(counts.subscribers));
     rb_hash_aset(hash, ID2SYM(rb_intern("topics")), SIZET2NUM(counts.topics));

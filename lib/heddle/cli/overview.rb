@@ -54,7 +54,7 @@ module Heddle
       # What stands between two parts.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
-      def summary = [[[heading, :title]], traffic, *wrapped(protection)]
+      def summary = [[[heading, :title]], traffic, *wrapped(messaging), *wrapped(protection)]
 
       def table = Table.new(all, columns: @columns) { |one| worker_rate(one) }
 
@@ -80,6 +80,26 @@ module Heddle
         parts << "5xx #{all.sum { |one| one[:answers] ? one[:answers][5] : 0 }}"
         parts << "clients gone #{all.sum { |one| one[:clients_gone].to_i }}"
         parts.join("   ")
+      end
+
+      # WebSockets and messages by topic, where there were any.
+      def messaging = [web_sockets, pubsub].compact
+
+      def web_sockets
+        found = all.filter_map { |one| one[:websockets] }
+        open, opened, received, sent = %i[open opened received sent].map { |key| found.sum { |one| one[key] } }
+        "websockets #{open} open of #{opened}, #{received} messages received, #{sent} sent" if opened.positive?
+      end
+
+      def pubsub
+        subscribers, delivered, dropped, resets = %i[subscribers delivered dropped resets].map do |key|
+          all.sum { |one| one[:"pubsub_#{key}"].to_i }
+        end
+        published = [*all, @report[:master]].compact.sum { |one| one[:pubsub_published].to_i }
+        return if [subscribers, delivered, published].all?(&:zero?)
+
+        "pubsub: #{subscribers} subscribers, published #{published}, delivered #{delivered}, dropped #{dropped}, " \
+          "resets #{resets}"
       end
 
       # What keeps requests from holding each other up, and what it has done so far.

@@ -40,10 +40,15 @@ module Heddle
       # @return [Client]
       def self.default = @default ||= new
 
-      # For each origin that this process has connections to: how many are open and idle, requests that wait for one,
-      # and counts of requests, connections opened, waits, and idle connections that the server had closed.
-      # @return [Hash{String => Hash}]
-      def self.statistics = Connections.origins.to_h { |origin| [origin.to_s, origin.statistics] }
+      # For each origin that this process has connected to: how many connections are `open` and `idle`, requests that
+      # are `waiting` for one, and counts of `requests`, connections `opened`, `waits`, and idle connections that the
+      # server had closed (`stale`). Clients with different settings are summed up. From any thread.
+      # @return [Hash{String => Hash{Symbol => Integer}}] in the order in which the origins were first used
+      def self.statistics
+        Connections.origins.each_with_object({}) do |origin, all|
+          (all[origin.to_s] ||= {}).merge!(origin.statistics) { |_, one, other| one + other }
+        end
+      end
 
       # @param base [String, nil] URL before the paths of requests; nil: each request has a whole URL
       # @param headers [Hash] of every request; nil as a value leaves one of the defaults out

@@ -5,6 +5,9 @@ module Heddle
     # What the server counts, in Prometheus' text format (exposition format, version 0.0.4). Every worker has its own
     # series, so that a worker that is replaced is a counter that begins again and no sum that falls.
     class Metrics
+      autoload :Messaging, "heddle/server/metrics/messaging"
+      include Messaging
+
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
       # Of the engine's buckets, four to a power of two, each power of two from 66 µs to 69 s. Their bounds are exact,
       # which is why they are no round numbers.
@@ -37,6 +40,7 @@ module Heddle
         process
         stalls
         callbacks
+        messaging
         protection
         master if @master
         @out

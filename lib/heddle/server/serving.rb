@@ -88,7 +88,8 @@ module Heddle
           held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
           left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
-          ticks: loop[:ticks], preemptions: loop[:preemptions], **@admission.statistics }
+          ticks: loop[:ticks], preemptions: loop[:preemptions],
+          **PubSub.counts(@scheduler).transform_keys { |name| :"pubsub_#{name}" }, **@admission.statistics }
       end
 
       # @return [Array<Array(Fiber, Array, Thread)>] see {Server#served}

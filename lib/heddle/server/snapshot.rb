@@ -18,8 +18,22 @@ module Heddle
       FUNCTIONS = 20
       # Answers that are told of, the slowest ones.
       SLOWEST = 16
+      # Origins of HTTP::Client that are told of one by one, and what the others are called.
+      ORIGINS = 50
+      OTHERS = "other"
       PLACE = /\A.*?:\d+/
-      private_constant :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :PLACE
+      private_constant :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE
+
+      # Those that were used first one by one, and the rest together: none changes its place, so that no counter falls.
+      #
+      # @param statistics [Hash{String => Hash}] of HTTP::Client
+      # @return [Array<Hash{Symbol => Object}>]
+      def self.list_origins(statistics)
+        listed = statistics.first(ORIGINS)
+        others = statistics.values.drop(ORIGINS)
+        listed << [OTHERS, others.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }] if others.any?
+        listed.map { |origin, counts| { origin:, **counts } }
+      end
 
       # @param server [Server]
       # @param log [Log]
@@ -38,7 +52,7 @@ module Heddle
           clients_gone: @log.gone + statistics.fetch(:left_early, 0), requests: requests.first(REQUESTS),
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
           gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:,
-          callbacks:, pools: Databases::Pools.all
+          callbacks:, pools: Databases::Pools.all, pubsub_published: PubSub::History.published, http_clients:
         }
       end
 
@@ -59,7 +73,8 @@ module Heddle
         { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
           refusals: sums(engines.map(&:refusals)), latencies: sums(engines.map(&:latencies)),
           latency_sum: engines.sum(&:latency_sum), spooled: engines.sum(&:spooled),
-          body_disk_used: engines.map(&:body_disk_used).max }
+          body_disk_used: engines.map(&:body_disk_used).max,
+          websockets: engines.map(&:websockets).reduce { |one, other| one.merge(other) { |_, a, b| a + b } } }
       end
 
       def sums(lists) = lists.transpose.map(&:sum)
@@ -133,6 +148,9 @@ module Heddle
 
       # The same.
       def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))
+
+      # Nobody has used it where it is not loaded.
+      def http_clients = HTTP.autoload?(:Client) ? [] : Snapshot.list_origins(HTTP::Client.statistics)
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
     end

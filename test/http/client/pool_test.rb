@@ -69,6 +69,29 @@ class ClientPoolTest < ClientCase
     assert_equal [1, 1, 0], figures.values_at(:open, :idle, :waiting)
   end
 
+  def test_statistics_sum_up_clients_whose_settings_differ
+    server = echo
+    2.upto(4) { |limit| Client.new(server.url, proxy: nil, max_connections: limit).get("/") }
+
+    assert_equal({ open: 3, idle: 3, waiting: 0, requests: 3, opened: 3, waits: 0, stale: 0 },
+                 Client.statistics.fetch(server.url))
+  end
+
+  def test_statistics_of_a_child_process_have_nothing_of_its_parent
+    Client.new(echo.url, proxy: nil).get("/")
+    reader, writer = IO.pipe
+    child = fork do
+      writer.write(Client.statistics.inspect)
+      writer.close
+      exit!(0)
+    end
+    writer.close
+
+    assert_equal "{}", reader.read
+  ensure
+    Process.wait(child) if child
+  end
+
   def test_ten_thousand_gets_while_the_server_closes_idle_connections
     server = serve { |socket, request, _| socket.write(hello(request.target)) && rand(20).zero? && socket.close }
     client = Client.new(server.url, proxy: nil)

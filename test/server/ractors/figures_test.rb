@@ -9,7 +9,7 @@ class RactorFiguresTest < Minitest::Test
   def figures(number)
     Figures.new(requests: number, refused: number, answers: [0, number], refusals: [number, 0], gone: number,
                 latencies: [number, 1], latency_sum: number.to_f, slowest: [["GET /#{number}", 1.0, 0.0, 200]],
-                spooled: number, body_disk_used: number * 10)
+                spooled: number, body_disk_used: number * 10, websockets: { open: number, sent: number })
   end
 
   def test_of_two_everything_is_summed_and_only_the_later_one_knows_what_was_slow_lately
@@ -19,6 +19,7 @@ class RactorFiguresTest < Minitest::Test
       :requests, :refused, :answers, :refusals, :latencies, :latency_sum, :gone
     )
     assert_equal [3, 20], [both.spooled, both.body_disk_used]
+    assert_equal({ open: 2, sent: 3 }, both.websockets)
     assert_equal ["GET /2"], both.slowest.map(&:first)
   end
 

@@ -21,7 +21,7 @@ module Heddle
         private_constant :ENDPOINTS
 
         # @return [Array<List>]
-        def lists = [running, *[pools, slowest, stalls, stall_history].reject { |list| list.lines.empty? }]
+        def lists = [running, *[pools, http_clients, slowest, stalls, stall_history].reject { |one| one.lines.empty? }]
 
         private
 
@@ -42,6 +42,15 @@ module Heddle
               "#{one[:waiting]} wait#{counted}#{timeouts}  #{Figures.visible(one[:pool])} (#{one[:library]})"
           end
           List.new("pools", lines)
+        end
+
+        def http_clients
+          lines = each(:http_clients).map do |index, one|
+            "#{index.to_s.rjust(6)}  #{one[:open] - one[:idle]} of #{one[:open]} connections in use, " \
+              "#{one[:waiting]} wait; #{one[:requests]} requests, #{one[:opened]} connections opened, " \
+              "waited #{one[:waits]} times, #{one[:stale]} stale  #{Figures.visible(one[:origin])}"
+          end
+          List.new("origins of Heddle::HTTP::Client", lines)
         end
 
         def slowest

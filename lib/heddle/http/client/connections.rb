@@ -24,8 +24,8 @@ module Heddle
             end
           end
 
-          # @return [Array<Origin>]
-          def origins = @lock.synchronize { @origins.values }
+          # @return [Array<Origin>] none of a parent process
+          def origins = @lock.synchronize { @process == Process.pid ? @origins.values : [] }
 
           # Which process the origins are of.
           attr_reader :process

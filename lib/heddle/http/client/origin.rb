@@ -29,7 +29,7 @@ module Heddle
           @idle = []
           @waiters = []
           @open = 0
-          @figures = Hash.new(0)
+          @figures = { requests: 0, opened: 0, waits: 0, stale: 0 }
         end
 
         # Such as "https://example.com".

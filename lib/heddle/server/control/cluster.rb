@@ -50,7 +50,8 @@ module Heddle
         # @return [Hash{Symbol => Object}]
         def report
           workers = handles
-          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size },
+          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size,
+                      pubsub_published: PubSub::History.published },
             workers: ask_all(workers) { |one, client| told(one, client.status[:workers].first) } }
         end
 

@@ -5,7 +5,7 @@ module Heddle
     module Ractors
       # What a Ractor's engine has counted when it last said so: HTTP::Engine itself is the Ractor's alone.
       Figures = Data.define(:requests, :refused, :answers, :refusals, :latencies, :latency_sum, :slowest,
-                            :spooled, :body_disk_used, :gone) do
+                            :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
         # @param gone [Integer] clients that left
         # @return [Figures]
@@ -18,7 +18,8 @@ module Heddle
           lists = %i[answers refusals latencies].to_h do |name|
             [name, [self, other].map(&name).transpose.map(&:sum)]
           end
-          with(**numbers, **lists, slowest: other.slowest, body_disk_used: other.body_disk_used)
+          sockets = websockets.merge(other.websockets) { |name, one, more| name == :open ? more : one + more }
+          with(**numbers, **lists, websockets: sockets, slowest: other.slowest, body_disk_used: other.body_disk_used)
         end
       end
     end
