@@ -33,9 +33,11 @@ module Heddle
           @connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
           @socket = @connection.socket
           @sent_before = @socket.bytes_sent
-          @unwritten = nil
+          @unwritten = true
+          @broken = @answer = nil
+          @interims = 0
           write
-          read_head
+          @answer ||= read_head
         rescue Again
           finish
           retry
@@ -58,45 +60,73 @@ module Heddle
           raise ProtocolError, piece.reason
         end
 
-        # The connection may carry another request, or is closed where it may not. Idempotent.
+        # The connection may carry another request, or is closed where it may not: a request that was not written whole,
+        # or whose answer has not begun, would mix with the next one. Idempotent.
         # @return [void]
         def finish
           return unless (connection = @connection)
 
           @connection = nil
-          connection.close if @unwritten
+          connection.close if @unwritten || !@answer
           @origin.release(connection)
         end
 
         private
 
+        # What the body itself raises is the caller's, and passes.
         def write
-          opening = @request.opening
-          send_piece(opening)
-          @request.each_piece { |piece| @unwritten ? break : send_piece(piece) } if @request.streams_body?
+          complete = send_piece(@request.opening)
+          @request.each_piece { |piece| (complete = send_piece(piece)) || break } if complete && @request.streams_body?
+          @unwritten = !complete
+        end
+
+        # @return [Boolean] false: the server has answered before it has the whole, or has closed
+        def send_piece(piece)
+          loop do
+            size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
+            written = @socket.write_unless_answered(piece, @limits.write)
+            return true if written == size
+            return false if answered?
+
+            piece = rest_of(piece, written)
+          end
         rescue IO::TimeoutError
           raise timed_out(WriteTimeout, "took nothing of the request")
         rescue SystemCallError, IOError => e
           raise lost(e) if nothing_taken? || e.instance_of?(IOError)
 
-          @unwritten = e # the server may have answered before it closed
+          @broken = e # the server may have answered before it closed
+          false
         end
 
-        # Sets @unwritten where the server answers before it has the whole.
-        def send_piece(piece)
-          written = @socket.write_unless_answered(piece, @limits.write)
-          size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
-          @unwritten = true if written < size
+        # Of what has come while the request is written: is it the final answer? An interim one wants the rest.
+        def answered?
+          loop do
+            head = next_head
+            return @answer = head unless head.interim?
+            return false unless @socket.stale?
+          end
+        end
+
+        def rest_of(piece, written)
+          whole = piece.is_a?(String) ? piece : piece.join
+          whole.byteslice(written, whole.bytesize - written)
         end
 
         def read_head
-          reader = @connection.reader
-          INTERIM_LIMIT.times do
-            head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
-            return head if head.is_a?(H1::ReceivedResponse) && !head.interim?
-            raise lost(@unwritten) unless head
-            raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Refusal)
+          loop do
+            head = next_head
+            return head unless head.interim?
           end
+        end
+
+        def next_head
+          reader = @connection.reader
+          head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
+          raise lost(@broken) unless head
+          raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Refusal)
+          return head unless head.interim? && (@interims += 1) >= INTERIM_LIMIT
+
           raise ProtocolError, "#{@origin} sent #{INTERIM_LIMIT} interim answers and no final one"
         rescue IO::TimeoutError
           raise timed_out(reader.begun? ? ReadTimeout : FirstByteTimeout, "sent no answer")

@@ -66,7 +66,7 @@ class ScriptedServer
 
   def chunks(socket)
     body = +""
-    until (size = socket.gets("\r\n").to_i(16)).zero?
+    until (size = socket.readline("\r\n").to_i(16)).zero?
       body << socket.read(size)
       socket.read(2)
     end

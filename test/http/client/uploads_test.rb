@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "support/client_case"
+
+# Requests with a body: what is on the wire is one request, whole, or the connection ends.
+class UploadsTest < ClientCase
+  class Short < StringIO
+    def size = 200
+  end
+
+  def echo = serve { |socket, request| socket.write(hello("#{request.target} #{request.body}")) }
+
+  # After a request that was left half-sent, the next one gets its own answer.
+  def assert_next_is_answered(client)
+    yield
+  ensure
+    assert_equal "/next ", client.get("/next").body
+  end
+
+  def test_a_short_io_raises_and_the_next_request_gets_its_own_answer
+    client = Client.new(echo.url, proxy: nil)
+    assert_next_is_answered(client) do
+      error = assert_raises(IOError) { client.post("/short", body: Short.new("x" * 150)) }
+      assert_match(/ended 50 bytes before its size/, error.message)
+    end
+  end
+
+  def test_a_body_that_raises_passes_its_error_and_ends_the_connection
+    client = Client.new(echo.url, proxy: nil)
+    [RuntimeError, Errno::EIO, IOError, EOFError].each do |error|
+      assert_next_is_answered(client) do
+        assert_raises(error) { client.post("/each", body: Enumerator.new { |body| (body << "abc") && raise(error) }) }
+      end
+    end
+  end
+
+  def test_a_cancelled_upload_ends_the_connection
+    client = Client.new(echo.url, proxy: nil)
+    in_loop do
+      written = Thread::Queue.new
+      body = Enumerator.new { |pieces| (pieces << "abc") && written.push(true) && Thread::Queue.new.pop }
+      assert_next_is_answered(client) do
+        Heddle.scope do |scope|
+          scope.async { client.post("/cancelled", body: body) }
+          written.pop
+          scope.cancel
+        end
+      end
+    end
+  end
+
+  def test_an_upload_that_nobody_takes_ends_the_connection
+    server = serve do |socket, request|
+      socket.write(hello("#{request.target} "))
+      Thread.stop if request.target == "/first"
+    end
+    client = Client.new(server.url, proxy: nil)
+    client.get("/first")
+    assert_next_is_answered(client) do
+      assert_raises(Client::WriteTimeout) { client.post("/", body: "x" * 30_000_000, timeout: { write: 0.1 }) }
+    end
+  end
+
+  # The server reads the body only after the client has taken its interim answers.
+  def test_interim_answers_during_an_upload_do_not_cut_it_off
+    size = 30_000_000
+    server = serve(wrap: lambda { |socket|
+      socket.gets("\r\n\r\n")
+      socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n")
+      until_true { bytes_received_from(server).positive? }
+      socket.write(hello(socket.read(size).bytesize.to_s))
+      socket
+    })
+    [-> { "x" * size }, -> { StringIO.new("x" * size) }].each do |body|
+      client = Client.new(server.url, proxy: nil, timeout: { first_byte: 5 })
+
+      assert_equal size.to_s, client.post("/", body: body.call).body
+      Client::Connections.close_idle
+    end
+  end
+
+  def bytes_received_from(server)
+    ObjectSpace.each_object(Heddle::Net::OutboundConnection).reject(&:closed?)
+               .select { |one| one.remote_port == server.port }.sum(&:bytes_received)
+  end
+end
