@@ -28,6 +28,7 @@ module Heddle
       autoload :Payload, "heddle/http/client/payload"
       autoload :Proxy, "heddle/http/client/proxy"
       autoload :Redirect, "heddle/http/client/redirect"
+      autoload :Upload, "heddle/http/client/upload"
 
       # Bytes of a body in memory, decompressed.
       BODY_LIMIT = 67_108_864

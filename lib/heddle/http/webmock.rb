@@ -71,11 +71,13 @@ module Heddle
         # @return [WebMock::RequestSignature]
         def signature(request)
           headers = request.lines.scan(/^([^:]+): (.*?)\r$/).reject { |name, _| name.casecmp?("host") }.to_h
-          body = request.body.respond_to?(:read) ? request.body.read : request.body
-          body = body.each.to_a.join unless body.nil? || body.is_a?(String)
+          body = request.streams_body? ? whole(request.body.source) : request.body
           ::WebMock::RequestSignature.new(request.method.downcase.to_sym, "#{request.origin}#{request.target}",
                                           body: body, headers: headers)
         end
+
+        # @param source [#read, #each]
+        def whole(source) = source.respond_to?(:read) ? source.read : source.each.to_a.join
 
         # @param response [WebMock::Response]
         # @return [StubbedHead]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tempfile"
 require_relative "support/client_case"
 
 # Requests with a body: what is on the wire is one request, whole, or the connection ends.
@@ -60,6 +61,42 @@ class UploadsTest < ClientCase
     assert_next_is_answered(client) do
       assert_raises(Client::WriteTimeout) { client.post("/", body: "x" * 30_000_000, timeout: { write: 0.1 }) }
     end
+  end
+
+  # The first connection waits for the only place, while the file grows.
+  def test_a_file_that_grows_is_sent_as_large_as_it_was
+    server = echo
+    client = Client.new(server.url, proxy: nil, max_connections: 1)
+    Tempfile.create do |file|
+      file.write("a" * 10)
+      file.flush
+      grow = -> { File.write(file.path, "#{"a" * 10}GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n") }
+      client.stream(:get, "/holds") do |response|
+        upload = Thread.new { client.post("/grows", body: File.open(file.path)).body }
+        until_true { Client.statistics.fetch(server.url)[:waiting] == 1 }
+        grow.call
+        response.body
+        @upload = upload
+      end
+
+      assert_equal "/grows #{"a" * 10}", @upload.value
+      assert_equal "/next ", client.get("/next").body
+    end
+    assert_equal %w[/holds /grows /next], server.received.map(&:target)
+  end
+
+  def test_a_redirected_io_is_sent_again_from_where_it_stood
+    server = serve do |socket, request|
+      redirect = "HTTP/1.1 #{request.target[1..]} Go\r\nLocation: /to\r\nContent-Length: 0\r\n\r\n"
+      socket.write(request.target == "/to" ? hello("got #{request.body}") : redirect)
+    end
+    client = Client.new(server.url, proxy: nil)
+    [307, 308].each do |status|
+      io = StringIO.new("skipped whole").tap { |one| one.pos = 8 }
+
+      assert_equal "got whole", client.post("/#{status}", body: io).body
+    end
+    assert_raises(Client::RedirectError) { client.post("/307", body: %w[a b].each) }
   end
 
   # The server reads the body only after the client has taken its interim answers.

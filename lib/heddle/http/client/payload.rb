@@ -14,7 +14,7 @@ module Heddle
         module_function
 
         # @param given [Hash] one of body, json, form and multipart
-        # @return [Array(String, Hash)] body and fields
+        # @return [Array(String or Upload or nil, Hash)] body and fields
         # @raise [ArgumentError] for two kinds of body at once
         def make(method, given)
           raise ArgumentError, "#{given.keys.join(" and ")}: a request has one body" if given.size > 1
@@ -39,13 +39,14 @@ module Heddle
         end
 
         def checked(body)
-          return body if body.is_a?(String) || body.respond_to?(:read) || body.respond_to?(:each)
+          return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # what is sent is as large as it is now
+          return Upload.new(body) if body.respond_to?(:read) || body.respond_to?(:each)
 
           raise ArgumentError, "body: is a #{body.class}, and must be a String, or have `read` or `each`"
         end
 
         def framing(body)
-          size = Request.size_of(body)
+          size = body.is_a?(String) ? body.bytesize : body.size
           size ? { "Content-Length" => size.to_s } : { "Transfer-Encoding" => "chunked" }
         end
 

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # A body that is read while it is sent. Its size is asked once: what goes on the wire is what Content-Length says,
+      # whatever happens to a file meanwhile.
+      class Upload
+        # Bytes that are read at once.
+        PIECE = 65_536
+        private_constant :PIECE
+
+        # @return [Integer, nil] nil: it is sent in chunks
+        attr_reader :size
+        # @return [#read, #each]
+        attr_reader :source
+
+        # @param source [#read, #each] an IO begins where it stands now, also when it is sent again
+        def initialize(source)
+          @source = source
+          @start = position
+          @size = [source.size - (@start || 0), 0].max if source.respond_to?(:read) && source.respond_to?(:size)
+        end
+
+        # Can it be sent again?
+        def replayable? = @source.is_a?(Array) || !@start.nil?
+
+        # The body, framed.
+        # @yieldparam piece [String, Array<String>]
+        # @raise [IOError] when an IO has less than its size
+        def each_piece(&)
+          @source.seek(@start) if @start
+          @size ? each_sized(&) : each_chunk(&)
+        end
+
+        private
+
+        # Where an IO stands, if it can come back there.
+        def position
+          @source.pos if @source.respond_to?(:pos) && @source.respond_to?(:seek)
+        rescue SystemCallError
+          nil # a pipe
+        end
+
+        def each_sized
+          left = @size
+          while left.positive?
+            piece = @source.read([left, PIECE].min)
+            raise IOError, "the body ended #{left} bytes before its size (#{@size})" if piece.nil? || piece.empty?
+            raise IOError, "the body read more bytes at once than asked for" if piece.bytesize > left
+
+            left -= piece.bytesize
+            yield piece
+          end
+        end
+
+        def each_chunk
+          pieces do |piece|
+            yield [piece.bytesize.to_s(16), "\r\n", piece, "\r\n"] unless piece.empty?
+          end
+          yield "0\r\n\r\n"
+        end
+
+        def pieces(&block)
+          return @source.each(&block) unless @source.respond_to?(:read)
+
+          while (piece = @source.read(PIECE)) && !piece.empty?
+            yield piece
+          end
+        end
+      end
+    end
+  end
+end
