@@ -11,6 +11,7 @@ class ClusterMoldingTest < Minitest::Test
     def reload = self
     def needing_restart(_) = nil
     def check_body_folder = nil
+    def web_socket_origins = nil
   end
   Commons = Struct.new(:tls) { def renew_tls(*) = nil }
   Master = Struct.new(:fleet, :commons)
