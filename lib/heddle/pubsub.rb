@@ -10,6 +10,7 @@ module Heddle
   #     Heddle::PubSub.subscribe("room:7", since: position) { |message| puts message.data }
   module PubSub
     autoload :Message, "heddle/pubsub/message"
+    autoload :Reading, "heddle/pubsub/reading"
 
     # There is no server to publish to; the message says why.
     class Unreachable < StandardError
@@ -57,8 +58,8 @@ module Heddle
       def subscribe(topic, since: nil, &block)
         raise ArgumentError, "Heddle::PubSub.subscribe needs a block: what to do with a message" unless block
 
-        subscription = Subscription.new(Concurrency.scheduler!("Heddle::PubSub.subscribe"), topic.to_s, since)
-        Heddle.async(name: "subscription to #{topic}", background: true) { run(subscription, topic.to_s, block) }
+        scheduler = Concurrency.scheduler!("Heddle::PubSub.subscribe")
+        Reading.start(scheduler, Subscription.new(scheduler, topic.to_s, since), topic.to_s, block)
       end
 
       private
@@ -69,14 +70,6 @@ module Heddle
         control::Client.new(address).publish(topic, data)
       rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
         raise Unreachable, "the message was not published: #{e.message}"
-      end
-
-      def run(subscription, topic, block)
-        while (data, position = subscription.take)
-          block.call(Message.new(topic: topic, data: data, position: position))
-        end
-      ensure
-        subscription.close
       end
 
       def encode(data)

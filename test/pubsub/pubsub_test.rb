@@ -185,6 +185,16 @@ class PubSubTest < Minitest::Test
     end
   end
 
+  def test_a_task_that_is_cancelled_before_it_begins_leaves_no_subscription
+    in_loop do
+      task = PubSub.subscribe(new_topic) { flunk }
+      task.cancel
+      task.wait
+
+      assert_equal 0, PubSub.counts(Fiber.scheduler)[:subscribers]
+    end
+  end
+
   def test_subscriptions_end_with_their_loop
     one = in_loop { subscription(new_topic) }
 
@@ -207,6 +217,43 @@ class PubSubTest < Minitest::Test
       end
       all.each(&:close)
       assert_equal({ subscribers: 0, topics: 0 }, PubSub.counts(Fiber.scheduler).slice(:subscribers, :topics))
+    end
+  end
+
+  # Nobody holds these subscribers. The first allocation with the collector on is the copy of a message: taking from the
+  # one that is held allocates nothing until there is one. A child, as what is used after it was freed may end it.
+  def collect_while_messages_are_given(topics)
+    child = fork do
+      in_loop do
+        GC.disable
+        100.times { |i| subscription(topics[i % topics.size]) }
+        held = subscription(last = new_topic)
+        PubSub.publish(last, "first")
+        held.take # so that Ruby has cached what it calls below
+        yield
+        PubSub.publish(last, "last")
+        GC.stress = true
+        GC.enable
+        held.take
+        GC.stress = false
+        exit!(PubSub.counts(Fiber.scheduler)[:topics] <= topics.size + 1 ? 0 : 1)
+      end
+    end
+    _, status = Process.wait2(child)
+
+    assert_predicate status, :success?
+  end
+
+  def test_the_collector_may_take_the_last_subscriber_of_a_topic_while_its_message_is_copied
+    topics = Array.new(100) { new_topic }
+    collect_while_messages_are_given(topics) { topics.each { |topic| PubSub.publish(topic, "x" * 1_000) } }
+  end
+
+  def test_the_collector_may_take_a_subscriber_that_catches_up
+    topics = Array.new(2) { new_topic }
+    collect_while_messages_are_given(topics) do
+      5.times { PubSub.publish("other", "x" * 4_000_000) }
+      3.times { topics.each { |topic| PubSub.publish(topic, "x" * 1_000) } }
     end
   end
 

@@ -348,6 +348,9 @@ void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
         heddle_history_record record;
         bool kept = heddle_history_look(fanout->history, places[i], &record) == 1 && record.place == places[i];
         VALUE payload = kept ? copy_payload(fanout->history, &record) : 0;
+        /* The garbage collector may have taken it, in the allocation above. */
+        if (!delivery.subscriber)
+            break;
         if (!payload) {
             give_reset(subscriber, offset);
             break;
@@ -360,7 +363,7 @@ void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
         give(subscriber, &message);
         RB_GC_GUARD(payload);
     }
-    if (count < 0)
+    if (count < 0 && delivery.subscriber)
         give_reset(subscriber, offset);
     topic->deliveries--;
     end_delivery(fanout, &delivery);
@@ -390,13 +393,17 @@ static bool take_record(heddle_fanout *fanout, const heddle_history_record *reco
     heddle_topic *topic = find_topic(fanout, name, record->topic_size);
     if (!topic)
         return true;
+    /* The allocation may collect the topic's last subscriber. */
+    topic->deliveries++;
     VALUE payload = copy_payload(fanout->history, record);
-    if (!payload)
-        return false;
-    heddle_message message = new_message(topic, record->offset, payload);
-    offer_to_all(topic, &message);
+    if (payload) {
+        heddle_message message = new_message(topic, record->offset, payload);
+        offer_to_all(topic, &message);
+    }
+    topic->deliveries--;
+    drop_unused_topic(topic);
     RB_GC_GUARD(payload);
-    return true;
+    return payload != 0;
 }
 
 static void pump(heddle_fanout_wait *wait)

@@ -29,9 +29,16 @@ module Heddle
     # @raise [ScopeEnded] when the scope has ended
     def async(name: nil, background: false, &block)
       raise ArgumentError, "async needs a block: what the task is to do" unless block
+
+      begin_task(Task.new(self, task.scheduler, name, block), background)
+    end
+
+    # @api private
+    # @param child [Task] one that was made for this scope, and is started here
+    # @return [Task]
+    def begin_task(child, background)
       raise ScopeEnded, "#{self} has ended: no task can be started in it any more" if ended?
 
-      child = Task.new(self, task.scheduler, name, block)
       child.strike(child) if @origin
       child.start # may raise: only then it is one of ours
       adopt(child, background)

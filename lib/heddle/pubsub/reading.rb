@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/task"
+
+module Heddle
+  module PubSub
+    # The task that calls a subscriber's block. Its subscription ends with it, though it was cancelled before it began.
+    #
+    # @api private
+    class Reading < Task
+      # @return [Reading] in the innermost scope that is open here
+      # @raise [ScopeEnded] when that scope has ended
+      def self.start(scheduler, subscription, topic, block)
+        scope = Concurrency::Context.of(scheduler).scope
+        scope.begin_task(new(scope, scope.task.scheduler, subscription, topic, block), true)
+      rescue Exception
+        subscription.close
+        raise
+      end
+
+      def initialize(scope, scheduler, subscription, topic, block)
+        super(scope, scheduler, "subscription to #{topic}", -> { read(subscription, topic, block) })
+        @subscription = subscription
+      end
+
+      private
+
+      def read(subscription, topic, block)
+        while (data, position = subscription.take)
+          block.call(Message.new(topic: topic, data: data, position: position))
+        end
+      end
+
+      def settle
+        @subscription.close
+        super
+      end
+    end
+  end
+end
