@@ -155,6 +155,20 @@ class PubSubTest < Minitest::Test
     end
   end
 
+  def test_empty_messages_do_not_queue_without_bound
+    topic = new_topic
+    in_loop do
+      slow = subscription(topic)
+      40.times do
+        500.times { PubSub.publish(topic, "") }
+        sleep 0
+      end
+
+      assert_operator PubSub.counts(Fiber.scheduler)[:delivered], :<, 17_000
+      assert_equal "", slow.take.first
+    end
+  end
+
   # A loop that was away for longer than the memory has room hears of it: nothing is missed without a word.
   def test_a_loop_that_is_overrun_gets_a_reset
     topic = new_topic

@@ -12,12 +12,16 @@ typedef struct {
     VALUE payload; /* nil: a reset */
 } entry;
 
+enum {
+    ENTRY_SIZE = 64, /* bytes: the entry in an array that doubles, and the String's object */
+};
+
 typedef struct subscription {
     heddle_subscriber subscriber;
     heddle_park *park; /* of the fiber that waits */
     entry *entries;
     size_t first, count, room;
-    size_t bytes; /* of the payloads */
+    size_t bytes; /* of the payloads, and what an entry costs for each */
     bool lost;    /* there was no memory for a message: what is known is out of date */
 } subscription;
 
@@ -89,6 +93,11 @@ static void wake(subscription *subscription)
         heddle_park_wake(subscription->park);
 }
 
+static size_t size_of(VALUE payload)
+{
+    return ENTRY_SIZE + (NIL_P(payload) ? 0 : (size_t)RSTRING_LEN(payload));
+}
+
 static void deliver(heddle_subscriber *subscriber, heddle_message *message)
 {
     subscription *subscription = subscription_at(subscriber);
@@ -99,8 +108,7 @@ static void deliver(heddle_subscriber *subscriber, heddle_message *message)
     }
     size_t place = (subscription->first + subscription->count++) % subscription->room;
     subscription->entries[place] = (entry){.offset = message->offset, .payload = message->payload};
-    if (!message->reset)
-        subscription->bytes += (size_t)RSTRING_LEN(message->payload);
+    subscription->bytes += size_of(message->payload);
 }
 
 static size_t pending(const heddle_subscriber *subscriber)
@@ -214,8 +222,7 @@ static VALUE subscription_take(VALUE self)
     VALUE pair = rb_ary_new_from_args(2, entry.payload, position_of(entry.offset));
     subscription->first = (subscription->first + 1) % subscription->room;
     subscription->count--;
-    if (!NIL_P(entry.payload))
-        subscription->bytes -= (size_t)RSTRING_LEN(entry.payload);
+    subscription->bytes -= size_of(entry.payload);
     RB_GC_GUARD(self);
     return pair;
 }
