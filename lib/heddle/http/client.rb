@@ -52,7 +52,8 @@ module Heddle
       end
 
       # @param base [String, nil] URL before the paths of requests; nil: each request has a whole URL
-      # @param headers [Hash] of every request; nil as a value leaves one of the defaults out
+      # @param headers [Hash] of every request; nil as a value leaves one of the defaults out; Content-Length and
+      #   Transfer-Encoding are the client's alone
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
       #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are understood; a number is
       #   the limit of everything together
@@ -73,7 +74,7 @@ module Heddle
           raise ArgumentError, "deny_private: can't be kept behind the proxy #{proxy}"
         end
 
-        @headers = Fields.merge(DEFAULT_HEADERS, headers).compact.freeze
+        @headers = Fields.merge(DEFAULT_HEADERS, Fields.without_framing(headers)).compact.freeze
         @limits = TimeLimits.from(timeout)
         @redirects = redirects
         @body_limit = body_limit
@@ -162,7 +163,8 @@ module Heddle
         end
 
         body, described = Payload.make(method, payload || {})
-        fields = [own, described, headers].reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
+        given = [own, described, Fields.without_framing(headers)]
+        fields = given.reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
         Request.new(method, origin, target, lines_of(origin, fields), body)
       end
 

@@ -22,7 +22,9 @@ module Heddle
       # Of Faraday's time limits, and the phases that they are for.
       PHASES = { open_timeout: %i[connect tls], write_timeout: %i[write], read_timeout: %i[first_byte read],
                  timeout: %i[connect tls write first_byte read] }.freeze
-      private_constant :ERRORS, :PHASES
+      # Faraday's middleware for multipart bodies sets a length; the client sets them from the body.
+      FRAMING = %w[content-length transfer-encoding].freeze
+      private_constant :ERRORS, :PHASES, :FRAMING
 
       # @param options [Hash] of {Client#initialize}
       def initialize(app = nil, options = {}, &)
@@ -56,7 +58,7 @@ module Heddle
       end
 
       def details(env)
-        headers = env.request_headers.to_h
+        headers = env.request_headers.to_h.reject { |name, _| FRAMING.include?(name.downcase) }
         body = env.body
         body = nil if body.respond_to?(:empty?) && body.empty?
         { headers: headers, body: body, timeout: limits(env.request) }

@@ -7,6 +7,12 @@ require "heddle/http/faraday"
 class FaradayTest < ClientCase
   def connection(server, **) = Faraday.new(server.url, **) { |builder| builder.adapter :heddle }
 
+  def test_a_length_that_middleware_has_set_is_the_bodys
+    server = serve { |socket, request| socket.write(hello("#{request["content-length"]} #{request.body}")) }
+
+    assert_equal "6 abcdef", connection(server).post("/", "abcdef", "Content-Length" => "3").body
+  end
+
   def test_requests_with_headers_and_bodies
     server = serve { |socket, request| socket.write(hello("#{request.method} #{request["x-a"]} #{request.body}")) }
     faraday = connection(server)

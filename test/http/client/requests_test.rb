@@ -77,6 +77,18 @@ class ClientRequestsTest < ClientCase
     assert_raises(ArgumentError) { @client.post("/", json: 1, form: {}) }
   end
 
+  def test_the_fields_of_framing_are_refused
+    %w[content-length Content-Length TRANSFER-ENCODING].each do |name|
+      [{ name => "3" }, { name.to_sym => nil }].each do |headers|
+        error = assert_raises(ArgumentError) { @client.post("/", body: "abcdef", headers: headers) }
+        assert_match(/header #{name}: the client sets it from the body/, error.message)
+        assert_raises(ArgumentError) { @client.get("/", headers: headers) }
+        assert_raises(ArgumentError) { Client.new(headers: headers) }
+      end
+    end
+    assert_empty @server.received
+  end
+
   def test_redirects_are_followed
     assert_match(/\AGET /, @client.post("/to/302//x", body: "b").body)
     assert_match(%r{\AGET /y }, @client.get("/to/301//y").body)

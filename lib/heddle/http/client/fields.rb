@@ -7,7 +7,9 @@ module Heddle
       module Fields
         NAME = /\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\z/
         VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n
-        private_constant :NAME, :VALUE
+        # The client alone frames a body (RFC 9112, 6): another length would make a second request of its end.
+        FRAMING = /\A(?:content-length|transfer-encoding)\z/i
+        private_constant :NAME, :VALUE, :FRAMING
 
         module_function
 
@@ -29,6 +31,16 @@ module Heddle
           return value unless value.b.match?(VALUE)
 
           raise ArgumentError, "header #{name}: the value #{value.inspect} has a control character"
+        end
+
+        # @param headers [Hash, nil] of the user
+        # @return [Hash, nil] the same
+        # @raise [ArgumentError] for fields that are the client's alone
+        def without_framing(headers)
+          name = headers&.each_key&.find { |one| one.to_s.match?(FRAMING) } or return headers
+
+          raise ArgumentError, "header #{name}: the client sets it from the body: Content-Length where its size is " \
+                               "known, else Transfer-Encoding; leave it out"
         end
 
         # @return [Hash] later ones replace earlier ones of the same name in whatever case
