@@ -27,6 +27,7 @@ module Heddle
       autoload :EventReader, "heddle/http/client/event_reader"
       autoload :Payload, "heddle/http/client/payload"
       autoload :Proxy, "heddle/http/client/proxy"
+      autoload :ProxyEnvironment, "heddle/http/client/proxy_environment"
       autoload :Redirect, "heddle/http/client/redirect"
       autoload :Upload, "heddle/http/client/upload"
 

@@ -117,6 +117,55 @@ class ClientProxyTest < ClientCase
     assert_match(/ConnectError/, ruby(program, env: with.merge("no_proxy" => "nobody.invalid")).first)
   end
 
+  def proxy_of(url, environment)
+    uri = URI(url)
+    Client::ProxyEnvironment.find(uri.scheme, uri.hostname, uri.port, environment)
+  end
+
+  def test_the_environment_is_read_as_it_stands
+    assert_equal "http://p:1", proxy_of("http://a.example/", "http_proxy" => "http://p:1")
+    assert_equal "http://p:2", proxy_of("https://a.example/", "http_proxy" => "http://p:1", "HTTPS_PROXY" => "http://p:2")
+    assert_nil proxy_of("https://a.example/", "http_proxy" => "http://p:1", "https_proxy" => "")
+    assert_nil proxy_of("http://a.example/", "HTTP_PROXY" => "http://p:1", "REQUEST_METHOD" => "GET")
+    %w[localhost x.localhost 127.3.2.1 [::1]].each do |host|
+      assert_nil proxy_of("http://#{host}/", "http_proxy" => "http://p:1"), host
+    end
+  end
+
+  def test_no_proxy_names_hosts_domains_networks_and_ports
+    with = lambda do |url, no_proxy|
+      proxy_of(url, "http_proxy" => "http://p:1", "no_proxy" => no_proxy).nil?
+    end
+    [%w[a.example a.example], %w[A.b.example b.example], %w[a.example .example], %w[a.b.example *.b.example],
+     %w[a.example *], %w[10.1.2.3 10.0.0.0/8], %w[10.1.2.3 10.1.2.3], %w[[fd00::5] fd00::/8],
+     %w[[fd00::5] [fd00::5]:80], %w[a.example x,a.example:80], ["a.example", "x a.example"]].each do |host, no_proxy|
+      assert with.call("http://#{host}/", no_proxy), "#{host} goes without, by #{no_proxy}"
+    end
+    [%w[a.example b.example], %w[xa.example a.example], %w[b.example .b.example], %w[11.1.2.3 10.0.0.0/8],
+     %w[10.1.2.3 fd00::/8], %w[a.example a.example:81], %w[a.example 10.0.0.0/8], %w[10.1.2.3 3], ["a.example", ""]]
+      .each do |host, no_proxy|
+      refute with.call("http://#{host}/", no_proxy), "#{host} goes by the proxy, in spite of #{no_proxy}"
+    end
+  end
+
+  # With a proxy in the environment, a name that nobody resolves holds up nobody.
+  def test_no_name_is_resolved_to_find_the_proxy
+    program = <<~RUBY
+      require "heddle"
+      require "socket"
+      IPSocket.singleton_class.define_method(:getaddress) { |name| abort "resolves \#{name}" }
+      puts Heddle::HTTP.get("http://nobody.invalid/").status
+    RUBY
+
+    assert_match(/\A50\d$/, ruby(program, env: { "http_proxy" => "http://127.0.0.1:#{tinyproxy}" }).first)
+  end
+
+  def test_the_proxy_is_chosen_without_the_lock_of_all_origins
+    assert_kind_of Array, (catch(:seen) do
+      Client::Connections.origin(Object.new) { throw :seen, Client::Connections.origins }
+    end)
+  end
+
   def test_a_proxy_that_is_none_is_named
     assert_match(/proxy: "socks5:/, assert_raises(ArgumentError) do
       Client.new(proxy: "socks5://x:1").get(@target.url)

@@ -16,12 +16,16 @@ module Heddle
         @reaper = nil
 
         class << self
-          # @return [Origin] that of this key, made by the block the first time
+          # @return [Origin] that of this key, made by the block the first time; nobody waits for the block
           def origin(key)
-            @lock.synchronize do
+            found = @lock.synchronize do
               start_anew unless @process == Process.pid
-              @origins[key] ||= yield
+              @origins[key]
             end
+            return found if found
+
+            made = yield
+            @lock.synchronize { @origins[key] ||= made }
           end
 
           # @return [Array<Origin>] none of a parent process

@@ -14,9 +14,8 @@ module Heddle
           case choice
           when nil, false then nil
           when :environment
-            url = URI::Generic.build(scheme: scheme, host: host.include?(":") ? "[#{host}]" : host,
-                                     port: port).find_proxy
-            url && new(url.to_s)
+            url = ProxyEnvironment.find(scheme, host, port)
+            url && new(url)
           when String then new(choice)
           else raise ArgumentError, "proxy: is #{choice.inspect}, and must be a URL, :environment or nil"
           end
