@@ -21,6 +21,7 @@ bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_op
     if (size)
         memcpy(room + used, payload, size);
     heddle_output_added(&connection->output, used + size);
+    socket->unsent += used + size;
     heddle_connection_flush_later(connection);
     return true;
 }
@@ -68,6 +69,7 @@ bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame)
         return false;
     socket->engine->websockets.sent++;
     socket->engine->websockets.sent_bytes += (uint64_t)RSTRING_LEN(frame);
+    socket->unsent += (size_t)RSTRING_LEN(frame);
     heddle_connection_flush_later(connection);
     return true;
 }
@@ -87,6 +89,7 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
     }
     socket->engine->websockets.sent++;
     socket->engine->websockets.sent_bytes += size;
+    socket->unsent += used + size;
     heddle_connection_flush_later(connection);
     return true;
 }

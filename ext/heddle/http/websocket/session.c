@@ -302,6 +302,23 @@ static void set_deadline(heddle_websocket *socket)
     heddle_connection_set_deadline(socket->work.connection, deadline);
 }
 
+/* Has the kernel taken something since the last look? A full one does when the client has. */
+static bool has_output_moved(heddle_websocket *socket, size_t pending)
+{
+    bool moved = pending < socket->unsent;
+    socket->unsent = pending;
+    return moved;
+}
+
+static void ask_for_life(heddle_websocket *socket, bool full)
+{
+    socket->pinged = true;
+    socket->pinged_at = heddle_clock_coarse();
+    socket->stalls = full; /* a ping would wait behind it: that has to move instead */
+    if (!full && !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
+        heddle_websocket_break_off(socket);
+}
+
 static void handle_time_when_open(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
@@ -313,24 +330,21 @@ static void handle_time_when_open(heddle_websocket *socket)
         heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
         return;
     }
-    if (socket->paused) /* we don't read: nothing is known of the client */
+    size_t pending = heddle_websocket_pending(socket);
+    bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
+    bool moved = has_output_moved(socket, pending) && (full || socket->stalls);
+    if (socket->paused || moved) /* we don't read, and nothing is known of the client; or it reads */
         socket->heard = now;
     if (socket->pinged && socket->heard >= socket->pinged_at)
-        socket->pinged = false;
+        socket->pinged = socket->stalls = false;
     if (socket->pinged && heddle_add_duration(socket->pinged_at, all->timeout) <= now) {
         socket->engine->websockets.vanished++;
         heddle_transport_will_reset(&socket->work.connection->transport);
         heddle_websocket_break_off(socket);
         return;
     }
-    if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now) {
-        socket->pinged = true;
-        socket->pinged_at = now;
-        /* Where much waits for the client already, that has to move. */
-        if (heddle_websocket_pending(socket) < HEDDLE_OUTPUT_AT_ONCE &&
-            !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
-            heddle_websocket_break_off(socket);
-    }
+    if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now)
+        ask_for_life(socket, full);
     if (socket->state == HEDDLE_WEBSOCKET_OPEN)
         set_deadline(socket);
 }

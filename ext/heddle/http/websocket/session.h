@@ -76,6 +76,7 @@ struct heddle_websocket {
     bool overflowed;            /* another thread has found too much output: the loop looks */
     bool overrun;               /* … and was refused a message: the loop closes the socket */
     bool retires;               /* the server stops: it is closed at `retires_at` */
+    bool stalls;                /* … and no ping was sent: the output is full, and has not moved */
     bool lingers;               /* LEAVING: everything is sent, FIN included */
     uint16_t code;              /* how it ended; 0: not yet */
     uint32_t slot;              /* of its Client in the engine's list */
@@ -86,6 +87,7 @@ struct heddle_websocket {
     heddle_websocket_subscription *subscriptions;
     int64_t heard;              /* when something came, coarsely: ns */
     int64_t pinged_at, retires_at;
+    size_t unsent;              /* what would be pending if nothing had left since the last look */
     uint64_t lingered;          /* bytes that were thrown away */
     heddle_websocket_reader reader;
 };

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# test: sanitize
+
+require "test_helper"
+require "server/web_socket_helpers"
+
+# WebSockets where several things happen in one turn of the loop, or none for long.
+class WebSocketTurnsTest < Minitest::Test
+  include WebSocketHelpers
+
+  def test_a_client_that_reads_slowly_and_steadily_is_not_cut_off
+    handler = Class.new(Echo) { def on_message(client, _) = client.write("x" * 30_000_000) }.new
+    serving(upgrading(handler), lint: false, websocket_ping: 0.2, websocket_timeout: 1, websocket_output_limit: 40_000_000) do
+      client = dial
+      client.io.setsockopt(:SOCKET, :RCVBUF, 32_768)
+      client.text("go")
+      pace = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.7
+      read = 0
+      while Process.clock_gettime(Process::CLOCK_MONOTONIC) < pace
+        read += client.io.readpartial(65_536).bytesize
+        sleep 0.01 # it is slow
+      end
+
+      assert_operator read, :<, 25_000_000, "not slow enough to say anything"
+      read += client.io.readpartial(65_536).bytesize while read < 30_000_010
+      client.text("more")
+
+      assert client.read
+    end
+  end
+end
