@@ -29,4 +29,22 @@ class WebSocketTurnsTest < Minitest::Test
       assert client.read
     end
   end
+
+  def test_lost_messages_of_a_topic_that_is_no_longer_subscribed_are_not_told
+    handler = Class.new(Echo) do
+      def on_open(client)
+        client.subscribe("a", since: "unknown:1")
+        client.unsubscribe("a")
+      end
+
+      def on_reset(_client, topic) = @calls << topic
+    end.new
+    serving(upgrading(handler), lint: false) do
+      client = dial
+      client.text("still here")
+
+      assert_equal "still here", client.message
+      assert_equal [:message, "still here", Encoding::UTF_8], handler.calls.pop(timeout: PATIENCE)
+    end
+  end
 end

@@ -139,6 +139,8 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
     VALUE data = message ? string_of(message) : Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_RESET)
         data = heddle_websocket_take_reset(socket);
+    if (callback == HEDDLE_WEBSOCKET_ON_RESET && NIL_P(data)) /* the subscription is gone meanwhile */
+        return Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
         keep_end(socket, client);
         if (!(socket->wanted & callback))
