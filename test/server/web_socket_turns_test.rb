@@ -47,4 +47,32 @@ class WebSocketTurnsTest < Minitest::Test
       assert_equal [:message, "still here", Encoding::UTF_8], handler.calls.pop(timeout: PATIENCE)
     end
   end
+
+  def test_a_message_that_another_fiber_takes_ends_nothing
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
+    handler = Class.new(Echo) do
+      def on_open(client)
+        Fiber.schedule do
+          while (message = client.receive)
+            client.write(message)
+          end
+        end
+      end
+    end.new
+    serving(upgrading(handler), lint: false) do
+      client = dial
+      20.times do |i|
+        client.text(i.to_s)
+
+        assert_equal i.to_s, client.message
+      end
+      client.close(4005)
+
+      assert_equal 4005, client.closing.code
+      handler.calls.pop(timeout: PATIENCE) => call
+      call = handler.calls.pop(timeout: PATIENCE) while call.first == :message
+
+      assert_equal [:close, 4005], call.first(2)
+    end
+  end
 end

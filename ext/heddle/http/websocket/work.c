@@ -93,8 +93,10 @@ static VALUE serve(heddle_work *work, VALUE client)
         next = HEDDLE_WEBSOCKET_ON_DRAINED;
     else if (socket->due & HEDDLE_WEBSOCKET_ON_SHUTDOWN)
         next = HEDDLE_WEBSOCKET_ON_SHUTDOWN;
-    else
+    else if (socket->due & HEDDLE_WEBSOCKET_ON_CLOSE)
         next = HEDDLE_WEBSOCKET_ON_CLOSE;
+    else
+        return Qnil; /* another fiber has received the message */
     socket->due &= (uint8_t)~next;
     socket->calling = next;
     if (next == HEDDLE_WEBSOCKET_ON_RESET && heddle_websocket_count_resets(socket) > 1)
