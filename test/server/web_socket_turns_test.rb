@@ -75,4 +75,26 @@ class WebSocketTurnsTest < Minitest::Test
       assert_equal [:close, 4005], call.first(2)
     end
   end
+
+  def test_a_handler_that_waits_for_its_output_is_told_that_all_has_left
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
+    handler = Class.new(Echo) do
+      def on_message(client, message)
+        super
+        client.drain(0)
+      end
+
+      def on_drained(client) = @calls << [:drained, client.pending]
+    end.new
+    serving(upgrading(handler), lint: false) do
+      client = dial
+
+      assert_equal [[:drained, 0], [:open, true]], Array.new(2) { handler.calls.pop(timeout: PATIENCE) }.sort_by(&:to_s)
+      client.text("a")
+
+      assert_equal "a", client.message
+      assert_equal [:message, "a", Encoding::UTF_8], handler.calls.pop(timeout: PATIENCE)
+      assert_equal [:drained, 0], handler.calls.pop(timeout: 5)
+    end
+  end
 end

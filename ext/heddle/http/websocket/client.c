@@ -415,6 +415,12 @@ static VALUE client_drain(VALUE self, VALUE most)
             heddle_websocket_leave(socket);
             return Qfalse;
         }
+        if (result == 0) { /* this flush has taken the place of the scheduled one, which would have told it */
+            heddle_websocket_hold(socket);
+            heddle_websocket_handle_drained(socket);
+            heddle_websocket_leave(socket);
+            continue;
+        }
         if (connection->output.size <= low)
             return Qtrue;
         if (heddle_connection_wait_for(connection, HEDDLE_WRITING, -1) == HEDDLE_WAIT_GONE)

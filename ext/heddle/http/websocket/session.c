@@ -404,7 +404,7 @@ static void begin(heddle_connection *connection)
     heddle_websocket_leave(socket);
 }
 
-static void handle_drained(heddle_websocket *socket)
+void heddle_websocket_handle_drained(heddle_websocket *socket)
 {
     heddle_output_clear(&socket->work.connection->output); /* an idle socket keeps no memory for output */
     heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
@@ -420,7 +420,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_WEBSOCKET_LEAVING) {
         int result = heddle_connection_flush(connection);
         if (result == 0)
-            handle_drained(socket);
+            heddle_websocket_handle_drained(socket);
         else if (result != -EAGAIN)
             heddle_websocket_break_off(socket);
     }
@@ -438,10 +438,11 @@ static void flushed(heddle_connection *connection)
     heddle_websocket_hold(socket);
     if (socket->overrun) {
         heddle_websocket_end_slow(socket);
-    } else if (!connection->output.size) {
-        handle_drained(socket);
-    } else if (socket->overflowed) {
-        heddle_websocket_check_pace(socket);
+    } else {
+        if (socket->overflowed && connection->output.size)
+            heddle_websocket_check_pace(socket);
+        if (!connection->output.size)
+            heddle_websocket_handle_drained(socket);
     }
     socket->overflowed = false;
     heddle_websocket_leave(socket);

@@ -126,6 +126,8 @@ void heddle_websocket_read_on(heddle_websocket *socket);
 void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
 /* Ends the socket with a close frame that no answer is awaited for. Held. */
 void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason);
+/* The output is empty after a flush: tells the handler and the subscriptions. Held. */
+void heddle_websocket_handle_drained(heddle_websocket *socket);
 /* Its transport is of no use. Held. */
 void heddle_websocket_break_off(heddle_websocket *socket);
 
