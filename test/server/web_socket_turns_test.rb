@@ -11,7 +11,8 @@ class WebSocketTurnsTest < Minitest::Test
 
   def test_a_client_that_reads_slowly_and_steadily_is_not_cut_off
     handler = Class.new(Echo) { def on_message(client, _) = client.write("x" * 30_000_000) }.new
-    serving(upgrading(handler), lint: false, websocket_ping: 0.2, websocket_timeout: 1, websocket_output_limit: 40_000_000) do
+    limits = { websocket_ping: 0.2, websocket_timeout: 1, websocket_output_limit: 40_000_000 }
+    serving(upgrading(handler), lint: false, **limits) do
       client = dial
       client.io.setsockopt(:SOCKET, :RCVBUF, 32_768)
       client.text("go")

@@ -71,6 +71,13 @@ static uint64_t payload_size(const uint8_t *head)
     return size;
 }
 
+/* The smallest payload whose length takes as many bytes as here: it has to be the minimal number (section 5.2). */
+static uint64_t least_size(const uint8_t *head)
+{
+    uint8_t length = head[1] & 0x7f;
+    return length == 127 ? 65536 : length == 126 ? 126 : 0;
+}
+
 /* What the first two bytes say. WANTS_MORE: nothing wrong. */
 static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
 {
@@ -124,6 +131,8 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     uint64_t size = payload_size(reader->head);
     if (size >> 63)
         return protocol_error(reader, "a frame's length has its top bit set");
+    if (size < least_size(reader->head))
+        return protocol_error(reader, "a frame's length has more bytes than it needs");
     reader->size = reader->left = size;
     if (reader->from_client)
         memcpy(reader->mask, reader->head + reader->head_needed - 4, 4);
