@@ -224,7 +224,8 @@ class H1DeadlinesTest < Minitest::Test
   end
 
   def test_the_longest_times_that_are_allowed_are_times
-    limits = %i[head_timeout idle_timeout body_grace body_pause write_timeout linger_timeout].to_h { |one| [one, 86_400] }
+    names = %i[head_timeout idle_timeout body_grace body_pause write_timeout linger_timeout]
+    limits = names.to_h { |name| [name, 86_400] }
     [limits, { **limits, body_rate: 0 }].each do |forever|
       output = serve(post(4, "ab"), "cd", CHUNKED, "1\r\na\r\n0\r\n\r\nG", "E", open: false, **forever) do |exchange|
         reply(exchange, exchange.body.read)
