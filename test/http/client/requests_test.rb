@@ -159,6 +159,43 @@ class ClientRequestsTest < ClientCase
     end
   end
 
+  def test_lines_are_read_wherever_they_are_split
+    text = "one\r\n\nü three\nlast\r"
+    (0..text.bytesize).each do |split|
+      server_body = [text.byteslice(0, split), text.byteslice(split..)].reject(&:empty?)
+      response = response_of(server_body)
+
+      assert_equal ["one", "", "ü three", "last\r"], response.each_line.to_a, "split at #{split}"
+    end
+  end
+
+  def response_of(pieces)
+    head = Struct.new(:status, :fields).new(200, %w[content-type text/plain])
+    Client::Response.new(head, nil, "http://a.example", "/").tap do |response|
+      response.define_singleton_method(:each) { |&block| pieces.each(&block) }
+    end
+  end
+
+  def test_a_line_is_bounded
+    assert_equal %w[1234 1234], response_of(%W[12 34\n 1234]).each_line(limit: 4).to_a
+    [%W[12345\n], %w[123 45], %w[12345], %W[1\n12345\n]].each do |pieces|
+      error = assert_raises(Client::BodyTooLarge) { response_of(pieces).each_line(limit: 4).to_a }
+      assert_match(%r{a line of http://a.example/ is longer than 4 bytes}, error.message)
+    end
+    assert_raises(Client::BodyTooLarge) { response_of(["x" * 1_048_576] * 17).each_line.to_a }
+  end
+
+  # Each byte is searched once: this would take a minute otherwise.
+  def test_a_long_line_in_small_pieces
+    pieces = ["x" * 100] * 40_000
+    reader = Client::EventReader.new
+    events = []
+    ["data:", *pieces, "\n\n"].each { |piece| reader.feed(piece) { |event| events << event } }
+
+    assert_equal 4_000_000, response_of(pieces + ["\n"]).each_line.first.bytesize
+    assert_equal 4_000_000, events.first.data.bytesize
+  end
+
   def test_private_addresses_are_denied_whatever_names_them
     client = Client.new(deny_private: true)
     %w[127.0.0.1 localhost [::1] [::ffff:127.0.0.1] 0.0.0.0 [::ffff:10.0.0.1]].each do |host|

@@ -19,7 +19,9 @@ module Heddle
 
         def initialize(last_id = "")
           @last_id = last_id
-          @buffer = +"".b
+          @buffer = String.new
+          @start = 0 # of the line that is next
+          @searched = 0 # as far as no line ends
           @data = nil
           @size = 0
           @type = ""
@@ -35,6 +37,7 @@ module Heddle
           while (line = take_line)
             line.empty? ? dispatch(&) : interpret(line.force_encoding(Encoding::UTF_8).scrub)
           end
+          drop_lines
           raise ProtocolError, "an event is longer than #{LIMIT} bytes" if @buffer.bytesize + @size > LIMIT
         end
 
@@ -50,10 +53,24 @@ module Heddle
 
         # Ended by CR LF, LF or CR; a CR that came last may be half of an end.
         def take_line
-          ending = @buffer.index(/\r\n|\n|\r(?!\z)/n) or return
-          line = @buffer.slice!(0, ending)
-          @buffer.slice!(0, @buffer.start_with?("\r\n") ? 2 : 1)
+          ending = @buffer.byteindex(/\r\n|\n|\r(?!\z)/n, @searched)
+          unless ending
+            @searched = [@buffer.bytesize - 1, @start].max # a CR may stand there
+            return
+          end
+
+          line = @buffer.byteslice(@start, ending - @start)
+          @start = @searched = ending + (@buffer.byteslice(ending, 2) == "\r\n" ? 2 : 1)
           line
+        end
+
+        # Those that were taken, at once.
+        def drop_lines
+          return if @start.zero?
+
+          @buffer = @buffer.byteslice(@start..)
+          @searched -= @start
+          @start = 0
         end
 
         def interpret(line)

@@ -5,6 +5,9 @@ module Heddle
     class Client
       # An answer. Its body is there as a String, or, inside the block of {Client#stream}, read as it comes.
       class Response
+        # Bytes of a line that {#each_line} gives.
+        LINE_LIMIT = 16_777_216
+
         # @return [Integer]
         attr_reader :status
 
@@ -79,18 +82,25 @@ module Heddle
         end
 
         # The body's lines, without their ends.
+        # @param limit [Integer] bytes of a line
         # @return [self]
-        def each_line
-          return to_enum(:each_line) unless block_given?
+        # @raise [BodyTooLarge] when a line is longer
+        def each_line(limit: LINE_LIMIT)
+          return to_enum(:each_line, limit: limit) unless block_given?
 
-          rest = +""
+          rest = String.new
           each do |piece|
-            rest << piece
-            while (line = rest.slice!(/\A[^\n]*\n/))
-              yield line.chomp.force_encoding(encoding)
+            searched = rest.bytesize
+            rest << piece.b
+            start = 0
+            while (ending = rest.byteindex("\n", [searched, start].max))
+              yield text_line(rest.byteslice(start, ending + 1 - start), limit)
+              start = ending + 1
             end
+            rest = rest.byteslice(start..) if start.positive?
+            text_line(rest, limit) if rest.bytesize > limit
           end
-          yield rest.force_encoding(encoding) unless rest.empty?
+          yield text_line(rest, limit) unless rest.empty?
           self
         end
 
@@ -120,6 +130,13 @@ module Heddle
         def inspect = "#<#{self.class} #{@status} #{url}>"
 
         private
+
+        def text_line(line, limit)
+          line = line.delete_suffix("\n").delete_suffix("\r") if line.end_with?("\n")
+          return line.force_encoding(encoding) if line.bytesize <= limit
+
+          raise BodyTooLarge, "a line of #{url} is longer than #{limit} bytes"
+        end
 
         def encoding
           type = self["content-type"]
