@@ -183,6 +183,19 @@ class PubSubTest < Minitest::Test
     end
   end
 
+  def test_subscribers_share_what_they_catch_up_with_after_an_overrun
+    topic = new_topic
+    in_loop do
+      subscriptions = Array.new(5) { subscription(topic) }
+      5.times { PubSub.publish("#{topic}:other", "x" * 4_000_000) }
+      3.times { |i| PubSub.publish(topic, "#{i}" * 10_000) }
+      strings = subscriptions.map { |one| Array.new(3) { one.take.first } }
+
+      assert_equal [%w[0 1 2]], strings.map { |taken| taken.map { |string| string[0] } }.uniq
+      assert_equal 3, strings.flatten.map(&:object_id).uniq.size
+    end
+  end
+
   def test_a_block_runs_for_each_message_in_a_task_that_can_be_cancelled
     topic = new_topic
     got = Heddle::Channel.new

@@ -10,6 +10,7 @@
 
 enum {
     RECORDS_A_TICK = 1024, /* of the ring, before the loop's other work has its turn */
+    SHARED_MESSAGES = 64,  /* of a topic, that its subscribers share when all of them catch up */
 };
 
 struct heddle_topic {
@@ -31,6 +32,13 @@ struct delivery {
     heddle_subscriber *subscriber; /* the only one; NULL: it is gone */
 };
 
+/* What a topic's subscribers share while all of them catch up. On the C stack, which keeps and pins its Strings. */
+typedef struct {
+    const heddle_topic *topic;
+    uint64_t places[SHARED_MESSAGES]; /* of each, and 1; 0: none */
+    heddle_message messages[SHARED_MESSAGES];
+} shared_messages;
+
 /* It lives until its object is collected, and the last subscriber has left. */
 struct heddle_fanout {
     heddle_attachment attachment;
@@ -42,6 +50,7 @@ struct heddle_fanout {
     size_t bucket_count;
     heddle_link topics;
     delivery *deliveries;
+    shared_messages *shared; /* NULL: each catches up by itself */
     heddle_fanout_counts counts;
     bool closed, collected;
 };
@@ -327,6 +336,31 @@ static VALUE copy_payload(const heddle_history *ring, const heddle_history_recor
     return copied ? rb_obj_freeze(string) : 0;
 }
 
+/* The message at a place of the ring: `own`, or one that others are given, too. NULL: it was overwritten. */
+static heddle_message *read_message(heddle_topic *topic, uint64_t place, heddle_message *own)
+{
+    const heddle_history *ring = topic->fanout->history;
+    shared_messages *shared = topic->fanout->shared;
+    if (shared && shared->topic != topic)
+        shared = NULL;
+    heddle_history_record record;
+    if (heddle_history_look(ring, place, &record) != 1 || record.place != place)
+        return NULL;
+    size_t slot = record.offset % SHARED_MESSAGES;
+    if (shared && shared->places[slot] == place + 1)
+        return &shared->messages[slot];
+    VALUE payload = copy_payload(ring, &record);
+    if (!payload)
+        return NULL;
+    /* The first ones stay: each subscriber goes through all of them, and would find none if the last ones did. */
+    bool keep = shared && shared->places[slot] == 0;
+    heddle_message *message = keep ? &shared->messages[slot] : own;
+    *message = new_message(topic, record.offset, payload);
+    if (keep)
+        shared->places[slot] = place + 1;
+    return message;
+}
+
 void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
 {
     heddle_topic *topic = subscriber->topic;
@@ -345,13 +379,11 @@ void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
     begin_delivery(fanout, &delivery);
     topic->deliveries++;
     for (int i = 0; i < count && delivery.subscriber; i++) {
-        heddle_history_record record;
-        bool kept = heddle_history_look(fanout->history, places[i], &record) == 1 && record.place == places[i];
-        VALUE payload = kept ? copy_payload(fanout->history, &record) : 0;
+        heddle_message own, *message = read_message(topic, places[i], &own);
         /* The garbage collector may have taken it, in the allocation above. */
         if (!delivery.subscriber)
             break;
-        if (!payload) {
+        if (!message) {
             give_reset(subscriber, offset);
             break;
         }
@@ -359,15 +391,24 @@ void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
             subscriber->behind = true;
             break;
         }
-        heddle_message message = new_message(topic, record.offset, payload);
-        give(subscriber, &message);
-        RB_GC_GUARD(payload);
+        give(subscriber, message);
     }
     if (count < 0 && delivery.subscriber)
         give_reset(subscriber, offset);
     topic->deliveries--;
     end_delivery(fanout, &delivery);
     drop_unused_topic(topic);
+}
+
+static void share_while_catching_up(heddle_topic *topic)
+{
+    heddle_fanout *fanout = topic->fanout;
+    shared_messages shared;
+    shared.topic = topic;
+    memset(shared.places, 0, sizeof(shared.places));
+    fanout->shared = &shared;
+    offer_to_all(topic, NULL);
+    fanout->shared = NULL;
 }
 
 /* This loop was too slow for the ring: everybody goes on with what the history has. */
@@ -378,7 +419,7 @@ static void catch_up_all(heddle_fanout *fanout)
         heddle_link *link = heddle_link_first(&fanout->topics);
         heddle_link_remove(link);
         heddle_link_push_last(&fanout->topics, link);
-        offer_to_all(HEDDLE_CONTAINER_OF(link, heddle_topic, link), NULL);
+        share_while_catching_up(HEDDLE_CONTAINER_OF(link, heddle_topic, link));
     }
 }
 
