@@ -77,6 +77,28 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
+  def test_a_socket_that_is_closed_in_the_middle_of_much_input_reads_on
+    size = 8_000_000
+    sockets = Thread::Queue.new
+    handler = Class.new(Echo) { define_method(:on_open) { |client| sockets << client } }.new
+    serving(upgrading(handler), lint: false, websocket_message_limit: size, websocket_timeout: 200) do
+      3.times do
+        client = dial
+        socket = sockets.pop(timeout: PATIENCE)
+        client.raw([0x82, 0xff, size, 0].pack("CCQ>N")) # a mask of zeros
+        client.raw("x" * (size / 2))
+        socket.close(4242)
+        client.raw("x" * (size / 2))
+
+        assert_equal 4242, client.closing.code
+        client.close(4001)
+
+        assert_predicate client, :ended?
+        assert_equal [:close, 4001], handler.calls.pop(timeout: PATIENCE).first(2)
+      end
+    end
+  end
+
   def test_a_handler_that_waits_for_its_output_is_told_that_all_has_left
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     handler = Class.new(Echo) do

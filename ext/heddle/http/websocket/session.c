@@ -90,12 +90,9 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
         return;
     }
     enter(socket, HEDDLE_WEBSOCKET_CLOSING);
-    due_in(socket, closing_time(socket));
-    if (socket->paused) { /* its close frame is behind messages that nobody is going to see */
-        socket->paused = false;
-        socket->breathes = true;
-        due_in(socket, 0);
-    }
+    socket->breathes |= socket->paused; /* its close frame is behind messages that nobody is going to see */
+    socket->paused = false;
+    due_in(socket, socket->breathes ? 0 : closing_time(socket));
 }
 
 /*
@@ -139,6 +136,7 @@ static void begin_leaving(heddle_websocket *socket, unsigned code)
     heddle_connection *connection = socket->work.connection;
     end_frames(socket, HEDDLE_WEBSOCKET_LEAVING, code);
     heddle_connection_drop_input(connection);
+    socket->breathes = false;
     due_in(socket, socket->engine->websockets.timeout);
     leave_on(socket);
 }
@@ -293,7 +291,9 @@ static void set_deadline(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t deadline = -1;
-    if (socket->pinged)
+    if (socket->breathes) /* its turn comes first */
+        deadline = heddle_clock_coarse();
+    else if (socket->pinged)
         deadline = heddle_add_duration(socket->pinged_at, all->timeout);
     else if (all->ping > 0)
         deadline = heddle_add_duration(socket->heard, all->ping);
