@@ -128,6 +128,37 @@ class ClientPoolTest < ClientCase
     assert_equal "/", client.get("/").body
   end
 
+  def test_origins_without_connections_are_dropped_and_come_back
+    server = echo
+    used = Client.new(server.url, proxy: nil)
+    gone = Client.new(server.url, proxy: nil, max_connections: 7)
+    [used, gone].each { |client| client.get("/") }
+    origin = gone.instance_variable_get(:@origins).find("/").first
+    origin.close_idle(all: true)
+
+    Client::Connections.drop_unused(0)
+
+    refute_includes Client::Connections.origins, origin
+    assert_equal 1, Client.statistics.fetch(server.url)[:open], "the other one has a connection, and stays"
+    assert_equal "/again", gone.get("/again").body
+    assert_equal 2, Client.statistics.fetch(server.url)[:open]
+  end
+
+  # A request has found its origin, which is dropped before it asks for a connection.
+  def test_a_dropped_origin_that_is_used_is_known_again
+    server = echo
+    client = Client.new(server.url, proxy: nil)
+    origin = client.instance_variable_get(:@origins).find("/").first
+    Client::Connections.drop_unused(0)
+
+    refute Client.statistics.key?(server.url)
+    limits = client.instance_variable_get(:@limits)
+    origin.release(origin.acquire(limits, nil))
+
+    assert_equal 1, Client.statistics.fetch(server.url)[:open]
+    refute_predicate origin, :retired?
+  end
+
   def test_a_child_process_opens_connections_of_its_own
     server = echo
     client = Client.new(server.url, proxy: nil)

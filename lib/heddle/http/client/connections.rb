@@ -8,7 +8,9 @@ module Heddle
       module Connections
         # Seconds between looks for idle connections whose time is over, or that their server has closed.
         INTERVAL = 2
-        private_constant :INTERVAL
+        # Seconds for which an origin without connections is kept.
+        KEPT = 60
+        private_constant :INTERVAL, :KEPT
 
         @lock = Mutex.new
         @origins = {}
@@ -25,7 +27,22 @@ module Heddle
             return found if found
 
             made = yield
-            @lock.synchronize { @origins[key] ||= made }
+            origin = @lock.synchronize { @origins[key] ||= made }
+            reap_later
+            origin
+          end
+
+          # Some request was about to use an origin that was dropped.
+          # @return [void]
+          def restore(key, origin)
+            @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin } # another one may be in its place
+            reap_later
+          end
+
+          # Forgets the origins that have had no connection for so many seconds.
+          # @return [void]
+          def drop_unused(kept = KEPT)
+            @lock.synchronize { @origins.delete_if { |key, origin| origin.retire(key, kept) } }
           end
 
           # @return [Array<Origin>] none of a parent process
@@ -38,7 +55,7 @@ module Heddle
           # @return [void]
           def close_idle = origins.each { |origin| origin.close_idle(all: true) }
 
-          # Some connection is idle: looks after it from now on.
+          # There is an origin: looks after it and its connections from now on.
           # @return [void]
           def reap_later
             return if @reaper&.alive?
@@ -55,13 +72,17 @@ module Heddle
           end
 
           # Looks at all of them.
-          def idle_left? = origins.map(&:close_idle).any?
+          def any_left?
+            origins.each(&:close_idle)
+            drop_unused
+            origins.any?
+          end
 
-          # Ends when nothing is idle.
+          # Ends when there is no origin.
           def reap
             Thread.current.name = "heddle-http-client"
             Thread.current.report_on_exception = false
-            sleep INTERVAL while idle_left?
+            sleep INTERVAL while any_left?
           end
         end
       end

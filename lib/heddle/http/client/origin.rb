@@ -29,6 +29,8 @@ module Heddle
           @idle = []
           @waiters = []
           @open = 0
+          @unused_since = now
+          @retired = nil
           @figures = { requests: 0, opened: 0, waits: 0, stale: 0 }
         end
 
@@ -46,6 +48,7 @@ module Heddle
           stale = nil
           connection = @lock.synchronize { fresh ? make_room : take_idle { |closed| (stale ||= []) << closed } }
           stale&.each(&:close)
+          rejoin if @retired
           connection ||= wait_for_room(limits, deadline)
           return connection.begin_request(deadline) if connection.is_a?(Connection)
 
@@ -63,7 +66,7 @@ module Heddle
               connection.idle_since = now
               @idle.push(connection)
             else
-              @open -= 1
+              leave
             end
           end
           connection.close unless reusable
@@ -76,12 +79,26 @@ module Heddle
           limit = now - @settings.idle_timeout
           closed, left = @lock.synchronize do
             gone, @idle = @idle.partition { |one| all || one.idle_since <= limit || one.stale? }
-            @open -= gone.size
+            leave(gone.size) if gone.any?
             [gone, @idle.any?]
           end
           closed.each(&:close)
           left
         end
+
+        # Without connections for so many seconds, it is dropped from the process's.
+        # @param key [Object] what it is found by there
+        # @return [Boolean] whether it is dropped
+        def retire(key, seconds)
+          @lock.synchronize do
+            unused = @open.zero? && @unused_since <= now - seconds
+            @retired = key if unused
+            unused
+          end
+        end
+
+        # Was it dropped? Then there may be another one of its key.
+        def retired? = !@retired.nil?
 
         # @return [Hash{Symbol => Integer}]
         def statistics
@@ -111,6 +128,17 @@ module Heddle
           end
           @open += 1
           :room
+        end
+
+        def leave(count = 1)
+          @open -= count
+          @unused_since = now if @open.zero?
+        end
+
+        # Somebody had it in hand when it was dropped.
+        def rejoin
+          key = @lock.synchronize { @retired.tap { @retired = nil } }
+          Connections.restore(key, self) if key
         end
 
         # In the order in which they came.
@@ -143,7 +171,7 @@ module Heddle
         end
 
         def give_back_room
-          @lock.synchronize { (waiter = @waiters.shift) ? waiter.push(:room) : @open -= 1 }
+          @lock.synchronize { (waiter = @waiters.shift) ? waiter.push(:room) : leave }
         end
 
         def open_connection(limits, deadline)

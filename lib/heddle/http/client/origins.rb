@@ -66,9 +66,9 @@ module Heddle
           raise ArgumentError, "#{url.inspect} is no URL: other characters than RFC 3986 allows must be percent-encoded"
         end
 
-        # A child process has connections of its own.
+        # A child process has connections of its own; an origin that was long unused has been dropped.
         def base_origin
-          return @base_origin if @base_origin && @process == Process.pid
+          return @base_origin if @base_origin && !@base_origin.retired? && @process == Process.pid
 
           @process = Process.pid
           @base_origin = origin_of(@base)
