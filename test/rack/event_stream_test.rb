@@ -117,6 +117,16 @@ module EventStreamCases
     end
   end
 
+  def test_what_a_client_asks_for_with_a_position_is_whole_though_its_stream_skips_to_the_newest_when_it_is_slow
+    first, *rest = Array.new(4) { |i| PubSub.publish(topic, i.to_s) }
+    serving do
+      client = events("&slow=coalesce", "Last-Event-ID: #{first}\r\n")
+
+      assert_equal rest, Array.new(3) { client.event["id"] }
+      client.close
+    end
+  end
+
   def test_a_position_that_is_unknown_brings_a_reset
     last = PubSub.publish(topic, "x")
     serving do

@@ -366,7 +366,8 @@ void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t places[HEDDLE_HISTORY_MESSAGES], offset, seen = subscriber->seen;
-    bool newest = subscriber->policy == HEDDLE_SLOW_COALESCE;
+    /* Only of what it was too slow for: what it asks for with a position is whole. */
+    bool newest = subscriber->behind && subscriber->policy == HEDDLE_SLOW_COALESCE;
     subscriber->behind = false;
     if (newest && heddle_history_offset(fanout->history, topic->name, topic->size) > (int64_t)seen)
         seen = (uint64_t)heddle_history_offset(fanout->history, topic->name, topic->size) - 1;
