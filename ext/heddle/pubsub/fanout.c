@@ -361,13 +361,13 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t place, heddle_
     return message;
 }
 
-void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
+/* `whole`: also to a subscriber whose policy skips to the newest message. */
+static void catch_up(heddle_subscriber *subscriber, bool whole)
 {
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t places[HEDDLE_HISTORY_MESSAGES], offset, seen = subscriber->seen;
-    /* Only of what it was too slow for: what it asks for with a position is whole. */
-    bool newest = subscriber->behind && subscriber->policy == HEDDLE_SLOW_COALESCE;
+    bool newest = !whole && subscriber->policy == HEDDLE_SLOW_COALESCE;
     subscriber->behind = false;
     if (newest && heddle_history_offset(fanout->history, topic->name, topic->size) > (int64_t)seen)
         seen = (uint64_t)heddle_history_offset(fanout->history, topic->name, topic->size) - 1;
@@ -399,6 +399,11 @@ void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
     topic->deliveries--;
     end_delivery(fanout, &delivery);
     drop_unused_topic(topic);
+}
+
+void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
+{
+    catch_up(subscriber, false);
 }
 
 static void share_while_catching_up(heddle_topic *topic)
@@ -506,7 +511,7 @@ heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscribe
         give_reset(subscriber, (uint64_t)offset);
     } else if (at != (uint64_t)offset) {
         subscriber->seen = at;
-        heddle_subscriber_catch_up(subscriber);
+        catch_up(subscriber, true);
     }
     return HEDDLE_SUBSCRIBED;
 }
