@@ -188,7 +188,7 @@ class PubSubTest < Minitest::Test
     in_loop do
       subscriptions = Array.new(5) { subscription(topic) }
       5.times { PubSub.publish("#{topic}:other", "x" * 4_000_000) }
-      3.times { |i| PubSub.publish(topic, "#{i}" * 10_000) }
+      3.times { |i| PubSub.publish(topic, i.to_s * 10_000) }
       strings = subscriptions.map { |one| Array.new(3) { one.take.first } }
 
       assert_equal [%w[0 1 2]], strings.map { |taken| taken.map { |string| string[0] } }.uniq
