@@ -6,11 +6,6 @@ module Bench
     PROGRAM = File.expand_path("quick_server_program.rb", __dir__)
 
     # @yieldparam port [Integer]
-    def self.run
-      child = Child.new([], program: PROGRAM, core: DelayServer::CORE, time_limit: DelayServer::TIME_LIMIT)
-      yield child.message.fetch(:port)
-    ensure
-      child&.close
-    end
+    def self.run(&) = DelayServer.run(PROGRAM, &)
   end
 end

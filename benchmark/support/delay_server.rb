@@ -20,9 +20,10 @@ module Bench
     # @return [Integer]
     def self.own_port(port) = Integer(Net::HTTP.get(URI("http://127.0.0.1:#{port}#{LISTENER}")))
 
+    # @param program [String] the server's
     # @yieldparam port [Integer]
-    def self.run
-      child = Child.new([], program: PROGRAM, core: CORE, time_limit: TIME_LIMIT)
+    def self.run(program = PROGRAM)
+      child = Child.new([], program:, core: CORE, time_limit: TIME_LIMIT)
       yield child.message.fetch(:port)
     ensure
       child&.close

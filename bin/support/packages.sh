@@ -50,3 +50,17 @@ install_now() {
 
 # The packages of the programs that tests use.
 program_packages() { sed 's/#.*//' "$root/bin/packages.txt" | awk 'NF == 2 { print $2 }'; }
+
+# unpack_server PURPOSE PACKAGE: unpacks the package into vendor/PACKAGE where the machine does not have its program.
+# Debian's packages start a server when they are installed; unpacked it does nothing until it is asked to. Says so
+# when that fails. Uses $root.
+unpack_server() {
+  local folder
+  PATH=$PATH:/usr/sbin:/usr/local/sbin:$root/vendor/$2/usr/sbin command -v "$2" >/dev/null && return 0
+  folder=$(mktemp -d) || return 0
+  {
+    (cd "$folder" && { apt-get download "$2" || { as_root apt-get update && apt-get download "$2"; }; }) &&
+      mkdir -p "$root/vendor/$2" && dpkg-deb -x "$folder"/"$2"_*.deb "$root/vendor/$2"
+  } >"$heddle_log/$2.log" 2>&1 || complain "$1: $2 could not be unpacked"
+  rm -rf -- "$folder"
+}

@@ -5,9 +5,12 @@ require "json"
 require "tmpdir"
 require "heddle/pubsub"
 require_relative "served_example"
+require_relative "support/page_policy"
 
 # examples/ticker, with its market as a process of its own.
 class TickerExampleTest < Minitest::Test
+  include PagePolicy
+
   PATIENCE = 60
   MARKET = "market.rb"
 
@@ -90,15 +93,5 @@ class TickerExampleTest < Minitest::Test
 
     refute_predicate process.value, :success?
     assert_includes @said, "Start `heddle serve` in this folder first."
-  end
-
-  def test_the_page_and_its_script_are_served_under_a_content_security_policy
-    page = @served.get("/")
-
-    assert_equal "script-src 'self'", page["content-security-policy"]
-    refute_match(/<script(?![^>]*src=)|\son\w+=/, page.body, "the policy forbids scripts within the page")
-    script = @served.get(page.body[/<script src="([^"]+)"/, 1])
-
-    assert_equal %w[200 text/javascript], [script.code, script["content-type"]]
   end
 end

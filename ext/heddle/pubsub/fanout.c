@@ -369,8 +369,9 @@ static void catch_up(heddle_subscriber *subscriber, bool whole)
     uint64_t places[HEDDLE_HISTORY_MESSAGES], offset, seen = subscriber->seen;
     bool newest = !whole && subscriber->policy == HEDDLE_SLOW_COALESCE;
     subscriber->behind = false;
-    if (newest && heddle_history_offset(fanout->history, topic->name, topic->size) > (int64_t)seen)
-        seen = (uint64_t)heddle_history_offset(fanout->history, topic->name, topic->size) - 1;
+    int64_t last = newest ? heddle_history_offset(fanout->history, topic->name, topic->size) : 0;
+    if (last > (int64_t)seen)
+        seen = (uint64_t)last - 1;
     int count = heddle_history_find(fanout->history, topic->name, topic->size, seen, places, HEDDLE_HISTORY_MESSAGES, &offset);
     delivery delivery = {.subscriber = subscriber};
     if (count == -ETIMEDOUT) {
