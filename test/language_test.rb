@@ -38,7 +38,6 @@ class LanguageTest < Minitest::Test
     "ext/heddle/http/websocket/reader.c" => %w[fail],
     "ext/heddle/http/websocket/session.c" => %w[enter linger feed begin flushed release abandon],
     "ext/heddle/http/websocket/work.c" => %w[object serve served reject],
-    "ext/heddle/net/outbound.c" => %w[await release gather],
     "ext/heddle/http/h2_server.c" => %w[sweep pull flush linger settle feed begin release abandon],
     "ext/heddle/pubsub/fanout.c" => %w[grow collected give offer pump],
     "ext/heddle/pubsub/fanout_wait.c" => %w[ready watch watch],

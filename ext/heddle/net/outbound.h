@@ -59,6 +59,18 @@ bool heddle_outbound_stale(heddle_outbound *connection);
  */
 void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timed_out);
 
+/*
+ * Waits until one of these events has come: which. `phase`: the deadline of this step, CLOCK_MONOTONIC ns, < 0: none.
+ * Raises as heddle_outbound_await_input does.
+ */
+int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timed_out);
+
+/*
+ * Sends a String or an Array of Strings; `timeout` in ns, < 0: none, in which the peer must take some of it. How much was
+ * sent: less than all only where `stop_at_input` says so, when the peer has sent something and takes no more.
+ */
+size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool stop_at_input);
+
 /* Raises the SystemCallError of a receive that has failed. */
 NORETURN(void heddle_outbound_fail(heddle_outbound *connection, ssize_t error, const char *doing));
 
