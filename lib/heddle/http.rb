@@ -9,7 +9,7 @@ module Heddle
     autoload :BadRequest, "heddle/http/bad_request"
     autoload :Configuration, "heddle/http/configuration"
     autoload :Limit, "heddle/http/limit"
-    autoload :Refusal, "heddle/http/refusal"
+    autoload :Rejection, "heddle/http/rejection"
     autoload :RequestBody, "heddle/http/request_body"
     autoload :Response, "heddle/http/response"
     autoload :ResponseHead, "heddle/http/response_head"

@@ -14,7 +14,7 @@ module Heddle
     class << self
       # @return [Array<Symbol>] what this thread could use now, best first
       def available
-        built.reject { |name| refusal(name) }
+        built.reject { |name| unavailable_reason(name) }
       end
 
       # The selector that a new scheduler of this thread gets when it is not told: what HEDDLE_SELECTOR names,
@@ -40,7 +40,7 @@ module Heddle
                 "#{source} names #{name.inspect}, which is not built in here: use one of #{built.join(", ")}"
         end
 
-        reason = refusal(name)
+        reason = unavailable_reason(name)
         raise ArgumentError, "#{source} names #{name.inspect}, which can't run here: #{reason}" if reason
 
         name
@@ -48,10 +48,10 @@ module Heddle
 
       # @param name [Symbol]
       # @return [String, nil] why this machine, or this thread, can't use the selector; nil when it can
-      def refusal(name)
+      def unavailable_reason(name)
         return migration if name == :io_uring && migration
 
-        kernel_refusal(name)
+        kernel_unavailable_reason(name)
       end
 
       private
@@ -61,7 +61,7 @@ module Heddle
         return if chosen == built.first || @told_of_fallback || Ractor.current != Ractor.main
 
         @told_of_fallback = true
-        warn "heddle: using #{chosen}: #{built.first} can't run here: #{refusal(built.first)}"
+        warn "heddle: using #{chosen}: #{built.first} can't run here: #{unavailable_reason(built.first)}"
       end
 
       # A ring belongs to one native thread. In a Ractor, and with RUBY_MN_THREADS, Ruby moves threads between those.

@@ -176,23 +176,23 @@ static void chunk_heads_are_the_size_in_hexadecimal(void)
     }
 }
 
-static void refusals_are_whole_answers(void)
+static void rejections_are_whole_answers(void)
 {
-    heddle_refusal refusal = {.status = 503, .reason = "too much is asked at once"};
+    heddle_rejection rejection = {.status = 503, .reason = "too much is asked at once"};
     heddle_buffer out = empty();
-    heddle_refusal_answer(&refusal, &out, date, sizeof(date) - 1, true, "retry-after: 1\r\n");
+    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, true, "retry-after: 1\r\n");
     check_text("HTTP/1.1 503 Service Unavailable\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
                "content-type: text/plain; charset=utf-8\r\ncontent-length: 52\r\nretry-after: 1\r\n"
                "connection: close\r\n\r\n503 Service Unavailable: too much is asked at once.\n", &out);
     size_t used = out.used;
     out.used = 0;
-    heddle_refusal_answer(&refusal, &out, date, sizeof(date) - 1, false, "retry-after: 1\r\n");
+    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, false, "retry-after: 1\r\n");
     CHECK_EQUAL(used - 52, out.used);
 
-    refusal.status = 499;
-    memset(refusal.reason, 'x', sizeof(refusal.reason) - 1); /* the longest */
+    rejection.status = 499;
+    memset(rejection.reason, 'x', sizeof(rejection.reason) - 1); /* the longest */
     out.used = 0;
-    heddle_refusal_answer(&refusal, &out, date, sizeof(date) - 1, true, NULL);
+    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, true, NULL);
     out.bytes[out.used] = 0;
     CHECK(strstr(out.bytes, "HTTP/1.1 499 \r\n") == out.bytes);
     CHECK(strstr(out.bytes, "\r\ncontent-length: 124\r\n"));
@@ -210,6 +210,6 @@ int main(int argc, char **argv)
     check_run("answer", "plain names mean nothing to the server", plain_names_mean_nothing_to_the_server);
     check_run("answer", "dates are right for ten thousand years", dates_are_right_for_ten_thousand_years);
     check_run("answer", "chunk heads are the size in hexadecimal", chunk_heads_are_the_size_in_hexadecimal);
-    check_run("answer", "refusals are whole answers", refusals_are_whole_answers);
+    check_run("answer", "rejections are whole answers", rejections_are_whole_answers);
     return check_end();
 }

@@ -1,5 +1,5 @@
 /* sources: http/forwarded.c http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
-/* sources: http/target.c http/authority.c http/text.c http/fault.c http/refusal.c net/address.c */
+/* sources: http/target.c http/authority.c http/text.c http/fault.c http/rejection.c net/address.c */
 #include "check.h"
 
 #include "http/forwarded.h"
@@ -14,8 +14,8 @@ static heddle_scheme scheme_of(const char *lines)
     CHECK_EQUAL(size, sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines));
     bytes = realloc(bytes, size);
     heddle_request_head head = {.fields = fields, .field_room = 20};
-    heddle_refusal refusal;
-    CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, 0, &limits, &refusal));
+    heddle_rejection rejection;
+    CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, 0, &limits, &rejection));
     heddle_scheme scheme = heddle_forwarded_scheme(&head, bytes);
     free(bytes);
     return scheme;
@@ -37,9 +37,9 @@ static const char *client_of(const char *lines)
     CHECK_EQUAL(size, sprintf(bytes, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines));
     bytes = realloc(bytes, size);
     heddle_request_head head = {.fields = fields, .field_room = 20};
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     heddle_address client;
-    CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, 0, &limits, &refusal));
+    CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, 0, &limits, &rejection));
     bool found = heddle_forwarded_client(&head, bytes, is_ten, NULL, &client);
     free(bytes);
     return found ? heddle_address_text(&client, text) : "";

@@ -28,8 +28,8 @@ typedef struct {
     char request[4096];         /* its fields as lines */
     heddle_request_head head;
     char target[256];
-    int refusal;
-    unsigned requests, ends, resets, completions, windows, refusals;
+    int rejection;
+    unsigned requests, ends, resets, completions, windows, rejections;
     size_t data;
     heddle_h2_error error;      /* of the last reset */
     int64_t now;
@@ -87,14 +87,14 @@ static void owner_request(heddle_h2_session *session, heddle_h2_stream *stream, 
         owner_answer(owner, stream);
 }
 
-static void owner_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                          heddle_method method)
+static void owner_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                            heddle_method method)
 {
     test_owner *owner = owner_of(session);
     owner->method = method;
-    owner->refusals++;
-    owner->refusal = refusal->status;
-    heddle_h2_write_head(session, stream, refusal->status, NULL, 0, true);
+    owner->rejections++;
+    owner->rejection = rejection->status;
+    heddle_h2_write_head(session, stream, rejection->status, NULL, 0, true);
 }
 
 static void owner_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
@@ -144,7 +144,7 @@ static void owner_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 }
 
 static const heddle_h2_operations owner_operations = {
-    owner_request, owner_refusal, owner_data, owner_end, owner_reset, owner_window, owner_complete,
+    owner_request, owner_rejection, owner_data, owner_end, owner_reset, owner_window, owner_complete,
 };
 
 /* Limits may be changed before. */

@@ -1,4 +1,4 @@
-/* sources: http/h2/[a-z]*.c http/text.c http/fields.c http/controls.c http/target.c http/authority.c http/refusal.c */
+/* sources: http/h2/[a-z]*.c http/text.c http/fields.c http/controls.c http/target.c http/authority.c http/rejection.c */
 
 /* What the session does over time: windows, priorities, floods, stalls, drains, and what the owner may do when. */
 
@@ -156,9 +156,9 @@ static void too_many_fields_are_answered_with_431(void)
         for (int i = 0; i < crumbs; i++)
             size += (size_t)sprintf(block + size, "\x10\x06" "cookie" "\x03" "a=b");
         send_block(2 * (uint32_t)crumbs + 1, true, block, size);
-        CHECK_EQUAL(crumbs < 6 ? 0 : 1, owner->refusals);
+        CHECK_EQUAL(crumbs < 6 ? 0 : 1, owner->rejections);
     }
-    CHECK_EQUAL(431, owner->refusal);
+    CHECK_EQUAL(431, owner->rejection);
     CHECK_EQUAL(6, owner->requests);
     ping_is_answered();
     owner_free(owner);
@@ -171,7 +171,7 @@ static void the_owner_knows_the_method_of_what_it_refuses(void)
     connect_with(made);
     static const char head[] = "\x02\x04HEAD\x84\x86\x41\x01h\x10\x01" "a\x01" "b\x10\x01" "a\x01" "b";
     send_block(1, true, head, sizeof(head) - 1);
-    CHECK_EQUAL(431, owner->refusal);
+    CHECK_EQUAL(431, owner->rejection);
     CHECK_EQUAL(HEDDLE_HEAD, owner->method);
     owner_free(owner);
 }

@@ -1,4 +1,4 @@
-/* sources: http/chunked.c http/text.c http/fault.c http/refusal.c */
+/* sources: http/chunked.c http/text.c http/fault.c http/rejection.c */
 #include "../fuzz/chunked_fuzz.c"
 
 enum { CHECK_CHOICES = 2 };
@@ -29,20 +29,20 @@ static void sizes_beyond_32_bits_are_counted(void)
     enum { PIECE = 1 << 20 };
     heddle_http_limits limits = {.header = 100, .header_count = 1, .body = UINT64_C(1) << 40};
     heddle_chunked chunked;
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     char *piece = calloc(1, PIECE);
     size_t length;
     heddle_chunked_start(&chunked, 0, 0);
-    CHECK_EQUAL(11, heddle_chunked_decode(&chunked, "100100000\r\n", 11, piece, &length, &limits, &refusal));
+    CHECK_EQUAL(11, heddle_chunked_decode(&chunked, "100100000\r\n", 11, piece, &length, &limits, &rejection));
     for (int i = 0; i < (1 << 12) + 1; i++) {
-        CHECK_EQUAL(PIECE, heddle_chunked_decode(&chunked, piece, PIECE, piece, &length, &limits, &refusal));
+        CHECK_EQUAL(PIECE, heddle_chunked_decode(&chunked, piece, PIECE, piece, &length, &limits, &rejection));
         CHECK_EQUAL(PIECE, length);
     }
     CHECK(!chunked.done);
-    CHECK_EQUAL(7, heddle_chunked_decode(&chunked, "\r\n0\r\n\r\n", 7, piece, &length, &limits, &refusal));
+    CHECK_EQUAL(7, heddle_chunked_decode(&chunked, "\r\n0\r\n\r\n", 7, piece, &length, &limits, &rejection));
     CHECK_EQUAL(0, length);
     CHECK(chunked.done);
-    CHECK_EQUAL(0, heddle_chunked_decode(&chunked, "more", 4, piece, &length, &limits, &refusal));
+    CHECK_EQUAL(0, heddle_chunked_decode(&chunked, "more", 4, piece, &length, &limits, &rejection));
     free(piece);
 }
 

@@ -2,7 +2,7 @@
  * Nanoseconds for parsing a head: the one that wrk sends, one of a browser, and the latter in two pieces. No test:
  *
  *   cc -std=gnu17 -O3 -Iext/heddle test/c/http_parser_benchmark.c ext/heddle/http/{request_head,head,field_lines}.c \
- *      ext/heddle/http/{fields,controls,target,authority,text,fault,refusal}.c -o tmp/parser && tmp/parser
+ *      ext/heddle/http/{fields,controls,target,authority,text,fault,rejection}.c -o tmp/parser && tmp/parser
  */
 
 #include "http/message.h"
@@ -42,7 +42,7 @@ static double now(void)
 static void measure(const char *name, const char *bytes, size_t size, size_t cut)
 {
     heddle_field fields[FIELDS];
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     double best = 1e18;
     for (int round = 0; round < ROUNDS; round++) {
         double start = now();
@@ -51,8 +51,8 @@ static void measure(const char *name, const char *bytes, size_t size, size_t cut
             head.fields = fields;
             head.field_room = FIELDS;
             if (cut)
-                heddle_request_head_parse(&head, bytes, cut, 0, &limits, &refusal);
-            if (heddle_request_head_parse(&head, bytes, size, cut, &limits, &refusal) != (int)size)
+                heddle_request_head_parse(&head, bytes, cut, 0, &limits, &rejection);
+            if (heddle_request_head_parse(&head, bytes, size, cut, &limits, &rejection) != (int)size)
                 printf("%s: not parsed\n", name);
             __asm__ volatile("" : : "r"(&head) : "memory");
         }

@@ -1,5 +1,5 @@
 /* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c */
-/* sources: http/authority.c http/text.c http/fault.c http/refusal.c */
+/* sources: http/authority.c http/text.c http/fault.c http/rejection.c */
 /* wrap: heddle_field_lines_read */
 /* link: -U__SSE2__ */
 

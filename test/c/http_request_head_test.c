@@ -1,5 +1,5 @@
 /* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c */
-/* sources: http/authority.c http/text.c http/fault.c http/refusal.c */
+/* sources: http/authority.c http/text.c http/fault.c http/rejection.c */
 /* wrap: heddle_field_lines_read */
 #include "../fuzz/request_head_fuzz.c"
 
@@ -43,11 +43,11 @@ static void a_head_that_comes_byte_by_byte_is_read_in_linear_time(void)
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         size_t size = long_head(bytes, 29000, values[i]);
         heddle_request_head head = {.fields = fields, .field_room = 4096};
-        heddle_refusal refusal;
+        heddle_rejection rejection;
         bytes_read = 0;
         for (size_t end = 1; end < size; end++)
-            CHECK_EQUAL(0, heddle_request_head_parse(&head, bytes, end, end - 1, &limits, &refusal));
-        CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, size - 1, &limits, &refusal));
+            CHECK_EQUAL(0, heddle_request_head_parse(&head, bytes, end, end - 1, &limits, &rejection));
+        CHECK_EQUAL(size, heddle_request_head_parse(&head, bytes, size, size - 1, &limits, &rejection));
         CHECK(bytes_read < 400 * size); /* size * size / 2 would be 14,500 times the size */
     }
     free(bytes);
@@ -105,7 +105,7 @@ static void refused_at_once(const char *bytes, int status)
     heddle_http_limits limits = fuzz_limits(0);
     parse(&out, bytes, strlen(bytes), 0, &limits);
     CHECK_EQUAL(-1, out.result);
-    CHECK_EQUAL(status, out.refusal.status);
+    CHECK_EQUAL(status, out.rejection.status);
 }
 
 static void faults_are_told_when_their_last_byte_has_come(void)
@@ -130,10 +130,10 @@ static void refused(const char *lines, int status, const char *reason)
     size_t size = (size_t)snprintf(head, sizeof(head), "POST / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
     parse(&out, head, size, 0, &limits);
     CHECK_EQUAL(-1, out.result);
-    CHECK_EQUAL(status, out.refusal.status);
-    if (!strstr(out.refusal.reason, reason))
-        printf("    %s: %s\n", lines, out.refusal.reason);
-    CHECK(strstr(out.refusal.reason, reason));
+    CHECK_EQUAL(status, out.rejection.status);
+    if (!strstr(out.rejection.reason, reason))
+        printf("    %s: %s\n", lines, out.rejection.reason);
+    CHECK(strstr(out.rejection.reason, reason));
 }
 
 /* A proxy before us may have read the other one: what follows the body would be a request of somebody else's. */

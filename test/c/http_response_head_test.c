@@ -1,5 +1,5 @@
 /* sources: http/response_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
-/* sources: http/text.c http/fault.c http/refusal.c */
+/* sources: http/text.c http/fault.c http/rejection.c */
 #include "../fuzz/response_head_fuzz.c"
 
 enum { CHECK_CHOICES = 16 };

@@ -1,5 +1,5 @@
 /* sources: http/answer_head.c http/status.c http/date_line.c http/response_head.c http/head.c http/field_lines.c
-   http/fields.c http/controls.c http/text.c http/fault.c http/refusal.c */
+   http/fields.c http/controls.c http/text.c http/fault.c http/rejection.c */
 
 /*
  * Whatever an application answers, the head that is written is one that our own client reads, and it says the same.
@@ -96,12 +96,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     heddle_field fields[FUZZ_FIELDS];
     heddle_response_head head = {.fields = fields, .field_room = FUZZ_FIELDS};
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     heddle_http_limits limits = fuzz_limits(0);
     limits.header = ROOM;
     limits.body = INT64_MAX - 1;
     char *copy = fuzz_copy(bytes, out.used);
-    int result = heddle_response_head_parse(&head, answer.request, copy, out.used, 0, &limits, &refusal);
+    int result = heddle_response_head_parse(&head, answer.request, copy, out.used, 0, &limits, &rejection);
     /* No client takes it: the parser's numbers end where another digit could overflow. */
     int too_long = answer.framing == HEDDLE_CONTENT_BY_LENGTH && answer.length / 10 > (INT64_MAX - 9) / 10;
     if ((plain && !too_long) || result > 0) {

@@ -1,4 +1,4 @@
-/* sources: http/chunked.c http/text.c http/fault.c http/refusal.c */
+/* sources: http/chunked.c http/text.c http/fault.c http/rejection.c */
 
 /*
  * Chunked bodies: any bytes give one result, however they are cut and wherever the data goes, and a body that is
@@ -19,7 +19,7 @@ static void decode(outcome *out, const char *bytes, size_t size, size_t first, s
                    const heddle_http_limits *limits)
 {
     heddle_chunked chunked;
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     heddle_chunked_start(&chunked, 20, 1);
     *out = (outcome){.data = malloc(size + 1)};
     PROMISE(out->data);
@@ -28,7 +28,7 @@ static void decode(outcome *out, const char *bytes, size_t size, size_t first, s
         size_t room = end - at, length;
         char *piece = fuzz_copy(bytes + at, room), *data = in_place ? piece : malloc(room ? room : 1);
         PROMISE(data);
-        int64_t used = heddle_chunked_decode(&chunked, piece, room, data, &length, limits, &refusal);
+        int64_t used = heddle_chunked_decode(&chunked, piece, room, data, &length, limits, &rejection);
         PROMISE(length <= room && used <= (int64_t)room);
         memcpy(out->data + out->length, data, length);
         out->length += length;
@@ -36,8 +36,8 @@ static void decode(outcome *out, const char *bytes, size_t size, size_t first, s
             free(data);
         free(piece);
         if (used < 0) {
-            PROMISE(refusal.status == 400 || refusal.status == 413 || refusal.status == 431);
-            out->status = refusal.status;
+            PROMISE(rejection.status == 400 || rejection.status == 413 || rejection.status == 431);
+            out->status = rejection.status;
             return;
         }
         PROMISE(chunked.done || used == (int64_t)room);

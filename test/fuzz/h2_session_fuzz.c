@@ -1,7 +1,7 @@
 /* sources: http/h2/answer.c http/h2/block_fields.c http/h2/block_judge.c http/h2/control.c http/h2/frame.c
    http/h2/guard.c http/h2/hpack_decoder.c http/h2/hpack_encoder.c http/h2/hpack_table.c http/h2/huffman.c
    http/h2/output.c http/h2/priority.c http/h2/request.c http/h2/session.c http/h2/streams.c http/h2/tables.c
-   http/text.c http/fields.c http/controls.c http/target.c http/authority.c http/refusal.c */
+   http/text.c http/fields.c http/controls.c http/target.c http/authority.c http/rejection.c */
 
 /*
  * The server's side of HTTP/2: any bytes after the preface, however they are cut, give the same requests and the same
@@ -113,13 +113,13 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         answer(session, stream);
 }
 
-static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                       heddle_method method)
+static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                         heddle_method method)
 {
     result->held++;
-    tell(2, &refusal->status, sizeof(refusal->status));
+    tell(2, &rejection->status, sizeof(rejection->status));
     tell(2, &method, sizeof(method));
-    heddle_h2_write_head(session, stream, refusal->status, NULL, 0, true);
+    heddle_h2_write_head(session, stream, rejection->status, NULL, 0, true);
 }
 
 /* Pieces are cut as the input is, so that they are not told. */
@@ -156,7 +156,7 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 }
 
 static const heddle_h2_operations operations = {
-    on_request, on_refusal, on_data, on_end, on_reset, on_window, on_complete,
+    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete,
 };
 
 static void pull(heddle_h2_session *session, int64_t now)

@@ -1,5 +1,5 @@
 /* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c
-   http/authority.c http/text.c http/fault.c http/refusal.c */
+   http/authority.c http/text.c http/fault.c http/rejection.c */
 
 /* Request heads: any bytes give one result, however they are cut, and what is accepted means what it says. */
 
@@ -10,7 +10,7 @@
 typedef struct {
     heddle_request_head head;
     heddle_field fields[FUZZ_FIELDS];
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     int result;
 } outcome;
 
@@ -18,13 +18,13 @@ static void parse(outcome *out, const char *bytes, size_t size, size_t seen, con
 {
     char *copy = fuzz_copy(bytes, size);
     out->head = (heddle_request_head){.fields = out->fields, .field_room = FUZZ_FIELDS};
-    out->result = heddle_request_head_parse(&out->head, copy, size, seen, limits, &out->refusal);
+    out->result = heddle_request_head_parse(&out->head, copy, size, seen, limits, &out->rejection);
     PROMISE(out->result >= -1 && (out->result <= 0 || (size_t)out->result <= size));
     if (out->result < 0) {
-        PROMISE(out->refusal.status == 400 || out->refusal.status == 413 || out->refusal.status == 414 ||
-                out->refusal.status == 417 || out->refusal.status == 431 || out->refusal.status == 501 ||
-                out->refusal.status == 505);
-        PROMISE(strlen(out->refusal.reason) > 10 && strlen(out->refusal.reason) < sizeof(out->refusal.reason) - 1);
+        PROMISE(out->rejection.status == 400 || out->rejection.status == 413 || out->rejection.status == 414 ||
+                out->rejection.status == 417 || out->rejection.status == 431 || out->rejection.status == 501 ||
+                out->rejection.status == 505);
+        PROMISE(strlen(out->rejection.reason) > 10 && strlen(out->rejection.reason) < sizeof(out->rejection.reason) - 1);
     }
     free(copy);
 }
@@ -33,7 +33,7 @@ static void same(const outcome *a, const outcome *b)
 {
     PROMISE(a->result == b->result);
     if (a->result < 0)
-        PROMISE(a->refusal.status == b->refusal.status);
+        PROMISE(a->rejection.status == b->rejection.status);
     if (a->result <= 0)
         return;
     heddle_request_head left = a->head, right = b->head;

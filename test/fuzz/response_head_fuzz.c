@@ -1,5 +1,5 @@
 /* sources: http/response_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/text.c http/fault.c
-   http/refusal.c */
+   http/rejection.c */
 
 /* Heads of answers: any bytes give one result, however they are cut, and what is accepted means what it says. */
 
@@ -8,7 +8,7 @@
 typedef struct {
     heddle_response_head head;
     heddle_field fields[FUZZ_FIELDS];
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     int result;
 } outcome;
 
@@ -18,9 +18,9 @@ static void parse(outcome *out, const char *bytes, size_t size, size_t seen, con
 {
     char *copy = fuzz_copy(bytes, size);
     out->head = (heddle_response_head){.fields = out->fields, .field_room = FUZZ_FIELDS};
-    out->result = heddle_response_head_parse(&out->head, request, copy, size, seen, limits, &out->refusal);
+    out->result = heddle_response_head_parse(&out->head, request, copy, size, seen, limits, &out->rejection);
     PROMISE(out->result >= -1 && (out->result <= 0 || (size_t)out->result <= size));
-    PROMISE(out->result >= 0 || out->refusal.status == 502);
+    PROMISE(out->result >= 0 || out->rejection.status == 502);
     free(copy);
 }
 

@@ -61,7 +61,7 @@ module SocketsAdmissionTests
     true
   end
 
-  def heard(server) = server.sockets.busy + server.sockets.waiting + server.sockets.refused_full
+  def heard(server) = server.sockets.busy + server.sockets.waiting + server.sockets.rejected_full
 
   def test_without_a_limit_all_are_served
     gated do |server, gate, sockets|
@@ -113,7 +113,7 @@ module SocketsAdmissionTests
       end
 
       assert cut_off?(clients.last)
-      assert_equal [1, 2, 1], [sockets.busy, sockets.waiting, sockets.refused_full]
+      assert_equal [1, 2, 1], [sockets.busy, sockets.waiting, sockets.rejected_full]
       gate.open until clients.first(3).all? { |client| client.wait_readable(0) || server.scheduler.yield }
     end
   end

@@ -15,16 +15,16 @@ module RackHelpers
 
   # Keeps what the handler reports.
   class MemoryLog
-    attr_reader :failures, :complaints, :gone
+    attr_reader :failures, :violations, :gone
 
     def initialize
       @failures = []
-      @complaints = []
+      @violations = []
       @gone = []
     end
 
     def failure(_exchange, error) = @failures << error
-    def complaint(_exchange, text) = @complaints << text
+    def violation(_exchange, text) = @violations << text
     def client_gone(_exchange, error) = @gone << error
   end
 

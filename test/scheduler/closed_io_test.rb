@@ -4,7 +4,7 @@ require "test_helper"
 require "support/scheduled"
 require "socket"
 
-# C6, complaint 25: closing wakes who waits, and nobody else.
+# Closing an IO wakes the fibers that wait for it, and no others.
 class ClosedIOTest < Minitest::Test
   include Scheduled
 

@@ -8,7 +8,7 @@ require "open3"
 # What the extension does with an error that Ruby code never sees.
 class DropErrorTest < Minitest::Test
   LIMIT = 60
-  # The log of refusals fails for want of memory, in a C function that only C functions have called.
+  # The log of rejections fails for want of memory, in a C function that only C functions have called.
   PROGRAM = <<~'RUBY'
     require "socket"
     require "heddle/http"
@@ -24,7 +24,7 @@ class DropErrorTest < Minitest::Test
     end
     Fiber.set_scheduler(scheduler = Heddle::Scheduler.new)
     Fiber.schedule do
-      engine = Heddle::HTTP::Engine.new(on_refusal: exhaustion)
+      engine = Heddle::HTTP::Engine.new(on_rejection: exhaustion)
       Heddle::Net::Sockets.new(scheduler, service: engine) {}.adopt(mine)
       mine.close
       sleep

@@ -179,7 +179,7 @@ class IOHooksTest < Minitest::Test
     GC.start
   end
 
-  def test_connect_timeout_and_refusal
+  def test_connect_timeout_and_rejection
     scheduled do
       taken = TCPServer.new("127.0.0.1", 0)
       port = taken.local_address.ip_port

@@ -36,7 +36,7 @@ class SelectorTest < Minitest::Test
 
   def test_select_is_built_in_everywhere_and_works
     assert_includes Heddle::Selector.built, :select
-    assert_nil Heddle::Selector.refusal(:select)
+    assert_nil Heddle::Selector.unavailable_reason(:select)
   end
 
   def test_the_best_is_the_first_that_works_here
@@ -93,7 +93,7 @@ class SelectorTest < Minitest::Test
 
   def test_where_threads_migrate_io_uring_is_not_used
     skip "io_uring is not built in" unless Heddle::Selector.built.include?(:io_uring)
-    out, = ruby('require "heddle/scheduler"; p Heddle::Selector.best, Heddle::Selector.refusal(:io_uring)',
+    out, = ruby('require "heddle/scheduler"; p Heddle::Selector.best, Heddle::Selector.unavailable_reason(:io_uring)',
                 env: { "HEDDLE_SELECTOR" => nil, "RUBY_MN_THREADS" => "1" })
 
     assert_match(/:epoll\n.*RUBY_MN_THREADS/, out)

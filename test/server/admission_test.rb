@@ -42,7 +42,7 @@ class AdmissionTest < Minitest::Test
     sockets
   end
 
-  def heard(statistics) = statistics.values_at(:running, :waiting, :refused_full).sum
+  def heard(statistics) = statistics.values_at(:running, :waiting, :rejected_full).sum
 
   # Who has not been let go, or would linger, is not waited for.
   def stop
@@ -97,7 +97,7 @@ class AdmissionTest < Minitest::Test
       assert_includes head, "retry-after: 1\r\n"
       assert_includes head, "connection: close"
       assert_equal "503 Service Unavailable: the server is busy, and 2 requests wait already.\n", body
-      assert_equal [1, 0, 2], server.statistics.values_at(:refused_full, :refused_late, :waiting)
+      assert_equal [1, 0, 2], server.statistics.values_at(:rejected_full, :rejected_late, :waiting)
       3.times { @release << true }
 
       assert_equal %w[/1 /2 /3], sockets.first(3).map { |socket| body_of(socket) }
@@ -120,7 +120,7 @@ class AdmissionTest < Minitest::Test
       answers.each { |answer| assert_match(/\AHTTP.1.1 503 .*^retry-after: 1\r$/m, answer) }
       assert_operator answers[0], :end_with?, "the server is busy, and the request waited for 0.05 s.\n"
       assert_operator answers[1], :end_with?, "\r\n\r\n"
-      assert_equal [3, 0], server.statistics.values_at(:refused_late, :waiting)
+      assert_equal [3, 0], server.statistics.values_at(:rejected_late, :waiting)
       @release << true
 
       assert_equal "/1", body_of(first), "one that runs may take its time"
@@ -185,7 +185,7 @@ class AdmissionTest < Minitest::Test
         answers = sockets.map { |socket| Array.new(40) { body_of(socket) } }
 
         assert_equal [Array.new(40) { |index| "/#{index}" }] * 10, answers
-        assert_equal [0, 0], server.statistics.values_at(:waiting, :refused_full)
+        assert_equal [0, 0], server.statistics.values_at(:waiting, :rejected_full)
       end
     end
   end

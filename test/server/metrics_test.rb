@@ -36,7 +36,7 @@ class MetricsTest < Minitest::Test
     counts = %w[2xx 3xx 4xx 5xx].map { |status| requests[{ "worker" => "0", "status" => status }] }
 
     assert_equal [2, 1, 1, 1], counts
-    assert_equal 1, found["heddle_refused_total"][{ "worker" => "0", "status" => "4xx" }]
+    assert_equal 1, found["heddle_rejected_total"][{ "worker" => "0", "status" => "4xx" }]
     assert_equal 5, found["heddle_requests_started_total"][{ "worker" => "0" }]
   end
 

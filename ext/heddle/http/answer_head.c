@@ -460,7 +460,7 @@ void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *da
     PUT(out, "\r\n");
 }
 
-/* -- chunks and refusals ------------------------------------------------------------------------------------------ */
+/* -- chunks and rejections ------------------------------------------------------------------------------------------ */
 
 size_t heddle_chunk_head(char *out, size_t size)
 {
@@ -475,15 +475,15 @@ size_t heddle_chunk_head(char *out, size_t size)
     return (size_t)digits + 2;
 }
 
-void heddle_refusal_answer(const heddle_refusal *refusal, heddle_buffer *out, const char *date, size_t date_size,
-                           bool content, const char *more_fields)
+void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
+                             bool content, const char *more_fields)
 {
     char room[HEDDLE_STATUS_LINE_ROOM];
     size_t size;
-    const char *line = heddle_status_line(refusal->status, &size, room), *phrase = heddle_status_phrase(refusal->status);
-    char text[sizeof(refusal->reason) + 64];
-    int text_size = snprintf(text, sizeof(text), "%d %s: %s.\n", refusal->status, *phrase ? phrase : "Error",
-                             refusal->reason);
+    const char *line = heddle_status_line(rejection->status, &size, room), *phrase = heddle_status_phrase(rejection->status);
+    char text[sizeof(rejection->reason) + 64];
+    int text_size = snprintf(text, sizeof(text), "%d %s: %s.\n", rejection->status, *phrase ? phrase : "Error",
+                             rejection->reason);
     HEDDLE_ASSERT(text_size > 0 && (size_t)text_size < sizeof(text));
 
     put_bytes(out, line, size);

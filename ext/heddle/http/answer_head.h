@@ -81,7 +81,7 @@ size_t heddle_chunk_head(char *out, size_t size);
 void heddle_date_line(char *out, int64_t seconds);
 
 /* The whole answer to what is refused: a sentence for a person, connection: close. */
-void heddle_refusal_answer(const heddle_refusal *refusal, heddle_buffer *out, const char *date, size_t date_size,
-                           bool content, const char *more_fields);
+void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
+                             bool content, const char *more_fields);
 
 #endif

@@ -127,9 +127,9 @@ static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, 
     }
 }
 
-NORETURN(static void refuse_name(VALUE name));
+NORETURN(static void reject_name(VALUE name));
 
-static void refuse_name(VALUE name)
+static void reject_name(VALUE name)
 {
     rb_raise(invalid_response, "the header name %+" PRIsVALUE " is no String: names and values of headers are Strings", name);
 }
@@ -283,7 +283,7 @@ static VALUE prepare_headers(VALUE headers)
     for (long i = 0; i < RARRAY_LEN(pairs); i++) {
         VALUE name = RARRAY_AREF(RARRAY_AREF(pairs, i), 0), value = RARRAY_AREF(RARRAY_AREF(pairs, i), 1);
         if (!RB_TYPE_P(name, T_STRING))
-            refuse_name(name);
+            reject_name(name);
         if (is_ignored(name))
             continue;
         rb_ary_push(prepared, rb_str_new_frozen(name));

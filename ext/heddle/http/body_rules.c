@@ -11,9 +11,9 @@ int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_
     return heddle_add_duration(heddle_add_duration(since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
 }
 
-void heddle_body_too_slow(const heddle_engine *engine, heddle_refusal *refusal)
+void heddle_body_too_slow(const heddle_engine *engine, heddle_rejection *rejection)
 {
-    heddle_refuse(refusal, 408, "the body came slower than %llu bytes a second", (unsigned long long)engine->body_rate);
+    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second", (unsigned long long)engine->body_rate);
 }
 
 bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange)
@@ -78,23 +78,23 @@ bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, h
 
 /* -- what is refused ----------------------------------------------------------------------------------------------- */
 
-const char *heddle_body_too_large(const heddle_engine *engine, heddle_refusal *refusal)
+const char *heddle_body_too_large(const heddle_engine *engine, heddle_rejection *rejection)
 {
-    heddle_refuse(refusal, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
+    heddle_reject(rejection, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
                   (unsigned long long)engine->body_disk_limit);
     return NULL;
 }
 
-const char *heddle_body_refusal(const heddle_engine *engine, const heddle_exchange *exchange, int error,
-                                heddle_refusal *refusal)
+const char *heddle_body_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
+                                  heddle_rejection *rejection)
 {
     const heddle_body_spool *spool = exchange->spool;
     if (spool && spool->size + spool->used > engine->body_disk_limit)
-        return heddle_body_too_large(engine, refusal);
+        return heddle_body_too_large(engine, rejection);
     if (error == ENOBUFS)
-        heddle_refuse(refusal, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
+        heddle_reject(rejection, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
                       (unsigned long long)engine->body_disk_limit);
     else
-        heddle_refuse(refusal, 503, "the server could not write the body to its disk: %s", strerror(error));
+        heddle_reject(rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
     return "retry-after: 1\r\n";
 }

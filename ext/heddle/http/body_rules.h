@@ -11,7 +11,7 @@
  */
 int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last);
 /* The response to one that was. */
-void heddle_body_too_slow(const heddle_engine *engine, heddle_refusal *refusal);
+void heddle_body_too_slow(const heddle_engine *engine, heddle_rejection *rejection);
 /* Is the path of this request among those whose application reads bodies as they come (option stream_bodies)? */
 bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange);
 /* May a body of this length, in bytes, stay in memory? Reserves it. */
@@ -22,9 +22,9 @@ bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange 
 bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
                              void (*written)(void *owner, int error));
 /* The response to a body that can't be kept, and its further field lines or NULL. `error`: an errno, ENOBUFS: our limit. */
-const char *heddle_body_refusal(const heddle_engine *engine, const heddle_exchange *exchange, int error,
-                                heddle_refusal *refusal);
+const char *heddle_body_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
+                                  heddle_rejection *rejection);
 /* The same for one that is larger than all bodies together may be. */
-const char *heddle_body_too_large(const heddle_engine *engine, heddle_refusal *refusal);
+const char *heddle_body_too_large(const heddle_engine *engine, heddle_rejection *rejection);
 
 #endif

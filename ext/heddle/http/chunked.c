@@ -32,9 +32,9 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
     *chunked = (heddle_chunked){.state = SIZE, .header_bytes = header_bytes, .header_lines = header_lines};
 }
 
-static int malformed_size(heddle_refusal *refusal)
+static int malformed_size(heddle_rejection *rejection)
 {
-    return heddle_refuse(refusal, BAD_REQUEST, "a chunk's size is malformed");
+    return heddle_reject(rejection, BAD_REQUEST, "a chunk's size is malformed");
 }
 
 static int digit_value(char digit)
@@ -42,7 +42,7 @@ static int digit_value(char digit)
     return digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
 }
 
-static int take_size(heddle_chunked *chunked, char byte, heddle_refusal *refusal)
+static int take_size(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (heddle_is(byte, HEDDLE_HEX) && chunked->digits < MOST_DIGITS) {
         chunked->remaining = chunked->remaining << 4 | (uint64_t)digit_value(byte);
@@ -50,7 +50,7 @@ static int take_size(heddle_chunked *chunked, char byte, heddle_refusal *refusal
         return 0;
     }
     if (chunked->digits == 0)
-        return malformed_size(refusal);
+        return malformed_size(rejection);
     if (byte == '\r')
         chunked->state = SIZE_LINE_END;
     else if (byte == ';')
@@ -58,30 +58,30 @@ static int take_size(heddle_chunked *chunked, char byte, heddle_refusal *refusal
     else if (heddle_is_space(byte))
         chunked->state = SPACE;
     else
-        return malformed_size(refusal);
+        return malformed_size(rejection);
     return 0;
 }
 
-static int take_space(heddle_chunked *chunked, char byte, heddle_refusal *refusal)
+static int take_space(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte == ';')
         chunked->state = EXTENSION;
     else if (!heddle_is_space(byte))
-        return malformed_size(refusal);
+        return malformed_size(rejection);
     return 0;
 }
 
-static int take_extension(heddle_chunked *chunked, char byte, heddle_refusal *refusal)
+static int take_extension(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte == '\r')
         chunked->state = SIZE_LINE_END;
     else if (heddle_is_control(byte))
-        return malformed_size(refusal);
+        return malformed_size(rejection);
     return 0;
 }
 
 /* The size of a chunk is known, and with it how the body grows. */
-static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits, heddle_refusal *refusal)
+static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     chunked->digits = 0;
     if (chunked->remaining == 0) {
@@ -89,79 +89,79 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
         return 0;
     }
     if (chunked->remaining > limits->body || chunked->data > limits->body - chunked->remaining) {
-        return heddle_refuse(refusal, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
+        return heddle_reject(rejection, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
                              (unsigned long long)limits->body);
     }
     chunked->data += chunked->remaining;
     chunked->framing += LINE_END; /* the one after the data */
     if (chunked->framing > chunked->data && chunked->framing - chunked->data > limits->chunk_overhead)
-        return heddle_refuse(refusal, BAD_REQUEST, "the framing of the body outweighs its data");
+        return heddle_reject(rejection, BAD_REQUEST, "the framing of the body outweighs its data");
     chunked->state = DATA;
     return 0;
 }
 
 /* One byte of a line with a chunk's size. */
-static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_refusal *refusal)
+static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     int result;
     chunked->framing++;
     switch ((chunked_state)chunked->state) {
     case SIZE:
-        result = take_size(chunked, byte, refusal);
+        result = take_size(chunked, byte, rejection);
         break;
     case SPACE:
-        result = take_space(chunked, byte, refusal);
+        result = take_space(chunked, byte, rejection);
         break;
     case EXTENSION:
-        result = take_extension(chunked, byte, refusal);
+        result = take_extension(chunked, byte, rejection);
         break;
     default:
-        return byte == '\n' ? begin_chunk(chunked, limits, refusal) : malformed_size(refusal);
+        return byte == '\n' ? begin_chunk(chunked, limits, rejection) : malformed_size(rejection);
     }
     if (result == 0 && (chunked->state == SPACE || chunked->state == EXTENSION) &&
         ++chunked->extensions > limits->chunk_extension)
-        return heddle_refuse(refusal, BAD_REQUEST, "the chunk extensions of the body are too long");
+        return heddle_reject(rejection, BAD_REQUEST, "the chunk extensions of the body are too long");
     return result;
 }
 
-static int take_data_end(heddle_chunked *chunked, char byte, heddle_refusal *refusal)
+static int take_data_end(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte != (chunked->state == DATA_CR ? '\r' : '\n'))
-        return heddle_refuse(refusal, BAD_REQUEST, "a chunk does not end where its size says");
+        return heddle_reject(rejection, BAD_REQUEST, "a chunk does not end where its size says");
     chunked->state = chunked->state == DATA_CR ? DATA_LF : SIZE;
     return 0;
 }
 
-static int start_trailer(heddle_chunked *chunked, char byte, heddle_refusal *refusal)
+static int start_trailer(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte == '\r')
         chunked->state = LAST_LF;
     else if (heddle_is(byte, HEDDLE_TOKEN))
         chunked->state = TRAILER_NAME;
     else
-        return heddle_field_fault(refusal, BAD_REQUEST, &byte, &byte + 1);
+        return heddle_field_fault(rejection, BAD_REQUEST, &byte, &byte + 1);
     return 0;
 }
 
-static int take_trailer_name(heddle_chunked *chunked, char byte, heddle_refusal *refusal)
+static int take_trailer_name(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte == ':')
         chunked->state = TRAILER_VALUE;
     else if (heddle_is_space(byte))
-        return heddle_refuse(refusal, BAD_REQUEST, "white space stands before the colon of a header line");
+        return heddle_reject(rejection, BAD_REQUEST, "white space stands before the colon of a header line");
     else if (byte == '\r')
-        return heddle_refuse(refusal, BAD_REQUEST, "a header line has no colon");
+        return heddle_reject(rejection, BAD_REQUEST, "a header line has no colon");
     else if (!heddle_is(byte, HEDDLE_TOKEN))
-        return heddle_field_fault(refusal, BAD_REQUEST, &byte, &byte + 1);
+        return heddle_field_fault(rejection, BAD_REQUEST, &byte, &byte + 1);
     return 0;
 }
 
-static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_refusal *refusal)
+static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (byte != '\n')
-        return heddle_control_fault(refusal, BAD_REQUEST, '\r');
+        return heddle_control_fault(rejection, BAD_REQUEST, '\r');
     if (++chunked->header_lines > limits->header_count) {
-        return heddle_refuse(refusal, HEADER_TOO_LARGE, "there are more than %u header and trailer lines",
+        return heddle_reject(rejection, HEADER_TOO_LARGE, "there are more than %u header and trailer lines",
                              limits->header_count);
     }
     chunked->state = NEXT_TRAILER;
@@ -169,7 +169,7 @@ static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_lim
 }
 
 /* One byte after the last chunk: trailers are checked and forgotten (RFC 9112, 7.1.2). */
-static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_refusal *refusal)
+static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (chunked->state == FIRST_TRAILER && byte == '\r') {
         chunked->state = LAST_LF;
@@ -179,26 +179,26 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
     if (chunked->state != LAST_LF)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;
     if (chunked->header_bytes > limits->header && chunked->state != LAST_LF) {
-        return heddle_refuse(refusal, HEADER_TOO_LARGE,
+        return heddle_reject(rejection, HEADER_TOO_LARGE,
                              "the header and trailer lines are longer than %zu bytes together", limits->header);
     }
     switch ((chunked_state)chunked->state) {
     case FIRST_TRAILER:
     case NEXT_TRAILER:
-        return start_trailer(chunked, byte, refusal);
+        return start_trailer(chunked, byte, rejection);
     case TRAILER_NAME:
-        return take_trailer_name(chunked, byte, refusal);
+        return take_trailer_name(chunked, byte, rejection);
     case TRAILER_VALUE:
         if (byte == '\r')
             chunked->state = TRAILER_LF;
         else if (heddle_is_control(byte))
-            return heddle_control_fault(refusal, BAD_REQUEST, byte);
+            return heddle_control_fault(rejection, BAD_REQUEST, byte);
         return 0;
     case TRAILER_LF:
-        return end_trailer(chunked, byte, limits, refusal);
+        return end_trailer(chunked, byte, limits, rejection);
     default:
         if (byte != '\n')
-            return heddle_control_fault(refusal, BAD_REQUEST, '\r');
+            return heddle_control_fault(rejection, BAD_REQUEST, '\r');
         chunked->state = DONE;
         chunked->done = true;
         return 0;
@@ -217,7 +217,7 @@ static size_t take_data(heddle_chunked *chunked, const char *bytes, size_t size,
 }
 
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
-                              const heddle_http_limits *limits, heddle_refusal *refusal)
+                              const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     size_t at = 0;
     *length = 0;
@@ -230,11 +230,11 @@ int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t
             continue;
         }
         if (chunked->state < DATA)
-            result = take_size_line(chunked, bytes[at], limits, refusal);
+            result = take_size_line(chunked, bytes[at], limits, rejection);
         else if (chunked->state <= DATA_LF)
-            result = take_data_end(chunked, bytes[at], refusal);
+            result = take_data_end(chunked, bytes[at], rejection);
         else
-            result = take_trailers(chunked, bytes[at], limits, refusal);
+            result = take_trailers(chunked, bytes[at], limits, rejection);
         if (result < 0)
             return -1;
         at++;

@@ -109,15 +109,15 @@ int64_t heddle_content_length(const char *text, size_t size)
     return length;
 }
 
-int heddle_controls_coding(const heddle_controls *controls, int malformed, int unknown, heddle_refusal *refusal)
+int heddle_controls_coding(const heddle_controls *controls, int malformed, int unknown, heddle_rejection *rejection)
 {
     if (controls->codings == 1 && controls->last_chunked)
         return 0;
     if (controls->codings == 0 || controls->malformed_coding)
-        return heddle_refuse(refusal, malformed, "the Transfer-Encoding is not a list of codings");
+        return heddle_reject(rejection, malformed, "the Transfer-Encoding is not a list of codings");
     if (controls->early_chunked)
-        return heddle_refuse(refusal, malformed, "chunked is not the last transfer coding, or is applied twice");
-    return heddle_refuse(refusal, unknown, "the only transfer coding that this %s knows is chunked",
+        return heddle_reject(rejection, malformed, "chunked is not the last transfer coding, or is applied twice");
+    return heddle_reject(rejection, unknown, "the only transfer coding that this %s knows is chunked",
                          unknown == 501 ? "server" : "client");
 }
 

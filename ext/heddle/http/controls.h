@@ -26,7 +26,7 @@ void heddle_controls_note(heddle_controls *controls, const char *bytes, const he
 int64_t heddle_content_length(const char *text, size_t size);
 
 /* 0 if the one coding is chunked, or refused: with `malformed` or, where we don't know the coding, with `unknown`. */
-int heddle_controls_coding(const heddle_controls *controls, int malformed, int unknown, heddle_refusal *refusal);
+int heddle_controls_coding(const heddle_controls *controls, int malformed, int unknown, heddle_rejection *rejection);
 
 /* May the connection go on after this message (RFC 9112, 9.3)? */
 bool heddle_controls_keep_alive(const heddle_controls *controls, uint8_t minor);

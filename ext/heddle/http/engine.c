@@ -50,32 +50,32 @@ void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *ex
 
 typedef struct {
     heddle_connection *connection;
-    const heddle_refusal *refusal;
-} refusal_report;
+    const heddle_rejection *rejection;
+} rejection_report;
 
-static VALUE report_refusal(VALUE data)
+static VALUE report_rejection(VALUE data)
 {
-    refusal_report *report = (refusal_report *)data;
+    rejection_report *report = (rejection_report *)data;
     VALUE arguments[] = {
         heddle_address_string(&report->connection->remote),
-        INT2FIX(report->refusal->status),
-        rb_str_new_cstr(report->refusal->reason),
+        INT2FIX(report->rejection->status),
+        rb_str_new_cstr(report->rejection->reason),
     };
-    return rb_proc_call_with_block(heddle_engine_of_connection(report->connection)->on_refusal, 3, arguments, Qnil);
+    return rb_proc_call_with_block(heddle_engine_of_connection(report->connection)->on_rejection, 3, arguments, Qnil);
 }
 
-bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_refusal *refusal)
+bool heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    engine->refused++;
-    engine->refusals[heddle_status_class(refusal->status)]++;
-    if (!engine->marked || NIL_P(engine->on_refusal))
+    engine->rejected++;
+    engine->rejections[heddle_status_class(rejection->status)]++;
+    if (!engine->marked || NIL_P(engine->on_rejection))
         return true;
     heddle_sockets *sockets = connection->sockets;
     uint64_t identity = heddle_sockets_identity(sockets, connection);
-    refusal_report report = {connection, refusal};
+    rejection_report report = {connection, rejection};
     int state = 0;
-    rb_protect(report_refusal, (VALUE)&report, &state);
+    rb_protect(report_rejection, (VALUE)&report, &state);
     if (state)
         heddle_take_errinfo(); /* a log that fails must not fail the server */
     return heddle_sockets_at(sockets, identity) == connection; /* else the callback has closed the sockets */
@@ -89,7 +89,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
         [HEDDLE_NO_PROXY_HEADER] = "this address expects the header of the PROXY protocol first (proxy_protocol=on)",
         [HEDDLE_NO_TLS] = "this port speaks TLS, and the request came without: say https:// in place of http://",
     };
-    heddle_h1_begin_refusing(connection, 400, reasons[error]);
+    heddle_h1_begin_rejecting(connection, 400, reasons[error]);
 }
 
 /* A method's first letter; a TLS record begins with another byte. */

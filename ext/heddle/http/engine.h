@@ -33,9 +33,9 @@ static inline unsigned heddle_status_class(int status)
 
 struct heddle_engine {
     heddle_service base;
-    VALUE on_refusal; /* Qnil: nobody wants to know */
+    VALUE on_rejection; /* Qnil: nobody wants to know */
     VALUE proxies;    /* Heddle::Net::Networks whose word of a client's address is taken, or Qnil */
-    bool marked;      /* its Ruby object lives: on_refusal may be called */
+    bool marked;      /* its Ruby object lives: on_rejection may be called */
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit;
@@ -58,9 +58,9 @@ struct heddle_engine {
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
     char date[40]; /* the field line of this second */
     int64_t date_second;
-    uint64_t requests, refused, spooled;
+    uint64_t requests, rejected, spooled;
     uint64_t answers[HEDDLE_STATUS_CLASSES]; /* of the application, by the first digit of their status */
-    uint64_t refusals[HEDDLE_STATUS_CLASSES];
+    uint64_t rejections[HEDDLE_STATUS_CLASSES];
     heddle_latency latency; /* from complete head to answer */
     heddle_slowest slowest; /* the same */
 };
@@ -82,6 +82,6 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
 /* The application has given its whole answer, or was refused one: counts it. */
 void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status);
 /* The same for what never became a request of the application. `false`: a callback has closed the connection. */
-bool heddle_engine_count_refusal(heddle_connection *connection, const heddle_refusal *refusal);
+bool heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);
 
 #endif

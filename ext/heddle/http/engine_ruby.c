@@ -19,7 +19,7 @@ static void object_mark(void *data)
     heddle_engine *engine = data;
     if (!engine)
         return;
-    rb_gc_mark(engine->on_refusal);
+    rb_gc_mark(engine->on_rejection);
     rb_gc_mark(engine->proxies);
     rb_gc_mark(engine->websockets.clients);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
@@ -55,7 +55,7 @@ static VALUE engine_allocate(VALUE klass)
     if (!engine)
         rb_memerror();
     engine->base = (heddle_service){.operations = &heddle_engine_operations, .holders = 1};
-    engine->on_refusal = engine->proxies = Qnil;
+    engine->on_rejection = engine->proxies = Qnil;
     engine->marked = true;
     engine->date_second = -1;
     return TypedData_Wrap_Struct(klass, &engine_type, engine);
@@ -107,7 +107,7 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
     heddle_h2_limits *limits = &engine->h2_limits;
     heddle_h2_apply_limits(engine);
     limits->max_streams = NUM2UINT(read_limit(configuration, "http2_streams"));
-    limits->reset_burst = limits->refused_burst = NUM2UINT(read_limit(configuration, "http2_resets"));
+    limits->reset_burst = limits->rejected_burst = NUM2UINT(read_limit(configuration, "http2_resets"));
     limits->reset_rate = refill_of(limits->reset_burst);
     limits->control_burst = NUM2UINT(read_limit(configuration, "http2_control_frames"));
     limits->control_rate = refill_of(limits->control_burst);
@@ -124,11 +124,11 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
 }
 
 /* Called once, by Engine.new with a checked configuration. */
-static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_refusal, VALUE proxies, VALUE folder, VALUE paths,
+static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, VALUE proxies, VALUE folder, VALUE paths,
                            VALUE http2)
 {
     heddle_engine *engine = engine_of(self);
-    engine->on_refusal = on_refusal;
+    engine->on_rejection = on_rejection;
     engine->h2_over_tls = http2 != ID2SYM(rb_intern("off"));
     engine->h2_over_plain = http2 == ID2SYM(rb_intern("auto"));
     if (!NIL_P(proxies))
@@ -202,9 +202,9 @@ static VALUE engine_requests(VALUE self)
 }
 
 /* What was refused before it became a request of the application. */
-static VALUE engine_refused(VALUE self)
+static VALUE engine_rejected(VALUE self)
 {
-    return ULL2NUM(engine_of(self)->refused);
+    return ULL2NUM(engine_of(self)->rejected);
 }
 
 /* Requests whose body went into a file. */
@@ -257,9 +257,9 @@ static VALUE engine_answers(VALUE self)
 }
 
 /* The same of what was refused before it became a request of the application. */
-static VALUE engine_refusals(VALUE self)
+static VALUE engine_rejections(VALUE self)
 {
-    return counts_by_class(engine_of(self)->refusals);
+    return counts_by_class(engine_of(self)->rejections);
 }
 
 /*
@@ -361,13 +361,13 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "drain", engine_drain, -1);
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);
-    rb_define_method(engine_class, "refused", engine_refused, 0);
+    rb_define_method(engine_class, "rejected", engine_rejected, 0);
     rb_define_method(engine_class, "spooled", engine_spooled, 0);
     rb_define_method(engine_class, "body_disk_used", engine_body_disk_used, 0);
     rb_define_method(engine_class, "share_disk", engine_share_disk, 2);
     rb_gc_register_address(&disk_scoreboard);
     rb_define_method(engine_class, "answers", engine_answers, 0);
-    rb_define_method(engine_class, "refusals", engine_refusals, 0);
+    rb_define_method(engine_class, "rejections", engine_rejections, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
     rb_define_method(engine_class, "slowest", engine_slowest, 0);

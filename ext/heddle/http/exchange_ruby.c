@@ -139,11 +139,11 @@ void heddle_exchange_raise_gone(const char *text, int error)
     rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
 }
 
-void heddle_exchange_raise_bad_request(const heddle_refusal *refusal)
+void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
 {
-    VALUE arguments[] = {INT2FIX(refusal->status), rb_str_new_cstr(refusal->reason)};
+    VALUE arguments[] = {INT2FIX(rejection->status), rb_str_new_cstr(rejection->reason)};
     /* Data makes keywords of them in `new`. */
-    VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Refusal"), rb_intern("new"), 2, arguments);
+    VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, arguments);
     rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequest")));
 }
 

@@ -45,7 +45,7 @@ int64_t heddle_content_size(VALUE body);
 
 /* Raise ClientGone and BadRequest. `error`: an errno, or 0. */
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
-NORETURN(void heddle_exchange_raise_bad_request(const heddle_refusal *refusal));
+NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));
 
 void Init_heddle_engine(VALUE http);
 void Init_heddle_exchange(VALUE http);

@@ -32,20 +32,20 @@ static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
     const heddle_admission *admission = &work->connection->sockets->admission;
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     switch (why) {
     case HEDDLE_QUEUE_FULL:
-        heddle_refuse(&refusal, 503, "the server is busy, and %zu requests wait already", admission->queue_limit);
+        heddle_reject(&rejection, 503, "the server is busy, and %zu requests wait already", admission->queue_limit);
         break;
     case HEDDLE_QUEUED_TOO_LONG:
-        heddle_refuse(&refusal, 503, "the server is busy, and the request waited for %g s",
+        heddle_reject(&rejection, 503, "the server is busy, and the request waited for %g s",
                       (double)admission->queue_timeout / 1e9);
         break;
     case HEDDLE_QUEUE_ENDS:
-        heddle_refuse(&refusal, 503, "the server stops");
+        heddle_reject(&rejection, 503, "the server stops");
         break;
     }
-    exchange->operations->refuse(exchange, &refusal, "retry-after: 1\r\n");
+    exchange->operations->reject(exchange, &rejection, "retry-after: 1\r\n");
 }
 
 static uint32_t label_of(const heddle_work *work)

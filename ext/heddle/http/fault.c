@@ -20,50 +20,50 @@ static const char *line_end(const char *line, const char *end)
     return end;
 }
 
-static int fold_fault(heddle_refusal *refusal, int status)
+static int fold_fault(heddle_rejection *rejection, int status)
 {
-    return heddle_refuse(refusal, status,
+    return heddle_reject(rejection, status,
                          "a header line starts with white space (obs-fold): put the header on one line");
 }
 
-int heddle_control_fault(heddle_refusal *refusal, int status, char character)
+int heddle_control_fault(heddle_rejection *rejection, int status, char character)
 {
     if (character == '\n')
-        return heddle_refuse(refusal, status, "a line ends with LF alone: every line ends with CR LF");
+        return heddle_reject(rejection, status, "a line ends with LF alone: every line ends with CR LF");
     if (character == '\r')
-        return heddle_refuse(refusal, status, "a CR stands without its LF");
-    return heddle_refuse(refusal, status, "the %s head has control characters",
+        return heddle_reject(rejection, status, "a CR stands without its LF");
+    return heddle_reject(rejection, status, "the %s head has control characters",
                          status == BAD_REQUEST ? "request" : "response");
 }
 
-int heddle_field_fault(heddle_refusal *refusal, int status, const char *line, const char *end)
+int heddle_field_fault(heddle_rejection *rejection, int status, const char *line, const char *end)
 {
     const char *stop = line_end(line, end);
     if (line < stop && heddle_is_space(*line))
-        return fold_fault(refusal, status);
+        return fold_fault(rejection, status);
     const char *control = heddle_find_control(line, stop);
     if (control < stop)
-        return heddle_control_fault(refusal, status, *control);
+        return heddle_control_fault(rejection, status, *control);
     size_t size = (size_t)(stop - line);
     if (!memchr(line, ':', size) && stop < end)
-        return heddle_refuse(refusal, status, "a header line has no colon");
+        return heddle_reject(rejection, status, "a header line has no colon");
     if (size > 0 && *line == ':')
-        return heddle_refuse(refusal, status, "a header line has no name");
+        return heddle_reject(rejection, status, "a header line has no name");
     const char *name_end = heddle_find_token_end(line, stop), *colon = name_end;
     while (colon < stop && heddle_is_space(*colon))
         colon++;
     if (name_end < colon && (colon == stop || *colon == ':'))
-        return heddle_refuse(refusal, status, "white space stands before the colon of a header line");
-    return heddle_refuse(refusal, status, "a header name has characters that are not allowed");
+        return heddle_reject(rejection, status, "white space stands before the colon of a header line");
+    return heddle_reject(rejection, status, "a header name has characters that are not allowed");
 }
 
-static int target_fault(heddle_refusal *refusal, const char *target, const char *end)
+static int target_fault(heddle_rejection *rejection, const char *target, const char *end)
 {
     if (memchr(target, '#', (size_t)(end - target))) {
-        return heddle_refuse(refusal, BAD_REQUEST,
+        return heddle_reject(rejection, BAD_REQUEST,
                              "the request target has a fragment (#): a client keeps that");
     }
-    return heddle_refuse(refusal, BAD_REQUEST, "the request target has characters that must be percent-encoded");
+    return heddle_reject(rejection, BAD_REQUEST, "the request target has characters that must be percent-encoded");
 }
 
 static bool is_version(const char *text, size_t size)
@@ -72,27 +72,27 @@ static bool is_version(const char *text, size_t size)
            heddle_is(text[7], HEDDLE_DIGIT);
 }
 
-static int version_fault(heddle_refusal *refusal, const char *version, const char *end)
+static int version_fault(heddle_rejection *rejection, const char *version, const char *end)
 {
     if (is_version(version, (size_t)(end - version))) {
-        return heddle_refuse(refusal, VERSION_NOT_SUPPORTED,
+        return heddle_reject(rejection, VERSION_NOT_SUPPORTED,
                              "this server speaks HTTP/1.1 and HTTP/1.0, and not %.8s", version);
     }
-    return heddle_refuse(refusal, BAD_REQUEST, "the HTTP version is malformed: HTTP/1.1 would be right");
+    return heddle_reject(rejection, BAD_REQUEST, "the HTTP version is malformed: HTTP/1.1 would be right");
 }
 
-static int shape_fault(heddle_refusal *refusal)
+static int shape_fault(heddle_rejection *rejection)
 {
-    return heddle_refuse(refusal, BAD_REQUEST, "the request line is not `method target HTTP/1.1`");
+    return heddle_reject(rejection, BAD_REQUEST, "the request line is not `method target HTTP/1.1`");
 }
 
-int heddle_request_line_fault(heddle_refusal *refusal, const char *line, const char *end)
+int heddle_request_line_fault(heddle_rejection *rejection, const char *line, const char *end)
 {
     const char *stop = line_end(line, end);
     bool whole = stop < end;
     const char *control = heddle_find_control(line, stop);
     if (control < stop)
-        return heddle_control_fault(refusal, BAD_REQUEST, *control);
+        return heddle_control_fault(rejection, BAD_REQUEST, *control);
 
     const char *spaces[3] = {NULL, NULL, NULL};
     const char *at = line;
@@ -101,20 +101,20 @@ int heddle_request_line_fault(heddle_refusal *refusal, const char *line, const c
         at = spaces[i] ? spaces[i] + 1 : NULL;
     }
     if (whole && (!spaces[1] || spaces[2]))
-        return shape_fault(refusal);
+        return shape_fault(rejection);
 
     const char *method_end = spaces[0] ? spaces[0] : stop;
     if (method_end == line || heddle_find_token_end(line, method_end) < method_end) {
-        return heddle_refuse(refusal, BAD_REQUEST,
+        return heddle_reject(rejection, BAD_REQUEST,
                              whole ? "the method is not a token"
                                    : "this is no HTTP request: the method is not a token");
     }
     if (!spaces[0])
-        return shape_fault(refusal);
+        return shape_fault(rejection);
     const char *target = spaces[0] + 1, *target_end = spaces[1] ? spaces[1] : stop;
     if (target == target_end || heddle_find_target_end(target, target_end) < target_end)
-        return target_fault(refusal, target, target_end);
+        return target_fault(rejection, target, target_end);
     if (!spaces[1] || spaces[2])
-        return shape_fault(refusal);
-    return version_fault(refusal, spaces[1] + 1, stop);
+        return shape_fault(rejection);
+    return version_fault(rejection, spaces[1] + 1, stop);
 }

@@ -34,20 +34,20 @@ void heddle_h1_body_waits(heddle_connection *connection)
 
 /* -- what is refused ---------------------------------------------------------------------------------------------- */
 
-static heddle_h1_progress refuse_too_large(heddle_connection *connection)
+static heddle_h1_progress reject_too_large(heddle_connection *connection)
 {
-    heddle_refusal refusal;
-    heddle_h1_refuse(connection, &refusal, heddle_body_too_large(heddle_h1_engine(connection), &refusal));
+    heddle_rejection rejection;
+    heddle_h1_reject(connection, &rejection, heddle_body_too_large(heddle_h1_engine(connection), &rejection));
     return HEDDLE_H1_LEFT;
 }
 
 /* `error`: an errno; ENOBUFS when it is our own limit. */
-static heddle_h1_progress refuse_unwritten(heddle_connection *connection, int error)
+static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
 {
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     const char *more_fields =
-        heddle_body_refusal(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &refusal);
-    heddle_h1_refuse(connection, &refusal, more_fields);
+        heddle_body_rejection(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &rejection);
+    heddle_h1_reject(connection, &rejection, more_fields);
     return HEDDLE_H1_LEFT;
 }
 
@@ -88,10 +88,10 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     if (h1->streams && (h1->expects || engine->body_buffer == 0 || large))
         return HEDDLE_H1_SERVE;
     if (large && (uint64_t)length > engine->body_disk_limit)
-        return refuse_too_large(connection);
+        return reject_too_large(connection);
     bool spools = large && !heddle_body_fits_memory(engine, exchange, (uint64_t)length);
     if (spools && !heddle_body_disk_has_room((uint64_t)length, engine->body_disk_limit))
-        return refuse_unwritten(connection, ENOBUFS);
+        return reject_unwritten(connection, ENOBUFS);
     bool goes_on = spools ? begin_to_spool(connection)
                          : length < 0 || heddle_exchange_body_room(exchange, (size_t)length);
     /* Not when the client has begun to send (RFC 9110, section 10.1.1). */
@@ -113,7 +113,7 @@ static heddle_h1_progress write_buffer(heddle_connection *connection)
     heddle_h1 *h1 = heddle_h1_of(connection);
     int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
     if (result < 0)
-        return refuse_unwritten(connection, -result);
+        return reject_unwritten(connection, -result);
     heddle_h1_enter(h1, HEDDLE_H1_WRITING);
     h1->writing_since = heddle_clock_now();
     heddle_connection_set_deadline(connection, -1);
@@ -127,7 +127,7 @@ static void body_written(void *owner, int error)
     h1->since += heddle_clock_now() - h1->writing_since; /* a slow disk is not the client's fault */
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
     if (error)
-        refuse_unwritten(connection, error);
+        reject_unwritten(connection, error);
     else if (h1->received) {
         heddle_body_spool_trim(h1->exchange->spool); /* its Ruby object may keep the spool until the next collection */
         heddle_h1_serve(connection, false);
@@ -228,17 +228,17 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     size_t length;
     char *output = room_for_chunks(connection, bytes, &size);
     if (!output) {
         heddle_h1_close(connection);
         return HEDDLE_H1_LEFT;
     }
-    int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &refusal);
+    int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &rejection);
     if (result < 0) {
         if (h1->stage == HEDDLE_H1_BODY)
-            heddle_h1_refuse(connection, &refusal, NULL);
+            heddle_h1_reject(connection, &rejection, NULL);
         else
             heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_LEFT;

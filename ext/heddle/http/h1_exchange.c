@@ -61,15 +61,15 @@ static VALUE take_length(heddle_connection *connection, heddle_h1 *h1)
 
 static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *connection, heddle_h1 *h1)
 {
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     size_t size = heddle_connection_buffered(connection), length;
     if (size == 0)
         return Qnil;
     VALUE bytes = rb_str_buf_new((long)size);
     int64_t used = heddle_chunked_decode(&h1->chunked, connection->input + connection->input_start, size,
-                                         RSTRING_PTR(bytes), &length, &handle->engine->limits, &refusal);
+                                         RSTRING_PTR(bytes), &length, &handle->engine->limits, &rejection);
     if (used < 0)
-        heddle_exchange_raise_bad_request(&refusal);
+        heddle_exchange_raise_bad_request(&rejection);
     rb_str_set_len(bytes, (long)length);
     heddle_connection_use_input(connection, (size_t)used);
     h1->received = h1->chunked.done;
@@ -150,26 +150,26 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 }
 
 /*
- * call-seq: refuse(status, reason) -> true or false
+ * call-seq: reject(status, reason) -> true or false
  *
  * Answers with a sentence for a person, waits for the client to take it in, and closes; without a fiber. false when
  * nobody is left to be told.
  */
-static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
+static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_refusal refusal;
-    heddle_refuse(&refusal, NUM2INT(status), "%s", StringValueCStr(reason));
+    heddle_rejection rejection;
+    heddle_reject(&rejection, NUM2INT(status), "%s", StringValueCStr(reason));
     heddle_exchange *exchange = heddle_exchange_of(handle);
     if (!exchange->work.connection)
         return Qfalse;
     heddle_connection *connection = heddle_exchange_open(handle);
-    handle->status = refusal.status;
-    if (!heddle_h1_add_refusal(connection, &refusal, exchange->head.method_id != HEDDLE_HEAD, NULL)) {
+    handle->status = rejection.status;
+    if (!heddle_h1_add_rejection(connection, &rejection, exchange->head.method_id != HEDDLE_HEAD, NULL)) {
         heddle_sockets_close_connection(connection);
         return Qfalse;
     }
-    heddle_h1_refused(connection, refusal.status);
+    heddle_h1_rejected(connection, rejection.status);
     return Qtrue;
 }
 
@@ -223,9 +223,9 @@ static VALUE object_class(void)
     return exchange_class;
 }
 
-static void reject_exchange(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields)
+static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *more_fields)
 {
-    heddle_h1_refuse(exchange->work.connection, refusal, more_fields);
+    heddle_h1_reject(exchange->work.connection, rejection, more_fields);
 }
 
 static void abandon_exchange(heddle_exchange *exchange)
@@ -238,7 +238,7 @@ const heddle_exchange_operations heddle_h1_exchange_operations = {
     .object_class = object_class,
     .respond = heddle_h1_respond,
     .write_piece = heddle_h1_write_piece,
-    .refuse = reject_exchange,
+    .reject = reject_exchange,
     .abandon = abandon_exchange,
 };
 
@@ -254,7 +254,7 @@ void Init_heddle_h1_exchange(VALUE h1)
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 2);
-    rb_define_method(exchange_class, "refuse", exchange_refuse, 2);
+    rb_define_method(exchange_class, "reject", exchange_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "read_partial", exchange_read_partial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);

@@ -63,18 +63,18 @@ static heddle_h1_progress take_head(heddle_connection *connection, const char *b
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     if (*bytes == 'P' && begins_h2(connection, bytes, size)) {
         *used = 0;
         return size < HEDDLE_H2_PREFACE_SIZE ? HEDDLE_H1_MORE : change_to_h2(connection, bytes, size);
     }
-    int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &refusal);
+    int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &rejection);
     if (result > 0) {
         *used = (size_t)result;
         return begin_exchange(connection, bytes, size > *used);
     }
     if (result < 0) {
-        heddle_h1_refuse(connection, &refusal, NULL);
+        heddle_h1_reject(connection, &rejection, NULL);
         return HEDDLE_H1_LEFT;
     }
     h1->seen = (uint32_t)size;
@@ -132,11 +132,11 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
     return false;
 }
 
-static void refuse_cut(heddle_connection *connection, const char *what)
+static void reject_cut(heddle_connection *connection, const char *what)
 {
-    heddle_refusal refusal;
-    heddle_refuse(&refusal, 400, "%s", what);
-    heddle_h1_refuse(connection, &refusal, NULL);
+    heddle_rejection rejection;
+    heddle_reject(&rejection, 400, "%s", what);
+    heddle_h1_reject(connection, &rejection, NULL);
 }
 
 /* Nothing more is here for now: until when has there to be more? */
@@ -166,9 +166,9 @@ static void end_of_input(heddle_connection *connection)
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->ended = true;
     if (h1->stage == HEDDLE_H1_BODY)
-        refuse_cut(connection, "the request's body ended before it was complete");
+        reject_cut(connection, "the request's body ended before it was complete");
     else if (h1->stage != HEDDLE_H1_DISCARD && heddle_h1_has_begun(connection))
-        refuse_cut(connection, "the request ended in its head");
+        reject_cut(connection, "the request ended in its head");
     else
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_CLOSE);
 }

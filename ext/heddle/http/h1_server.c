@@ -111,47 +111,47 @@ static void send_more(heddle_connection *connection)
 
 /* -- refusing ---------------------------------------------------------------------------------------------------- */
 
-bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *refusal, bool content,
-                           const char *more_fields)
+bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
+                             const char *more_fields)
 {
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_refusal_answer(refusal, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE, content,
-                          more_fields);
+    heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE, content,
+                            more_fields);
     if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
         return false;
     heddle_connection_has_output(connection);
     return true;
 }
 
-void heddle_h1_refuse(heddle_connection *connection, const heddle_refusal *refusal, const char *more_fields)
+void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *more_fields)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
     if (h1->exchange)
         heddle_exchange_detach(h1->exchange);
     h1->exchange = NULL;
-    if (!heddle_engine_count_refusal(connection, refusal))
+    if (!heddle_engine_count_rejection(connection, rejection))
         return;
-    if (heddle_h1_add_refusal(connection, refusal, content, more_fields))
+    if (heddle_h1_add_rejection(connection, rejection, content, more_fields))
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
     else
         heddle_h1_close(connection);
 }
 
-static void refuse_late_head(heddle_connection *connection)
+static void reject_late_head(heddle_connection *connection)
 {
-    heddle_refusal refusal;
-    heddle_refuse(&refusal, 408, "the request head was not complete after %g s",
+    heddle_rejection rejection;
+    heddle_reject(&rejection, 408, "the request head was not complete after %g s",
                   (double)heddle_h1_engine(connection)->head_timeout / 1e9);
-    heddle_h1_refuse(connection, &refusal, NULL);
+    heddle_h1_reject(connection, &rejection, NULL);
 }
 
-static void refuse_slow_body(heddle_connection *connection)
+static void reject_slow_body(heddle_connection *connection)
 {
-    heddle_refusal refusal;
-    heddle_body_too_slow(heddle_h1_engine(connection), &refusal);
-    heddle_h1_refuse(connection, &refusal, NULL);
+    heddle_rejection rejection;
+    heddle_body_too_slow(heddle_h1_engine(connection), &rejection);
+    heddle_h1_reject(connection, &rejection, NULL);
 }
 
 /* -- what happens to it ------------------------------------------------------------------------------------------ */
@@ -216,7 +216,7 @@ static void handle_deadline(heddle_connection *connection)
     switch ((heddle_h1_stage)h1->stage) {
     case HEDDLE_H1_HEAD:
         if (heddle_h1_has_begun(connection))
-            refuse_late_head(connection);
+            reject_late_head(connection);
         else
             heddle_h1_close(connection);
         break;
@@ -224,7 +224,7 @@ static void handle_deadline(heddle_connection *connection)
         if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_clock_coarse())
             heddle_h1_serve(connection, false);
         else
-            refuse_slow_body(connection);
+            reject_slow_body(connection);
         break;
     case HEDDLE_H1_READY:
         if (h1->exchange->work.list)
@@ -376,7 +376,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
     heddle_connection_start(connection, protocol, session);
 }
 
-void heddle_h1_refused(heddle_connection *connection, int status)
+void heddle_h1_rejected(heddle_connection *connection, int status)
 {
     heddle_h1_of(connection)->received = false; /* whatever it is: the client still sends */
     heddle_h1_answered(connection, false, status);
@@ -410,13 +410,13 @@ void heddle_h1_begin(heddle_connection *connection)
         heddle_connection_start(connection, &heddle_h1_protocol, h1);
 }
 
-void heddle_h1_begin_refusing(heddle_connection *connection, int status, const char *reason)
+void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason)
 {
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     connection->session = new_session(connection);
     if (!connection->session)
         return;
     connection->protocol = &heddle_h1_protocol;
-    heddle_refuse(&refusal, status, "%s", reason);
-    heddle_h1_refuse(connection, &refusal, NULL);
+    heddle_reject(&rejection, status, "%s", reason);
+    heddle_h1_reject(connection, &rejection, NULL);
 }

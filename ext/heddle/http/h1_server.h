@@ -61,11 +61,11 @@ extern const heddle_exchange_operations heddle_h1_exchange_operations;
 /* The connection speaks HTTP/1.1 from here on. It may be gone afterwards. */
 void heddle_h1_begin(heddle_connection *connection);
 /* It has sent something else: answers with this status, and closes. It may be gone afterwards. */
-void heddle_h1_begin_refusing(heddle_connection *connection, int status, const char *reason);
+void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason);
 
 /* Puts the answer to what is refused into the output; false: there is no memory. `more_fields`: whole lines, or NULL. */
-bool heddle_h1_add_refusal(heddle_connection *connection, const heddle_refusal *refusal, bool content,
-                           const char *more_fields);
+bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
+                             const char *more_fields);
 /* Is what the application has left of the body likely worth reading for the sake of the connection? */
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
 /* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */
@@ -76,6 +76,6 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
  */
 void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session);
 /* The same, after which it lingers: the client gets the answer though it still sends. */
-void heddle_h1_refused(heddle_connection *connection, int status);
+void heddle_h1_rejected(heddle_connection *connection, int status);
 
 #endif

@@ -17,25 +17,25 @@ static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
     return carrier->exchange->engine;
 }
 
-static void refuse(heddle_h2_carrier *carrier, int error)
+static void reject_body(heddle_h2_carrier *carrier, int error)
 {
     heddle_exchange *exchange = carrier->exchange;
-    heddle_refusal refusal;
-    const char *more_fields = heddle_body_refusal(engine_of(carrier), exchange, error, &refusal);
-    exchange->operations->refuse(exchange, &refusal, more_fields);
+    heddle_rejection rejection;
+    const char *more_fields = heddle_body_rejection(engine_of(carrier), exchange, error, &rejection);
+    exchange->operations->reject(exchange, &rejection, more_fields);
 }
 
 /* Of one without a content-length; the others are refused at the head. */
-static void refuse_too_large(heddle_h2_carrier *carrier)
+static void reject_too_large(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
-    heddle_refusal refusal;
-    heddle_refuse(&refusal, 413, "the body is larger than %llu bytes",
+    heddle_rejection rejection;
+    heddle_reject(&rejection, 413, "the body is larger than %llu bytes",
                   (unsigned long long)engine_of(carrier)->limits.body);
     if (exchange->running)
         heddle_h2_cut_off(carrier);
     else
-        exchange->operations->refuse(exchange, &refusal, NULL);
+        exchange->operations->reject(exchange, &rejection, NULL);
 }
 
 static bool is_writing(const heddle_exchange *exchange)
@@ -61,9 +61,9 @@ static void check_rate(heddle_due *due)
         heddle_due_set(carrier->server->connection->sockets, due, deadline);
         return;
     }
-    heddle_refusal refusal;
-    heddle_body_too_slow(engine_of(carrier), &refusal);
-    exchange->operations->refuse(exchange, &refusal, NULL);
+    heddle_rejection rejection;
+    heddle_body_too_slow(engine_of(carrier), &rejection);
+    exchange->operations->reject(exchange, &rejection, NULL);
 }
 
 void heddle_h2_begin_body(heddle_h2_carrier *carrier)
@@ -113,7 +113,7 @@ static bool write_buffer(heddle_h2_carrier *carrier)
         return true;
     int result = heddle_body_spool_submit(spool, engine_of(carrier)->body_disk_limit);
     if (result < 0)
-        refuse(carrier, -result);
+        reject_body(carrier, -result);
     return result == 0;
 }
 
@@ -153,7 +153,7 @@ static void body_written(void *owner, int error)
     server->depth++;
     carrier->since += heddle_clock_now() - carrier->writing_since;
     if (error && !carrier->gone)
-        refuse(carrier, error);
+        reject_body(carrier, error);
     else if (!carrier->gone && move_waiting(carrier) && is_settled(carrier->exchange)) {
         heddle_body_spool_trim(carrier->exchange->spool);
         if (carrier->received)
@@ -173,7 +173,7 @@ static bool move_to_file(heddle_h2_carrier *carrier)
     heddle_h2_hold(carrier->server, -(ssize_t)carrier->body_memory);
     carrier->body_memory = 0;
     if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, body_written)) {
-        refuse(carrier, ENOMEM);
+        reject_body(carrier, ENOMEM);
         return false;
     }
     return move_waiting(carrier);
@@ -185,18 +185,18 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     carrier->taken += size;
     carrier->last_data = heddle_clock_coarse();
     if (carrier->taken > engine_of(carrier)->limits.body) {
-        refuse_too_large(carrier);
+        reject_too_large(carrier);
         return;
     }
     if (carrier->streams) {
         if (!keep_in_memory(exchange, bytes, size))
-            refuse(carrier, ENOMEM);
+            reject_body(carrier, ENOMEM);
         else if (!exchange->running && !exchange->work.list && !carrier->at_head)
             heddle_h2_consume(carrier->server->session, carrier->stream, size); /* its end is awaited */
         return;
     }
     if (!keep_in_memory(exchange, bytes, size)) {
-        refuse(carrier, ENOMEM);
+        reject_body(carrier, ENOMEM);
         return;
     }
     if (is_writing(exchange)) {

@@ -77,7 +77,7 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
 
 /* -- requests ------------------------------------------------------------------------------------------------------ */
 
-static void refuse_late(heddle_due *due)
+static void reject_late(heddle_due *due)
 {
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
     if (!carrier->exchange->running)
@@ -106,7 +106,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
         heddle_link_is_listed(&carrier->turn))
         return;
     int64_t timeout = sockets->admission.queue_timeout;
-    carrier->due.passed = refuse_late;
+    carrier->due.passed = reject_late;
     heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), timeout));
     heddle_link_push_last(&server->waiting, &carrier->turn);
     queue_next(server);
@@ -120,9 +120,9 @@ void heddle_h2_exchange_taken(heddle_exchange *exchange)
     carrier->head_memory = 0;
     if (server->queued == carrier)
         server->queued = NULL;
-    uint64_t refused = exchange->engine->refused;
+    uint64_t rejected = exchange->engine->rejected;
     queue_next(server);
-    if (exchange->engine->refused != refused)
+    if (exchange->engine->rejected != rejected)
         heddle_h2_send(server);
 }
 
@@ -170,13 +170,13 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         heddle_h2_begin_body(carrier);
 }
 
-static void on_refusal(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                       heddle_method method)
+static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                         heddle_method method)
 {
     heddle_h2_server *server = server_of(session);
-    heddle_h2_send_refusal(server, stream, refusal, method != HEDDLE_HEAD, NULL);
+    heddle_h2_send_rejection(server, stream, rejection, method != HEDDLE_HEAD, NULL);
     heddle_h2_release(session, stream);
-    heddle_engine_count_refusal(server->connection, refusal);
+    heddle_engine_count_rejection(server->connection, rejection);
 }
 
 static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
@@ -238,5 +238,5 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 }
 
 const heddle_h2_operations heddle_h2_carrier_operations = {
-    on_request, on_refusal, on_data, on_end, on_reset, on_window, on_complete,
+    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete,
 };

@@ -226,22 +226,22 @@ static VALUE exchange_finish(VALUE self, VALUE status)
 }
 
 /*
- * call-seq: refuse(status, reason) -> true or false
+ * call-seq: reject(status, reason) -> true or false
  *
  * Answers with a sentence for a person. false when nobody is left to be told.
  */
-static VALUE exchange_refuse(VALUE self, VALUE status, VALUE reason)
+static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_refusal refusal;
-    heddle_refuse(&refusal, NUM2INT(status), "%s", StringValueCStr(reason));
+    heddle_rejection rejection;
+    heddle_reject(&rejection, NUM2INT(status), "%s", StringValueCStr(reason));
     heddle_exchange *exchange = heddle_exchange_of(handle);
     if (!exchange->work.connection || heddle_h2_carrier_of(exchange)->gone)
         return Qfalse;
     heddle_h2_carrier *carrier = carrier_of(handle);
-    handle->status = refusal.status;
-    heddle_h2_send_refusal(carrier->server, carrier->stream, &refusal, exchange->head.method_id != HEDDLE_HEAD, NULL);
-    complete(handle, carrier, refusal.status);
+    handle->status = rejection.status;
+    heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, exchange->head.method_id != HEDDLE_HEAD, NULL);
+    complete(handle, carrier, rejection.status);
     return Qtrue;
 }
 
@@ -330,13 +330,13 @@ static bool write_piece(heddle_exchange_handle *handle, VALUE string)
     return false;
 }
 
-static void refuse(heddle_exchange *exchange, const heddle_refusal *refusal, const char *more_fields)
+static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *more_fields)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
-    heddle_h2_send_refusal(server, carrier->stream, refusal, exchange->head.method_id != HEDDLE_HEAD, more_fields);
+    heddle_h2_send_rejection(server, carrier->stream, rejection, exchange->head.method_id != HEDDLE_HEAD, more_fields);
     heddle_h2_drop_carrier(carrier);
-    if (heddle_engine_count_refusal(server->connection, refusal))
+    if (heddle_engine_count_rejection(server->connection, rejection))
         heddle_h2_send(server);
 }
 
@@ -346,7 +346,7 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .respond = respond,
     .write_piece = write_piece,
     .taken = heddle_h2_exchange_taken,
-    .refuse = refuse,
+    .reject = reject_exchange,
     .abandon = cut_off,
 };
 
@@ -364,7 +364,7 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "write_head", exchange_write_head, 2);
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
-    rb_define_method(exchange_class, "refuse", exchange_refuse, 2);
+    rb_define_method(exchange_class, "reject", exchange_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "gone?", exchange_gone_p, 0);
 }

@@ -40,13 +40,13 @@ heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const cha
     return send_head(carrier->server->session, carrier->stream, bytes, size, end);
 }
 
-void heddle_h2_send_refusal(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                            bool content, const char *more_fields)
+void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                              bool content, const char *more_fields)
 {
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_refusal_answer(refusal, &answer, heddle_engine_date(heddle_engine_of_connection(server->connection)),
-                          HEDDLE_DATE_LINE, content, more_fields);
+    heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_engine_of_connection(server->connection)),
+                            HEDDLE_DATE_LINE, content, more_fields);
     const char *body = memmem(bytes, answer.used, "\r\n\r\n", 4);
     if (answer.used > answer.room || !body)
         return;

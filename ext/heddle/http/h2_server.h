@@ -139,9 +139,9 @@ void heddle_h2_end_body(heddle_h2_carrier *carrier);
  * HEDDLE_H2_GONE where there is no memory, either.
  */
 heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const char *bytes, size_t size, bool end);
-/* The same for a refusal, with its sentence. */
-void heddle_h2_send_refusal(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                            bool content, const char *more_fields);
+/* The same for a rejection, with its sentence. */
+void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                              bool content, const char *more_fields);
 
 void Init_heddle_h2_exchange(VALUE h2);
 

@@ -66,7 +66,7 @@ bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t 
 
 int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_t size,
                                 const heddle_http_limits *limits, const heddle_head_statuses *statuses,
-                                heddle_refusal *refusal)
+                                heddle_rejection *rejection)
 {
     size_t limit = heddle_header_limit(limits);
     lines->room = (unsigned)heddle_least(lines->room, limits->header_count);
@@ -76,12 +76,12 @@ int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_
     case HEDDLE_LINES_INCOMPLETE:
         if (lines->end == size)
             return 0;
-        return heddle_refuse(refusal, statuses->too_large, "the header lines are longer than %zu bytes together",
+        return heddle_reject(rejection, statuses->too_large, "the header lines are longer than %zu bytes together",
                              limit);
     case HEDDLE_LINES_MALFORMED:
-        return heddle_field_fault(refusal, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
+        return heddle_field_fault(rejection, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
     case HEDDLE_LINES_TOO_MANY:
-        return heddle_refuse(refusal, statuses->too_large, "the %s has more than %u header lines", statuses->message,
+        return heddle_reject(rejection, statuses->too_large, "the %s has more than %u header lines", statuses->message,
                              lines->room);
     default:
         return head_end;

@@ -39,6 +39,6 @@ typedef struct {
 /* Reads the field lines, from `start` up to where the limit or `size` ends them. Where the head ends, or 0 or -1. */
 int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_t size,
                                 const heddle_http_limits *limits, const heddle_head_statuses *statuses,
-                                heddle_refusal *refusal);
+                                heddle_rejection *rejection);
 
 #endif

@@ -3,7 +3,7 @@
 
 /* Heads of HTTP/1 messages (RFC 9112), as slices of the bytes that they were parsed from. No Ruby here. */
 
-#include "http/refusal.h"
+#include "http/rejection.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ typedef struct {
  * at. The head's size; 0: it is not complete, and nothing is wrong so far; -1: refused.
  */
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
-                              const heddle_http_limits *limits, heddle_refusal *refusal);
+                              const heddle_http_limits *limits, heddle_rejection *rejection);
 
 typedef struct {
     heddle_slice reason;
@@ -82,7 +82,7 @@ typedef struct {
 
 /* The same for an answer to a request of this method, interim answers (1xx) included. */
 int heddle_response_head_parse(heddle_response_head *head, heddle_method request, const char *bytes, size_t size,
-                               size_t seen, const heddle_http_limits *limits, heddle_refusal *refusal);
+                               size_t seen, const heddle_http_limits *limits, heddle_rejection *rejection);
 
 /* -- chunked bodies (RFC 9112, 7.1) ------------------------------------------------------------------------------ */
 
@@ -104,6 +104,6 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
  * bytes were used, or -1: refused.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
-                              const heddle_http_limits *limits, heddle_refusal *refusal);
+                              const heddle_http_limits *limits, heddle_rejection *rejection);
 
 #endif

@@ -29,10 +29,10 @@ static VALUE class_named(const char *name)
     return rb_const_get(h1_module, rb_intern(name)); /* by autoload */
 }
 
-VALUE heddle_refusal_object(const heddle_refusal *refusal)
+VALUE heddle_rejection_object(const heddle_rejection *rejection)
 {
-    VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(refusal->reason));
-    return rb_funcall(rb_path2class("Heddle::HTTP::Refusal"), id_new, 2, INT2FIX(refusal->status), reason);
+    VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(rejection->reason));
+    return rb_funcall(rb_path2class("Heddle::HTTP::Rejection"), id_new, 2, INT2FIX(rejection->status), reason);
 }
 
 /* -- limits ------------------------------------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ static VALUE request_object(const char *bytes, const heddle_request_head *head, 
 }
 
 /*
- * call-seq: parse(buffer, position = 0, seen = position) -> RequestHead, Refusal or nil
+ * call-seq: parse(buffer, position = 0, seen = position) -> RequestHead, Rejection or nil
  *
  * Parses the request head at the position of the buffer. `seen`: up to where an earlier call for the same head has
  * looked. nil: the head is not complete yet, and nothing is wrong so far.
@@ -238,11 +238,11 @@ static VALUE parser_parse(int argc, VALUE *argv, VALUE self)
     head_parser *parser = parser_of(self);
     input in = input_of(argc, argv);
     heddle_request_head head = {.fields = parser->fields, .field_room = (uint16_t)parser->limits.header_count};
-    heddle_refusal refusal;
-    int result = heddle_request_head_parse(&head, in.bytes, in.size, in.seen, &parser->limits, &refusal);
+    heddle_rejection rejection;
+    int result = heddle_request_head_parse(&head, in.bytes, in.size, in.seen, &parser->limits, &rejection);
     if (result == 0)
         return Qnil;
-    VALUE object = result < 0 ? heddle_refusal_object(&refusal) : request_object(in.bytes, &head, in.position);
+    VALUE object = result < 0 ? heddle_rejection_object(&rejection) : request_object(in.bytes, &head, in.position);
     RB_GC_GUARD(argv[0]);
     return object;
 }
@@ -273,10 +273,10 @@ heddle_method heddle_response_method(VALUE name)
 }
 
 /*
- * call-seq: parse(method, buffer, position = 0, seen = position) -> ReceivedResponse, Refusal or nil
+ * call-seq: parse(method, buffer, position = 0, seen = position) -> ReceivedResponse, Rejection or nil
  *
  * Parses the head of an answer, an interim one (1xx) perhaps, to a request of the given method. The rest is as with
- * HeadParser#parse; a refusal has status 502.
+ * HeadParser#parse; a rejection has status 502.
  */
 static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
 {
@@ -285,11 +285,11 @@ static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
     heddle_method method = heddle_response_method(argv[0]);
     input in = input_of(argc - 1, argv + 1);
     heddle_response_head head = {.fields = parser->fields, .field_room = (uint16_t)parser->limits.header_count};
-    heddle_refusal refusal;
-    int result = heddle_response_head_parse(&head, method, in.bytes, in.size, in.seen, &parser->limits, &refusal);
+    heddle_rejection rejection;
+    int result = heddle_response_head_parse(&head, method, in.bytes, in.size, in.seen, &parser->limits, &rejection);
     if (result == 0)
         return Qnil;
-    VALUE object = result < 0 ? heddle_refusal_object(&refusal) : heddle_received_response(in.bytes, &head, in.position);
+    VALUE object = result < 0 ? heddle_rejection_object(&rejection) : heddle_received_response(in.bytes, &head, in.position);
     RB_GC_GUARD(argv[1]);
     return object;
 }
@@ -299,18 +299,18 @@ static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
 typedef struct {
     heddle_http_limits limits;
     heddle_chunked chunked;
-    VALUE refusal; /* or nil */
+    VALUE rejection; /* or nil */
 } decoder;
 
 static void decoder_mark(void *data)
 {
-    rb_gc_mark_movable(((decoder *)data)->refusal);
+    rb_gc_mark_movable(((decoder *)data)->rejection);
 }
 
 static void decoder_compact(void *data)
 {
     decoder *self = data;
-    self->refusal = rb_gc_location(self->refusal);
+    self->rejection = rb_gc_location(self->rejection);
 }
 
 static size_t decoder_size(const void *data)
@@ -338,7 +338,7 @@ static VALUE decoder_allocate(VALUE class)
 {
     decoder *one;
     VALUE self = TypedData_Make_Struct(class, decoder, &decoder_type, one);
-    one->refusal = Qnil;
+    one->rejection = Qnil;
     return self;
 }
 
@@ -365,13 +365,13 @@ static VALUE decoder_initialize(int argc, VALUE *argv, VALUE self)
  * call-seq: decode(buffer, position, output) -> Integer
  *
  * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body, which
- * is the end of the buffer until the body is complete, or where decoding began if something is wrong: see #refusal.
+ * is the end of the buffer until the body is complete, or where decoding began if something is wrong: see #rejection.
  */
 static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE output)
 {
     decoder *one = decoder_of(self);
     input in = input_of(2, (VALUE[]){buffer, position});
-    if (!NIL_P(one->refusal))
+    if (!NIL_P(one->rejection))
         return position;
     StringValue(output);
     if (output == buffer)
@@ -379,14 +379,14 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
     rb_str_modify_expand(output, (long)in.size);
     long before = RSTRING_LEN(output);
     size_t length;
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     int64_t used = heddle_chunked_decode(&one->chunked, in.bytes, in.size, RSTRING_PTR(output) + before, &length,
-                                         &one->limits, &refusal);
+                                         &one->limits, &rejection);
     rb_str_set_len(output, before + (long)length);
     RB_GC_GUARD(buffer);
     if (used >= 0)
         return SIZET2NUM(in.position + (size_t)used);
-    RB_OBJ_WRITE(self, &one->refusal, heddle_refusal_object(&refusal));
+    RB_OBJ_WRITE(self, &one->rejection, heddle_rejection_object(&rejection));
     return position;
 }
 
@@ -401,13 +401,13 @@ static VALUE decoder_done_p(VALUE self)
 }
 
 /*
- * call-seq: refusal -> Refusal or nil
+ * call-seq: rejection -> Rejection or nil
  *
  * What is wrong, once something is.
  */
-static VALUE decoder_refusal(VALUE self)
+static VALUE decoder_rejection(VALUE self)
 {
-    return decoder_of(self)->refusal;
+    return decoder_of(self)->rejection;
 }
 
 /*
@@ -469,6 +469,6 @@ void Init_heddle_http_parser(VALUE h1)
     rb_define_method(decoder_class, "initialize", decoder_initialize, -1);
     rb_define_method(decoder_class, "decode", decoder_decode, 3);
     rb_define_method(decoder_class, "done?", decoder_done_p, 0);
-    rb_define_method(decoder_class, "refusal", decoder_refusal, 0);
+    rb_define_method(decoder_class, "rejection", decoder_rejection, 0);
     rb_define_method(decoder_class, "remaining", decoder_remaining, 0);
 }

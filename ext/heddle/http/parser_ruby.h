@@ -9,8 +9,8 @@
 
 /* Of an HTTP::Configuration. */
 heddle_http_limits heddle_http_limits_of(VALUE configuration);
-/* An HTTP::Refusal. */
-VALUE heddle_refusal_object(const heddle_refusal *refusal);
+/* An HTTP::Rejection. */
+VALUE heddle_rejection_object(const heddle_rejection *rejection);
 /* An H1::ReceivedResponse, of a head that begins `position` bytes into what its user has. */
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
 /* As much of a request's method as its answer's framing depends on. */

@@ -92,52 +92,52 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
 }
 
 /* A method longer than any that a server knows is 501, a longer target 414 (RFC 9112, 3). */
-static int refuse_long_line(heddle_refusal *refusal, const char *line, size_t limit)
+static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {
     if (!memchr(line, ' ', limit))
-        return heddle_refuse(refusal, NOT_IMPLEMENTED, "no method is that long");
-    return heddle_refuse(refusal, URI_TOO_LONG, "the request line is longer than %zu bytes", limit);
+        return heddle_reject(rejection, NOT_IMPLEMENTED, "no method is that long");
+    return heddle_reject(rejection, URI_TOO_LONG, "the request line is longer than %zu bytes", limit);
 }
 
 /* -- what the head says ------------------------------------------------------------------------------------------- */
 
-static int refuse_host(heddle_refusal *refusal)
+static int reject_host(heddle_rejection *rejection)
 {
-    return heddle_refuse(refusal, BAD_REQUEST, "the Host header is not host[:port]");
+    return heddle_reject(rejection, BAD_REQUEST, "the Host header is not host[:port]");
 }
 
 static int judge_host(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
-                      heddle_refusal *refusal)
+                      heddle_rejection *rejection)
 {
     if (!controls->has_host)
-        return head->minor == 0 ? 0 : heddle_refuse(refusal, BAD_REQUEST, "the request has no Host header");
+        return head->minor == 0 ? 0 : heddle_reject(rejection, BAD_REQUEST, "the request has no Host header");
     if (!head->has_host)
-        return heddle_target_authority(head, bytes, controls->host) ? 0 : refuse_host(refusal);
+        return heddle_target_authority(head, bytes, controls->host) ? 0 : reject_host(rejection);
     /* The target's host counts (RFC 9112, 3.2.2), and yet the other must be one. */
     heddle_authority unused;
     const char *host = bytes + controls->host.start;
-    return heddle_authority_split(&unused, host, controls->host.size) ? 0 : refuse_host(refusal);
+    return heddle_authority_split(&unused, host, controls->host.size) ? 0 : reject_host(rejection);
 }
 
 static int judge_body(heddle_request_head *head, const char *bytes, const heddle_controls *controls, uint64_t limit,
-                      heddle_refusal *refusal)
+                      heddle_rejection *rejection)
 {
     head->content_length = HEDDLE_NO_BODY;
     if (controls->has_coding) {
         if (head->minor == 0)
-            return heddle_refuse(refusal, BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
-        if (heddle_controls_coding(controls, BAD_REQUEST, NOT_IMPLEMENTED, refusal) < 0)
+            return heddle_reject(rejection, BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
+        if (heddle_controls_coding(controls, BAD_REQUEST, NOT_IMPLEMENTED, rejection) < 0)
             return -1;
         if (controls->has_length) {
-            return heddle_refuse(refusal, BAD_REQUEST, "the request has Content-Length and Transfer-Encoding");
+            return heddle_reject(rejection, BAD_REQUEST, "the request has Content-Length and Transfer-Encoding");
         }
         head->content_length = HEDDLE_CHUNKED_BODY;
     } else if (controls->has_length) {
         int64_t length = heddle_content_length(bytes + controls->length.start, controls->length.size);
         if (length < 0)
-            return heddle_refuse(refusal, BAD_REQUEST, "the Content-Length is not a number");
+            return heddle_reject(rejection, BAD_REQUEST, "the Content-Length is not a number");
         if ((uint64_t)length > limit || length == INT64_MAX) {
-            return heddle_refuse(refusal, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
+            return heddle_reject(rejection, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
                                  (unsigned long long)limit);
         }
         head->content_length = length;
@@ -146,17 +146,17 @@ static int judge_body(heddle_request_head *head, const char *bytes, const heddle
 }
 
 static int judge_head(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
-                 const heddle_http_limits *limits, heddle_refusal *refusal)
+                 const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (controls->second_host)
-        return heddle_refuse(refusal, BAD_REQUEST, "the request has two Host headers");
+        return heddle_reject(rejection, BAD_REQUEST, "the request has two Host headers");
     if (controls->other_length)
-        return heddle_refuse(refusal, BAD_REQUEST, "the request has two different Content-Lengths");
-    if (judge_host(head, bytes, controls, refusal) < 0 ||
-        judge_body(head, bytes, controls, limits->body, refusal) < 0)
+        return heddle_reject(rejection, BAD_REQUEST, "the request has two different Content-Lengths");
+    if (judge_host(head, bytes, controls, rejection) < 0 ||
+        judge_body(head, bytes, controls, limits->body, rejection) < 0)
         return -1;
     if (controls->more_expected) {
-        return heddle_refuse(refusal, EXPECTATION_FAILED,
+        return heddle_reject(rejection, EXPECTATION_FAILED,
                              "the only expectation that this server meets is 100-continue");
     }
     head->expects_continue = controls->continue_expected && head->minor > 0;
@@ -181,32 +181,32 @@ static heddle_field_lines new_lines(const heddle_request_head *head, const char 
  * were cut when they came. What the fields say together is judged in the end.
  */
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
-                     const heddle_http_limits *limits, heddle_refusal *refusal)
+                     const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     size_t line_limit = heddle_line_limit(limits);
     uint32_t line_stop = (uint32_t)heddle_least(size, start + line_limit + 2);
     *head = (heddle_request_head){.fields = head->fields, .field_room = head->field_room};
     int64_t lines_start = read_request_line(head, bytes, start, line_stop);
     if (lines_start == MALFORMED)
-        return heddle_request_line_fault(refusal, bytes + start, bytes + line_stop);
+        return heddle_request_line_fault(rejection, bytes + start, bytes + line_stop);
     if (lines_start == INCOMPLETE)
-        return line_stop < start + line_limit + 2 ? 0 : refuse_long_line(refusal, bytes + start, line_limit);
-    if (heddle_target_split(head, bytes, refusal) < 0)
+        return line_stop < start + line_limit + 2 ? 0 : reject_long_line(rejection, bytes + start, line_limit);
+    if (heddle_target_split(head, bytes, rejection) < 0)
         return -1;
 
     heddle_field_lines lines = new_lines(head, bytes, limits);
-    int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, refusal);
+    int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, rejection);
     if (head_end <= 0)
         return (int)head_end;
     head->size = (uint32_t)head_end;
     head->field_bytes = (uint32_t)(head_end - lines_start);
     head->line_count = (uint16_t)lines.line_count;
     head->field_count = (uint16_t)lines.field_count;
-    return judge_head(head, bytes, &lines.controls, limits, refusal) < 0 ? -1 : (int)head_end;
+    return judge_head(head, bytes, &lines.controls, limits, rejection) < 0 ? -1 : (int)head_end;
 }
 
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
-                              const heddle_http_limits *limits, heddle_refusal *refusal)
+                              const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     uint32_t start = 0;
     if (size > 0 && *bytes == '\r') { /* one empty line before a request is nothing (RFC 9112, 2.2) */
@@ -219,5 +219,5 @@ int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size
         seen = size;
     if (seen > start && !heddle_head_worth_reading(new_lines(head, bytes, limits), start, size, seen, limits))
         return 0;
-    return read_head(head, bytes, start, size, limits, refusal);
+    return read_head(head, bytes, start, size, limits, rejection);
 }

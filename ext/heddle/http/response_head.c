@@ -51,12 +51,12 @@ static int64_t read_status_line(heddle_response_head *head, const char *bytes, u
     return bytes[stop] == '\r' && bytes[stop + 1] == '\n' ? (int64_t)stop + 2 : MALFORMED;
 }
 
-static int refuse_status_line(const char *bytes, uint32_t end, heddle_refusal *refusal)
+static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection *rejection)
 {
     if (end >= 7 && memcmp(bytes, "HTTP/", 5) == 0 && heddle_is(bytes[5], HEDDLE_DIGIT) && bytes[5] != '1') {
-        return heddle_refuse(refusal, BAD_GATEWAY, "the server speaks HTTP/%c, and not HTTP/1.1 or HTTP/1.0", bytes[5]);
+        return heddle_reject(rejection, BAD_GATEWAY, "the server speaks HTTP/%c, and not HTTP/1.1 or HTTP/1.0", bytes[5]);
     }
-    return heddle_refuse(refusal, BAD_GATEWAY, "the status line is not `HTTP/1.1 status reason`");
+    return heddle_reject(rejection, BAD_GATEWAY, "the status line is not `HTTP/1.1 status reason`");
 }
 
 /* -- what the head says ------------------------------------------------------------------------------------------- */
@@ -77,16 +77,16 @@ static int64_t repeated_length(const char *at, const char *end)
 }
 
 static int judge_length(heddle_response_head *head, const char *bytes, const heddle_controls *controls,
-                        const heddle_http_limits *limits, heddle_refusal *refusal)
+                        const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (controls->other_length)
-        return heddle_refuse(refusal, BAD_GATEWAY, "the response has two different Content-Lengths");
+        return heddle_reject(rejection, BAD_GATEWAY, "the response has two different Content-Lengths");
     const char *text = bytes + controls->length.start;
     int64_t length = repeated_length(text, text + controls->length.size);
     if (length < 0)
-        return heddle_refuse(refusal, BAD_GATEWAY, "the Content-Length is not a number");
+        return heddle_reject(rejection, BAD_GATEWAY, "the Content-Length is not a number");
     if ((uint64_t)length > limits->body || length == INT64_MAX) {
-        return heddle_refuse(refusal, BAD_GATEWAY, "the body is larger than %llu bytes",
+        return heddle_reject(rejection, BAD_GATEWAY, "the body is larger than %llu bytes",
                              (unsigned long long)limits->body);
     }
     head->content_length = length;
@@ -95,7 +95,7 @@ static int judge_length(heddle_response_head *head, const char *bytes, const hed
 
 /* How long the content is (RFC 9112, 6.3). */
 static int judge_content(heddle_response_head *head, heddle_method request, const char *bytes,
-                         const heddle_controls *controls, const heddle_http_limits *limits, heddle_refusal *refusal)
+                         const heddle_controls *controls, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     head->content_length = HEDDLE_NO_BODY;
     head->upgrade = head->status == SWITCHING_PROTOCOLS || (request == HEDDLE_CONNECT && head->status / 100 == 2);
@@ -107,16 +107,16 @@ static int judge_content(heddle_response_head *head, heddle_method request, cons
         return 0;
     if (controls->has_coding) {
         if (head->minor == 0)
-            return heddle_refuse(refusal, BAD_GATEWAY, "HTTP/1.0 has no Transfer-Encoding");
-        if (heddle_controls_coding(controls, BAD_GATEWAY, BAD_GATEWAY, refusal) < 0)
+            return heddle_reject(rejection, BAD_GATEWAY, "HTTP/1.0 has no Transfer-Encoding");
+        if (heddle_controls_coding(controls, BAD_GATEWAY, BAD_GATEWAY, rejection) < 0)
             return -1;
         if (controls->has_length)
-            return heddle_refuse(refusal, BAD_GATEWAY, "the response has Content-Length and Transfer-Encoding");
+            return heddle_reject(rejection, BAD_GATEWAY, "the response has Content-Length and Transfer-Encoding");
         head->content_length = HEDDLE_CHUNKED_BODY;
         return 0;
     }
     if (controls->has_length)
-        return judge_length(head, bytes, controls, limits, refusal);
+        return judge_length(head, bytes, controls, limits, rejection);
     head->until_close = true;
     head->keep_alive = false;
     return 0;
@@ -131,7 +131,7 @@ static heddle_field_lines new_lines(const heddle_response_head *head, const char
 }
 
 int heddle_response_head_parse(heddle_response_head *head, heddle_method request, const char *bytes, size_t size,
-                               size_t seen, const heddle_http_limits *limits, heddle_refusal *refusal)
+                               size_t seen, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (seen > size)
         seen = size;
@@ -143,15 +143,15 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
     *head = (heddle_response_head){.fields = head->fields, .field_room = head->field_room};
     int64_t lines_start = read_status_line(head, bytes, line_stop);
     if (lines_start == MALFORMED)
-        return refuse_status_line(bytes, line_stop, refusal);
+        return reject_status_line(bytes, line_stop, rejection);
     if (lines_start == INCOMPLETE) {
         if (line_stop < line_limit + 2)
             return 0;
-        return heddle_refuse(refusal, BAD_GATEWAY, "the status line is longer than %zu bytes", line_limit);
+        return heddle_reject(rejection, BAD_GATEWAY, "the status line is longer than %zu bytes", line_limit);
     }
 
     heddle_field_lines lines = new_lines(head, bytes);
-    int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, refusal);
+    int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, rejection);
     if (head_end <= 0)
         return (int)head_end;
     head->size = (uint32_t)head_end;
@@ -160,5 +160,5 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
     head->field_count = (uint16_t)lines.field_count;
     head->folded = lines.folded;
     head->keep_alive = heddle_controls_keep_alive(&lines.controls, head->minor);
-    return judge_content(head, request, bytes, &lines.controls, limits, refusal) < 0 ? -1 : (int)head_end;
+    return judge_content(head, request, bytes, &lines.controls, limits, rejection) < 0 ? -1 : (int)head_end;
 }

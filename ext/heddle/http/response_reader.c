@@ -146,14 +146,14 @@ static void follow_head(reader *self, const heddle_response_head *head)
     }
 }
 
-/* A ReceivedResponse, a Refusal, or undef: the head is incomplete. */
+/* A ReceivedResponse, a Rejection, or undef: the head is incomplete. */
 static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method method)
 {
     heddle_response_head head = {.fields = self->fields, .field_room = (uint16_t)self->limits.header_count};
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     const char *bytes = heddle_outbound_input(connection);
     size_t size = heddle_outbound_buffered(connection);
-    int result = heddle_response_head_parse(&head, method, bytes, size, self->seen, &self->limits, &refusal);
+    int result = heddle_response_head_parse(&head, method, bytes, size, self->seen, &self->limits, &rejection);
     if (result == 0) {
         self->seen = size;
         return Qundef;
@@ -161,7 +161,7 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
     self->seen = 0;
     if (result < 0) {
         change_state(self, FAILED);
-        return heddle_refusal_object(&refusal);
+        return heddle_rejection_object(&rejection);
     }
     VALUE response = heddle_received_response(bytes, &head, 0);
     heddle_outbound_use_input(connection, (size_t)result);
@@ -178,7 +178,7 @@ static void fail(reader *self, heddle_outbound *connection, ssize_t error)
 }
 
 /*
- * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Refusal or nil
+ * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Rejection or nil
  *
  * The next head, an interim one (1xx) perhaps, of the answer to a request of this method. The times in seconds, or nil:
  * until its first byte, and from one byte to the next; then IO::TimeoutError. nil: the connection has ended before its
@@ -286,8 +286,8 @@ static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE
     return 0;
 }
 
-/* Also -EPROTO: `refused` says what is wrong. */
-static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *refused)
+/* Also -EPROTO: `rejected` says what is wrong. */
+static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *rejected)
 {
     size_t buffered = heddle_outbound_buffered(connection);
     if (!buffered) {
@@ -298,13 +298,13 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
             return result;
         buffered = (size_t)result;
     }
-    heddle_refusal refusal;
+    heddle_rejection rejection;
     size_t length = 0, size = buffered < most ? buffered : most;
     char *bytes = heddle_outbound_input(connection);
-    int64_t used = heddle_chunked_decode(&self->chunked, bytes, size, bytes, &length, &self->limits, &refusal);
+    int64_t used = heddle_chunked_decode(&self->chunked, bytes, size, bytes, &length, &self->limits, &rejection);
     if (used < 0) {
         change_state(self, FAILED);
-        *refused = heddle_refusal_object(&refusal);
+        *rejected = heddle_rejection_object(&rejection);
         return -EPROTO;
     }
     rb_str_cat(body, bytes, (long)length);
@@ -315,7 +315,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
 }
 
 /* The same for every kind; waits. */
-static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *refused)
+static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self->connection);
@@ -325,7 +325,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
             result = read_sized(self, connection, body, most);
             break;
         case CHUNKED:
-            result = read_chunked(self, connection, body, most, refused);
+            result = read_chunked(self, connection, body, most, rejected);
             break;
         case UNTIL_CLOSE:
             result = read_until_close(self, connection, body, most);
@@ -335,7 +335,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
         default:
             return 0;
         }
-        if (result >= 0 || !NIL_P(*refused))
+        if (result >= 0 || !NIL_P(*rejected))
             return result;
         if (result != -EAGAIN)
             fail(self, connection, result);
@@ -346,10 +346,10 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
 }
 
 /*
- * call-seq: read_body(max, timeout) -> String, Refusal or nil
+ * call-seq: read_body(max, timeout) -> String, Rejection or nil
  *
  * The next piece of the body, of +max+ bytes at most; nil: the body is complete. +timeout+: seconds to the next byte, or
- * nil; then IO::TimeoutError. EOFError: the connection has ended before the body did. A Refusal: it is malformed.
+ * nil; then IO::TimeoutError. EOFError: the connection has ended before the body did. A Rejection: it is malformed.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
@@ -360,16 +360,16 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
         rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", most);
     if (self->state == COMPLETE)
         return Qnil;
-    VALUE body = rb_str_buf_new(0), refused = Qnil;
-    ssize_t result = read_some(object, self, body, (size_t)most, time, &refused);
-    if (!NIL_P(refused))
-        return refused;
+    VALUE body = rb_str_buf_new(0), rejected = Qnil;
+    ssize_t result = read_some(object, self, body, (size_t)most, time, &rejected);
+    if (!NIL_P(rejected))
+        return rejected;
     RB_GC_GUARD(object);
     return result > 0 ? body : Qnil;
 }
 
 /*
- * call-seq: read_all(limit, timeout) -> String, Refusal or nil
+ * call-seq: read_all(limit, timeout) -> String, Rejection or nil
  *
  * The whole body. nil: it has more bytes than +limit+. The rest is as with read_body.
  */
@@ -381,11 +381,11 @@ static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
     if (self->state == SIZED && self->remaining > most)
         return Qnil;
     uint64_t expected = self->state == SIZED ? self->remaining : 0;
-    VALUE body = rb_str_buf_new((long)(expected < STRING_STEP ? expected : STRING_STEP)), refused = Qnil;
+    VALUE body = rb_str_buf_new((long)(expected < STRING_STEP ? expected : STRING_STEP)), rejected = Qnil;
     while (self->state != COMPLETE) {
-        ssize_t result = read_some(object, self, body, STRING_STEP, time, &refused);
-        if (!NIL_P(refused))
-            return refused;
+        ssize_t result = read_some(object, self, body, STRING_STEP, time, &rejected);
+        if (!NIL_P(rejected))
+            return rejected;
         if ((uint64_t)RSTRING_LEN(body) > most)
             return Qnil;
         if (result == 0)

@@ -37,10 +37,10 @@ static int path_and_query(heddle_request_head *head, const char *bytes, uint32_t
 }
 
 /* host:port, of CONNECT */
-static int authority_form(heddle_request_head *head, const char *bytes, heddle_refusal *refusal)
+static int authority_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
-        return heddle_refuse(refusal, BAD_REQUEST, "the target of CONNECT is host:port");
+        return heddle_reject(rejection, BAD_REQUEST, "the target of CONNECT is host:port");
     head->path = head->target;
     head->query = make_slice(head->target.start + head->target.size, head->target.start + head->target.size);
     return 0;
@@ -56,17 +56,17 @@ static uint32_t scheme_size(const char *target, uint32_t size)
 }
 
 /* http://host:port/path?query */
-static int absolute_form(heddle_request_head *head, const char *bytes, heddle_refusal *refusal)
+static int absolute_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     uint32_t start = head->target.start, end = start + head->target.size;
     uint32_t scheme = scheme_size(bytes + start, head->target.size);
     if (scheme == 0)
-        return heddle_refuse(refusal, BAD_REQUEST, "the request target is neither a path nor an http URL");
+        return heddle_reject(rejection, BAD_REQUEST, "the request target is neither a path nor an http URL");
 
     uint32_t host = start + scheme;
     uint32_t mark = find_character(bytes, host, end, '?'), slash = find_character(bytes, host, mark, '/');
     if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
-        return heddle_refuse(refusal, BAD_REQUEST, "the request target's host is not host[:port]");
+        return heddle_reject(rejection, BAD_REQUEST, "the request target's host is not host[:port]");
     path_and_query(head, bytes, slash, end);
     /* A URL without a path means `/`, and the scheme has one to point at. Of the whole server it is what is asked. */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
@@ -74,17 +74,17 @@ static int absolute_form(heddle_request_head *head, const char *bytes, heddle_re
     return 0;
 }
 
-int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_refusal *refusal)
+int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     uint32_t start = head->target.start, size = head->target.size;
     if (head->method_id == HEDDLE_CONNECT)
-        return authority_form(head, bytes, refusal);
+        return authority_form(head, bytes, rejection);
     if (bytes[start] == '/')
         return path_and_query(head, bytes, start, start + size);
     if (size == 1 && bytes[start] == '*') {
         if (head->method_id != HEDDLE_OPTIONS)
-            return heddle_refuse(refusal, BAD_REQUEST, "the request target * is for OPTIONS alone");
+            return heddle_reject(rejection, BAD_REQUEST, "the request target * is for OPTIONS alone");
         return path_and_query(head, bytes, start, start + size);
     }
-    return absolute_form(head, bytes, refusal);
+    return absolute_form(head, bytes, rejection);
 }

@@ -7,7 +7,7 @@
  * Splits the target of a request (RFC 9112, 3.2) into path, query and, where it has one, authority with host and port.
  * Of the head, method_id and target are set, and the target has no other characters than it may. 0, or -1: refused.
  */
-int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_refusal *refusal);
+int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rejection *rejection);
 
 /* Notes an authority that is a slice of the bytes. False: it is none. */
 bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddle_slice authority);

@@ -13,7 +13,7 @@ bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
     if (work->list)
         return true;
     if (sockets->ready.count >= admission->queue_limit) {
-        admission->refused_full++;
+        admission->rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return false;
     }
@@ -31,7 +31,7 @@ void heddle_admission_resume_accepting(heddle_sockets *sockets)
 void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_ready_list_remove(work);
-    sockets->admission.refused_late++;
+    sockets->admission.rejected_late++;
     work->operations->reject(work, HEDDLE_QUEUED_TOO_LONG);
     heddle_admission_resume_accepting(sockets);
 }

@@ -14,7 +14,7 @@ typedef struct {
     size_t limit;          /* how many are served at once; 0: any number */
     size_t queue_limit;    /* how many may wait when so many are served */
     int64_t queue_timeout; /* how long, ns; < 0: for ever */
-    uint64_t refused_full, refused_late;
+    uint64_t rejected_full, rejected_late;
 } heddle_admission;
 
 /* Why one that waits, or was about to, is not served. */

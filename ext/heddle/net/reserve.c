@@ -16,7 +16,7 @@ bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
     if (!label || !heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work)))
         return false;
     if (reserve->held.count >= sockets->admission.queue_limit) {
-        sockets->admission.refused_full++;
+        sockets->admission.rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return true;
     }

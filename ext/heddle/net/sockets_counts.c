@@ -28,10 +28,10 @@ COUNTER(held, sockets->reserve.held.count)
 COUNTER(steps_in, sockets->reserve.steps_in)
 
 /* What was refused because as many waited as may. */
-COUNTER(refused_full, sockets->admission.refused_full)
+COUNTER(rejected_full, sockets->admission.rejected_full)
 
 /* What was refused because it had waited for too long. */
-COUNTER(refused_late, sockets->admission.refused_late)
+COUNTER(rejected_late, sockets->admission.rejected_late)
 
 /* Those that wait for input, or to be served. */
 COUNTER(idle, sockets->connections - sockets->running)
@@ -68,8 +68,8 @@ void Init_heddle_sockets_counts(VALUE sockets_class)
     rb_define_method(sockets_class, "waiting", sockets_waiting, 0);
     rb_define_method(sockets_class, "held", sockets_held, 0);
     rb_define_method(sockets_class, "steps_in", sockets_steps_in, 0);
-    rb_define_method(sockets_class, "refused_full", sockets_refused_full, 0);
-    rb_define_method(sockets_class, "refused_late", sockets_refused_late, 0);
+    rb_define_method(sockets_class, "rejected_full", sockets_rejected_full, 0);
+    rb_define_method(sockets_class, "rejected_late", sockets_rejected_late, 0);
     rb_define_method(sockets_class, "idle", sockets_idle, 0);
     rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
     rb_define_method(sockets_class, "handed_off", sockets_handed_off, 0);

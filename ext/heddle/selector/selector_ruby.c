@@ -18,11 +18,11 @@ static VALUE selector_built(VALUE self)
 }
 
 /*
- * call-seq: refusal(name) -> String or nil
+ * call-seq: unavailable_reason(name) -> String or nil
  *
  * Why this machine can't run the selector, as far as the kernel says; nil when it can.
  */
-static VALUE selector_refusal(VALUE self, VALUE name)
+static VALUE selector_unavailable_reason(VALUE self, VALUE name)
 {
     const heddle_selector_operations *operations = heddle_selector_find(rb_id2name(rb_to_id(name)));
     char reason[256] = "";
@@ -35,5 +35,5 @@ void Init_heddle_selector(VALUE heddle)
 {
     VALUE selector = rb_define_module_under(heddle, "Selector");
     rb_define_singleton_method(selector, "built", selector_built, 0);
-    rb_define_private_method(rb_singleton_class(selector), "kernel_refusal", selector_refusal, 1);
+    rb_define_private_method(rb_singleton_class(selector), "kernel_unavailable_reason", selector_unavailable_reason, 1);
 }

@@ -76,7 +76,7 @@ module Heddle
             "p#{percent} #{Figures.duration(percentile(counts, percent))}"
           }.join("  ")
         end
-        parts << "answered #{total(:answers)}" << "refused #{total(:refusals)}"
+        parts << "answered #{total(:answers)}" << "rejected #{total(:rejections)}"
         parts << "5xx #{all.sum { |one| one[:answers] ? one[:answers][5] : 0 }}"
         parts << "clients gone #{all.sum { |one| one[:clients_gone].to_i }}"
         parts.join("   ")

@@ -3,15 +3,15 @@
 module Heddle
   module HTTP
     # A request's body broke a rule or passed a limit after the application had begun to read it.
-    # Where the application does not rescue it, the client gets the refusal as its answer.
+    # Where the application does not rescue it, the client gets the rejection as its answer.
     class BadRequest < IOError
-      # @return [Heddle::HTTP::Refusal] the status and the reason
-      attr_reader :refusal
+      # @return [Heddle::HTTP::Rejection] the status and the reason
+      attr_reader :rejection
 
-      # @param refusal [Heddle::HTTP::Refusal]
-      def initialize(refusal)
-        @refusal = refusal
-        super(refusal.reason)
+      # @param rejection [Heddle::HTTP::Rejection]
+      def initialize(rejection)
+        @rejection = rejection
+        super(rejection.reason)
       end
     end
   end

@@ -13,7 +13,7 @@ module Heddle
       attr_reader :writer
 
       # @param configuration [Configuration]
-      # @param on_refusal [#to_proc, nil] called with the client's address, a status and a reason for what was
+      # @param on_rejection [#to_proc, nil] called with the client's address, a status and a reason for what was
       #   answered with an error and never became a request. It runs in the loop and must not wait.
       # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
       # @param body_folder [String] where bodies are that are larger than `body_buffer`, in files without a name
@@ -21,12 +21,12 @@ module Heddle
       #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
       #   path is one of these or below one
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off
-      def initialize(configuration = Configuration.new, on_refusal: nil, proxies: nil, body_folder: "/tmp",
+      def initialize(configuration = Configuration.new, on_rejection: nil, proxies: nil, body_folder: "/tmp",
                      stream_bodies: false, http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new
         @detached = ObjectSpace::WeakMap.new
-        set_up(configuration, on_refusal&.to_proc, proxies, body_folder, stream_bodies, http2)
+        set_up(configuration, on_rejection&.to_proc, proxies, body_folder, stream_bodies, http2)
       end
 
       # An application has taken this connection over. One that it forgets ends with the collector's next run.

@@ -4,7 +4,7 @@ module Heddle
   module HTTP
     # HTTP/1.1 and 1.0 (RFC 9110, RFC 9112).
     #
-    # Parsers and writers do no I/O: a parser turns bytes into a head, a body's bytes or a {Refusal};
+    # Parsers and writers do no I/O: a parser turns bytes into a head, a body's bytes or a {Rejection};
     # a writer turns an answer into bytes. {Exchange} carries those bytes over a connection.
     module H1
       autoload :ReceivedResponse, "heddle/http/h1/received_response"

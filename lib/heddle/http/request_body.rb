@@ -90,7 +90,7 @@ module Heddle
       def too_slow
         raise ClientGone, "the client sent nothing of its body for #{@limits.idle_timeout} s" if @answered
 
-        raise BadRequest, Refusal.new(408, "the body came slower than #{@limits.body_rate} bytes a second")
+        raise BadRequest, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second")
       end
 
       # Not needed when the client has begun to send (RFC 9110, 10.1.1).

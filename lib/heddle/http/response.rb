@@ -14,7 +14,7 @@ module Heddle
       # @return [Integer, nil] the status, once the head is made
       attr_reader :status
       # @return [String, nil] what the application did wrong about the content's length
-      attr_reader :complaint
+      attr_reader :violation
 
       # @param exchange [Exchange]
       def initialize(exchange)
@@ -26,7 +26,7 @@ module Heddle
         @precoded = nil
         @finished = false
         @broken_off = false
-        @complaint = nil
+        @violation = nil
       end
 
       # @return [Integer] bytes of content that were sent
@@ -162,8 +162,8 @@ module Heddle
         output = String.new(encoding: Encoding::BINARY)
         buffer = @rest ? @rest << data.b : data.b
         position = @precoded.decode(buffer, 0, output)
-        if @precoded.refusal
-          raise InvalidResponse, "the content is said to be chunked and is not: #{@precoded.refusal.reason}"
+        if @precoded.rejection
+          raise InvalidResponse, "the content is said to be chunked and is not: #{@precoded.rejection.reason}"
         end
 
         @rest = buffer.byteslice(position, buffer.bytesize)
@@ -174,13 +174,13 @@ module Heddle
         room = @promised - @sent
         return data if data.bytesize <= room
 
-        @complaint ||= "the content is longer than its content-length, #{@promised} bytes: the rest is not sent"
+        @violation ||= "the content is longer than its content-length, #{@promised} bytes: the rest is not sent"
         data.byteslice(0, room)
       end
 
       def fall_short
         @broken_off = true
-        @complaint = if @precoded
+        @violation = if @precoded
                        "the content is said to be chunked and has no last chunk"
                      else
                        "the content is #{@sent} bytes long, its content-length says #{@promised}"

@@ -159,7 +159,7 @@ module Heddle
 
       def drain = ask { @exchange.drain }
 
-      def refuse(status, reason) = ask { @exchange.refuse(status, reason) }
+      def reject(status, reason) = ask { @exchange.reject(status, reason) }
 
       def detach = ask { @exchange.detach }
 

@@ -9,7 +9,7 @@ module Heddle
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
-      # @param log [#failure, #complaint, #client_gone] told about what goes wrong
+      # @param log [#failure, #violation, #client_gone] told about what goes wrong
       # @param early_hints [Symbol] the option of that name
       # @param allowed_origins [Array<String>, nil] the option of that name
       def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil)
@@ -45,7 +45,7 @@ module Heddle
       ensure
         close_body(exchange, answer) if answer
         notify(exchange, finished, env, answer, failure) unless finished.nil? || finished.empty?
-        complain(exchange) if exchange.response?
+        report_violation(exchange) if exchange.response?
       end
 
       private
@@ -63,9 +63,9 @@ module Heddle
         exchange.received? ? Input.new(exchange.take_body || String.new) : StreamedInput.new(exchange.body)
       end
 
-      def complain(exchange)
-        complaint = exchange.response.complaint
-        @log.complaint(exchange, complaint) if complaint
+      def report_violation(exchange)
+        violation = exchange.response.violation
+        @log.violation(exchange, violation) if violation
       end
 
       def respond(exchange, input, answer, finished, env)
@@ -108,11 +108,11 @@ module Heddle
         when ClientGone
           @log.client_gone(exchange, error)
           # One that has only closed its own side still reads.
-          refuse(exchange, 400, error.message)
-        when HTTP::BadRequest then refuse(exchange, error.refusal.status, error.refusal.reason)
+          reject(exchange, 400, error.message)
+        when HTTP::BadRequest then reject(exchange, error.rejection.status, error.rejection.reason)
         when StandardError, ScriptError, NoMemoryError, SystemStackError
           @log.failure(exchange, error)
-          refuse(exchange, 500, "the application failed to answer; the server's log says why")
+          reject(exchange, 500, "the application failed to answer; the server's log says why")
         else
           # Cancelled, SystemExit, Interrupt: not the request's own failure, but the client is owed an end.
           exchange.close unless exchange.hijacked?
@@ -120,12 +120,12 @@ module Heddle
         end
       end
 
-      def refuse(exchange, status, reason)
+      def reject(exchange, status, reason)
         return if exchange.hijacked?
         # A status can't be taken back; what can be is the promise that the content is complete.
         return exchange.response.abort if exchange.started? && !exchange.response.unsent?
 
-        exchange.refuse(status, reason)
+        exchange.reject(status, reason)
       end
 
       def close_body(exchange, answer)

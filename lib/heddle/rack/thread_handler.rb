@@ -29,7 +29,7 @@ module Heddle
         proxy&.cancel(e) if e.is_a?(Cancelled)
         fail_with(exchange, e)
       ensure
-        complain(exchange) if exchange.response?
+        report_violation(exchange) if exchange.response?
       end
 
       private

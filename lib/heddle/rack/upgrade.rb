@@ -25,8 +25,8 @@ module Heddle
       # @param headers [Hash] of the response
       # @return [void]
       def call(exchange, env, handler, headers)
-        complaint = complaint_about(env)
-        return refuse(exchange, *complaint) if complaint
+        violation = violation_of(env)
+        return reject(exchange, *violation) if violation
 
         accept = ::Digest::SHA1.base64digest(env["HTTP_SEC_WEBSOCKET_KEY"] + GUID)
         exchange.response.start(101, own_fields(headers).merge("sec-websocket-accept" => accept), protocol: "websocket")
@@ -44,8 +44,8 @@ module Heddle
         end
       end
 
-      # @return [Array, nil] status, header fields and text of the refusal
-      def complaint_about(env)
+      # @return [Array, nil] status, header fields and text of the rejection
+      def violation_of(env)
         unless env["HTTP_SEC_WEBSOCKET_VERSION"] == VERSION
           return [426, { "sec-websocket-version" => VERSION },
                   "only version #{VERSION} of the WebSocket protocol is spoken here"]
@@ -65,7 +65,7 @@ module Heddle
         origin.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}")
       end
 
-      def refuse(exchange, status, fields, text)
+      def reject(exchange, status, fields, text)
         text += "\n"
         exchange.response.start(status, { "content-type" => "text/plain", **fields }, length: text.bytesize)
         exchange.response.write(text)

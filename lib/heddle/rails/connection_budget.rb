@@ -50,7 +50,7 @@ module Heddle
         "#{text}, but the server has #{most}: make the pool smaller, or let the server have more"
       end
 
-      # A server that can't be asked is the application's to complain of.
+      # An unreachable server is the application's to report.
       def self.ask(pool, question)
         pool.with_connection { |connection| Integer(connection.select_value(question)) }
       rescue StandardError

@@ -35,7 +35,7 @@ module Heddle
         @policy = AdmissionPolicy.new(lag_target: configuration.lag_target,
                                       memory_limit: limit == 0 ? Memory.limit : limit)
         @memory = nil
-        @refused = 0
+        @rejected = 0
         @heartbeat = now
         @timeline = Timeline.new
         @said = {}
@@ -66,12 +66,12 @@ module Heddle
       #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
       #   turn, by how many seconds the loop was late lately (`lag`), the age of its last heartbeat in seconds
       #   (`heartbeat_age`), bytes of `memory` (nil: not known), tasks that wait for something from a pool
-      #   (`pool_waiting`), and how many requests got 503 because the queue was full (`refused_full`) or because they
-      #   had waited for too long (`refused_late`)
+      #   (`pool_waiting`), and how many requests got 503 because the queue was full (`rejected_full`) or because they
+      #   had waited for too long (`rejected_late`)
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
           lag: @policy.lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
-          refused_full: @sockets.refused_full, refused_late: @sockets.refused_late }
+          rejected_full: @sockets.rejected_full, rejected_late: @sockets.rejected_late }
       end
 
       private
@@ -119,13 +119,13 @@ module Heddle
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
           say(:limit, time) { "busy: #{limit} requests run at once (#{why}), and #{@sockets.waiting} wait" }
         end
-        refused = @sockets.refused_full + @sockets.refused_late
-        return if refused == @refused
+        rejected = @sockets.rejected_full + @sockets.rejected_late
+        return if rejected == @rejected
 
-        say(:refused, time) do
-          "busy: #{refused - @refused} requests were answered with 503 (so far #{@sockets.refused_full} because the " \
-            "queue was full, #{@sockets.refused_late} because they had waited for too long)"
-        end && (@refused = refused)
+        say(:rejected, time) do
+          "busy: #{rejected - @rejected} requests were answered with 503 (so far #{@sockets.rejected_full} because " \
+            "the queue was full, #{@sockets.rejected_late} because they had waited for too long)"
+        end && (@rejected = rejected)
       end
 
       def tell_of_connections(time)

@@ -62,19 +62,19 @@ module Heddle
       # @param address [String] the client's
       # @param status [Integer] of the answer
       # @param reason [String]
-      def refused(address, status, reason)
-        @output.write(@format.refused(address, status, reason)) if @access
+      def rejected(address, status, reason)
+        @output.write(@format.rejected(address, status, reason)) if @access
       end
 
       # The application raised.
       # @param exchange [HTTP::Exchange]
       # @param error [Exception]
-      def failure(exchange, error) = complain(@format.failure(exchange, error))
+      def failure(exchange, error) = write_error(@format.failure(exchange, error))
 
       # The application promised something about its answer and did not keep it.
       # @param exchange [HTTP::Exchange]
       # @param text [String]
-      def complaint(exchange, text) = complain(@format.complaint(exchange, text))
+      def violation(exchange, text) = write_error(@format.violation(exchange, text))
 
       # Clients leave; that is theirs to do, and no error.
       # @param _exchange [HTTP::Exchange]
@@ -95,7 +95,7 @@ module Heddle
 
       # The same, and the last that is heard of it.
       # @param text [String]
-      def alarm(text) = complain(@format.notice(text))
+      def alarm(text) = write_error(@format.notice(text))
 
       # What a person who has just started the server wants to know.
       # @param text [String]
@@ -104,10 +104,10 @@ module Heddle
       private
 
       # In a format that knows nothing but requests, whatever is said beside them would be a malformed line.
-      def say(line) = @format.only_requests? ? complain(line) : @output.write(line)
+      def say(line) = @format.only_requests? ? write_error(line) : @output.write(line)
 
       # Errors are rare, and may be the last words: they don't wait.
-      def complain(text)
+      def write_error(text)
         @errors.write(text)
       rescue SystemCallError, IOError
         nil

@@ -60,7 +60,7 @@ module Heddle
       def traffic
         counts("requests_total", "Complete answers of the application, by the class of their status.", :answers,
                %w[2xx 3xx 4xx 5xx])
-        counts("refused_total", "Requests refused before they reached the application.", :refusals, %w[4xx 5xx])
+        counts("rejected_total", "Requests rejected before they reached the application.", :rejections, %w[4xx 5xx])
         one("bodies_in_files_total", "counter", "Request bodies that did not fit into memory.", :spooled)
         one("body_disk_bytes", "gauge", "Bytes of request bodies in files.", :body_disk_used)
         histogram
@@ -76,12 +76,12 @@ module Heddle
         each_with(:failed_handshakes) do |one, value|
           sample("tls_handshakes_total", value, worker: one[:index], result: "failed")
         end
-        family("queue_refused_total", "counter", "Requests answered with 503: too many waited, or for too long.")
-        each_with(:refused_full) do |one, value|
-          sample("queue_refused_total", value, worker: one[:index], reason: "full")
+        family("queue_rejected_total", "counter", "Requests answered with 503: too many waited, or for too long.")
+        each_with(:rejected_full) do |one, value|
+          sample("queue_rejected_total", value, worker: one[:index], reason: "full")
         end
-        each_with(:refused_late) do |one, value|
-          sample("queue_refused_total", value, worker: one[:index], reason: "late")
+        each_with(:rejected_late) do |one, value|
+          sample("queue_rejected_total", value, worker: one[:index], reason: "late")
         end
       end
 

@@ -15,7 +15,7 @@ module Heddle
         @log = log
         @access = log.access?
         proxies = configuration.trusted_networks
-        @engine = HTTP::Engine.new(configuration.http, on_refusal: log.method(:refused), proxies:,
+        @engine = HTTP::Engine.new(configuration.http, on_rejection: log.method(:rejected), proxies:,
                                                        body_folder: configuration.body_folder,
                                                        stream_bodies: configuration.streamed,
                                                        http2: configuration.http2)

@@ -71,7 +71,7 @@ module Heddle
         return {} if engines.empty?
 
         { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
-          refusals: sums(engines.map(&:refusals)), latencies: sums(engines.map(&:latencies)),
+          rejections: sums(engines.map(&:rejections)), latencies: sums(engines.map(&:latencies)),
           latency_sum: engines.sum(&:latency_sum), spooled: engines.sum(&:spooled),
           body_disk_used: engines.map(&:body_disk_used).max,
           websockets: engines.map(&:websockets).reduce { |one, other| one.merge(other) { |_, a, b| a + b } } }

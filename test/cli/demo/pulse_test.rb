@@ -21,7 +21,7 @@ class DemoPulseTest < Minitest::Test
     end
 
     def latencies = @snapshots.fetch((@looks += 1) - 1)
-    def refused = [@looks, 2].min
+    def rejected = [@looks, 2].min
     def statistics = { connections: 9, idle: 7, running: 2, accepted: 40, limit: nil, waiting: 0, fibers: 5 }
     def stopping? = @looks == @snapshots.size
   end
@@ -40,8 +40,8 @@ class DemoPulseTest < Minitest::Test
   def test_a_line_tells_what_was_counted_since_the_one_before
     _, first, second = told_by(CountingServer.new([5, 0, 0], [5, 2, 0], [6, 2, 4]))
 
-    assert_equal [2, [1, 2], 1], first.values_at("answers", "latencies", "refused")
-    assert_equal [5, [0, 1, 2, 4], 0], second.values_at("answers", "latencies", "refused")
+    assert_equal [2, [1, 2], 1], first.values_at("answers", "latencies", "rejected")
+    assert_equal [5, [0, 1, 2, 4], 0], second.values_at("answers", "latencies", "rejected")
     assert_equal [9, 7, 2, nil, 0, 5], second.values_at("connections", "idle", "running", "limit", "waiting", "fibers")
     assert_operator second["at"], :>, first["at"]
   end

@@ -63,11 +63,11 @@ class CableClient
     @driver.text(JSON.generate({ command: name, identifier: JSON.generate({ channel: }), **more }))
   end
 
-  def wait_until(complaint)
+  def wait_until(message)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
     until yield
       left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      raise complaint unless left > 0 && @socket.wait_readable(left)
+      raise message unless left > 0 && @socket.wait_readable(left)
 
       @driver.parse(@socket.readpartial(65_536))
     end

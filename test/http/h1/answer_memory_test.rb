@@ -50,7 +50,7 @@ class AnswerMemoryTest < Minitest::Test
     GC.stress = false
   end
 
-  def test_refusals_under_gc_stress
+  def test_rejections_under_gc_stress
     GC.stress = true
     messages = [{ "a" => +"b\n" }, { "a" => [1, "\n"] }, { +"ä" => "b" }, { 1 => "a" }, { "content-length" => :x },
                 [["transfer-encoding", +"gzip"]]].map do |headers|

@@ -12,14 +12,14 @@ class ChunkedRulesTest < Minitest::Test
   include Heddle::HTTP
   extend RuleTable
 
-  # => [status of the refusal, or data, whether it is complete, what is left over]
+  # => [status of the rejection, or data, whether it is complete, what is left over]
   def decode(pieces, **limits)
     decoder = H1::ChunkedDecoder.new(Configuration.new(**limits))
     output = "".b
     rest = pieces.reduce("".b) do |left, piece|
       bytes = left + piece
       used = decoder.decode(bytes, 0, output)
-      return [decoder.refusal.status, decoder.refusal.reason] if decoder.refusal
+      return [decoder.rejection.status, decoder.rejection.reason] if decoder.rejection
 
       bytes.byteslice(used, bytes.bytesize)
     end

@@ -41,7 +41,7 @@ class H1DeadlinesTest < Minitest::Test
     end
 
     assert_equal [[408], [[408, "the request head was not complete after 0.3 s"]]],
-                 [statuses(conversation.output), conversation.refusals]
+                 [statuses(conversation.output), conversation.rejections]
     assert_within(0.3, taken)
   end
 
@@ -52,7 +52,7 @@ class H1DeadlinesTest < Minitest::Test
         conversation.await_end
       end
 
-      assert_equal ["", []], [conversation.output, conversation.refusals]
+      assert_equal ["", []], [conversation.output, conversation.rejections]
     end
   end
 
@@ -109,7 +109,7 @@ class H1DeadlinesTest < Minitest::Test
       end
 
       assert_equal [[408], [[408, "the body came slower than 1000000 bytes a second"]]],
-                   [statuses(conversation.output), conversation.refusals]
+                   [statuses(conversation.output), conversation.rejections]
       assert_within(0.2, taken)
     end
   end
@@ -157,7 +157,7 @@ class H1DeadlinesTest < Minitest::Test
     end
 
     assert_equal [200], statuses(conversation.output)
-    assert_empty conversation.refusals
+    assert_empty conversation.rejections
     assert_operator taken, :<, 0.2 + LATE
   end
 

@@ -16,7 +16,7 @@ class DecoderTest < Minitest::Test
     pieces.each do |piece|
       buffer << piece.b
       position = decoder.decode(buffer, position, output)
-      break if decoder.refusal
+      break if decoder.rejection
     end
     [output, decoder, buffer.byteslice(position, buffer.bytesize)]
   end
@@ -36,8 +36,8 @@ class DecoderTest < Minitest::Test
   end
 
   def assert_same(whole, other, bytes)
-    assert_equal whole[1].refusal&.status.to_i, other[1].refusal&.status.to_i, bytes.inspect
-    return if whole[1].refusal
+    assert_equal whole[1].rejection&.status.to_i, other[1].rejection&.status.to_i, bytes.inspect
+    return if whole[1].rejection
 
     assert_equal [whole[0], whole[1].done?, whole[2]], [other[0], other[1].done?, other[2]], bytes.inspect
   end
@@ -70,7 +70,7 @@ class DecoderTest < Minitest::Test
      "1;a\0\r\n", "1;a\rb\r\n", "1,\r\n", "1_0\r\n", "\u{ff11}\r\n"].each do |bytes|
       _, decoder, = decode(bytes)
 
-      assert_equal 400, decoder.refusal&.status, bytes.inspect
+      assert_equal 400, decoder.rejection&.status, bytes.inspect
     end
   end
 
@@ -85,35 +85,35 @@ class DecoderTest < Minitest::Test
     fits = ["1;#{"a" * 2_047}\r\nx\r\n"] * 2
     _, decoder, = feed(chunked, fits)
 
-    assert_nil decoder.refusal
+    assert_nil decoder.rejection
     _, decoder, = feed(chunked, [*fits, "1;\r\nx\r\n"])
 
-    assert_equal 400, decoder.refusal.status
+    assert_equal 400, decoder.rejection.status
     _, decoder, = feed(chunked, ["1;#{"a" * 5_000}"])
 
-    assert_equal 400, decoder.refusal.status, "an endless extension"
+    assert_equal 400, decoder.rejection.status, "an endless extension"
   end
 
   def test_a_body_whose_framing_outweighs_its_data_is_refused
     _, decoder, = feed(chunked, ["1\r\nx\r\n" * 4_000])
 
-    assert_nil decoder.refusal
+    assert_nil decoder.rejection
     _, decoder, = feed(chunked, ["1\r\nx\r\n" * 5_000])
 
-    assert_equal 400, decoder.refusal.status
-    assert_match(/outweighs/, decoder.refusal.reason)
+    assert_equal 400, decoder.rejection.status
+    assert_match(/outweighs/, decoder.rejection.reason)
     _, decoder, = feed(chunked, ["64\r\n#{"x" * 100}\r\n" * 5_000])
 
-    assert_nil decoder.refusal
+    assert_nil decoder.rejection
   end
 
   def test_a_chunked_body_above_the_limit_is_too_large
     output, decoder, = decode("3\r\nabc\r\n3\r\ndef\r\n", body_limit: 5)
 
-    assert_equal ["abc", 413], [output, decoder.refusal.status]
+    assert_equal ["abc", 413], [output, decoder.rejection.status]
     _, decoder, = decode("ffffffffffffffff\r\n")
 
-    assert_equal 413, decoder.refusal.status
+    assert_equal 413, decoder.rejection.status
   end
 
   def test_trailers_are_read_and_thrown_away
@@ -128,22 +128,22 @@ class DecoderTest < Minitest::Test
      "\n"].each do |trailers|
       _, decoder, = decode("0\r\n#{trailers}")
 
-      assert_equal 400, decoder.refusal&.status, trailers.inspect
+      assert_equal 400, decoder.rejection&.status, trailers.inspect
     end
   end
 
   def test_trailers_count_against_the_header_limits
     decoder = H1::ChunkedDecoder.new(Configuration.new(header_limit: 1_024), header_bytes: 1_000)
 
-    assert_equal 431, feed(decoder, ["0\r\nA: #{"b" * 30}\r\n\r\n"])[1].refusal.status
+    assert_equal 431, feed(decoder, ["0\r\nA: #{"b" * 30}\r\n\r\n"])[1].rejection.status
     decoder = H1::ChunkedDecoder.new(Configuration.new, header_count: 99)
 
-    assert_nil feed(decoder, ["0\r\nA: b\r\n\r\n"])[1].refusal
+    assert_nil feed(decoder, ["0\r\nA: b\r\n\r\n"])[1].rejection
     decoder = H1::ChunkedDecoder.new(Configuration.new, header_count: 99)
 
-    assert_equal 431, feed(decoder, ["0\r\nA: b\r\nC: d\r\n\r\n"])[1].refusal.status
+    assert_equal 431, feed(decoder, ["0\r\nA: b\r\nC: d\r\n\r\n"])[1].rejection.status
     _, decoder, = feed(chunked, ["0\r\n", "a" * 40_000])
 
-    assert_equal 431, decoder.refusal.status, "endless trailers"
+    assert_equal 431, decoder.rejection.status, "endless trailers"
   end
 end

@@ -24,14 +24,14 @@ class H1ExchangeLifeTest < Minitest::Test
       assert_equal ALWAYS.merge(WHILE_SERVED), ALWAYS.merge(WHILE_SERVED).to_h { |name, _| [name, exchange.send(name)] }
       assert_operator exchange.age, :>=, 0
       assert_ended(exchange)
-      refute exchange.refuse(500, "late")
+      refute exchange.reject(500, "late")
     end
 
     assert_equal ALWAYS, ALWAYS.to_h { |name, _| [name, given.send(name)] }
     WHILE_SERVED.each_key do |name|
       assert_equal "this request is over", assert_raises(IOError, name.to_s) { given.send(name) }.message
     end
-    assert_raises(IOError) { given.refuse(500, "late") }
+    assert_raises(IOError) { given.reject(500, "late") }
     assert_ended(given)
     assert_equal [[200], true], [statuses(conversation.output), kept?]
   end
@@ -170,7 +170,7 @@ class H1ExchangeLifeTest < Minitest::Test
   def test_other_threads_are_turned_away
     serve(GET) do |exchange|
       errors = Thread.new do
-        [[:write, "x"], [:write_chunk, "x"], [:drain], [:finish, true, 200], [:refuse, 500, "no"], [:close], [:fill, 1],
+        [[:write, "x"], [:write_chunk, "x"], [:drain], [:finish, true, 200], [:reject, 500, "no"], [:close], [:fill, 1],
          [:decode]].map do |call|
           exchange.send(*call)
           nil
@@ -222,11 +222,11 @@ class H1ExchangeLifeTest < Minitest::Test
     end
   end
 
-  def test_who_hears_of_a_refusal_may_close_everything
+  def test_who_hears_of_a_rejection_may_close_everything
     scheduled do |scheduler|
       sockets = nil
       told = ->(*) { sockets.close }
-      engine = Heddle::HTTP::Engine.new(on_refusal: told)
+      engine = Heddle::HTTP::Engine.new(on_rejection: told)
       sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { flunk }
       mine, client = UNIXSocket.pair
       sockets.adopt(mine)
@@ -235,15 +235,15 @@ class H1ExchangeLifeTest < Minitest::Test
 
       assert_nil client.read(1)
       assert_predicate sockets, :closed?
-      assert_equal 1, engine.refused
+      assert_equal 1, engine.rejected
     ensure
       client.close
     end
   end
 
-  def test_who_fails_to_hear_of_a_refusal_harms_nobody
+  def test_who_fails_to_hear_of_a_rejection_harms_nobody
     scheduled do |scheduler|
-      engine = Heddle::HTTP::Engine.new(on_refusal: ->(*) { raise "no log" })
+      engine = Heddle::HTTP::Engine.new(on_rejection: ->(*) { raise "no log" })
       sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { flunk }
       mine, client = UNIXSocket.pair
       sockets.adopt(mine)

@@ -18,9 +18,9 @@ class H1ExchangeMemoryTest < Minitest::Test
     compact = false
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
-    refusals = []
+    rejections = []
     engine = Heddle::HTTP::Engine.new(Heddle::HTTP::Configuration.new(body_buffer: 6_000),
-                            on_refusal: ->(*told) { refusals << told })
+                            on_rejection: ->(*told) { rejections << told })
     kept = []
     sockets = Heddle::Net::Sockets.new(scheduler, service: engine) do |exchange|
       GC.compact if compact
@@ -70,11 +70,11 @@ class H1ExchangeMemoryTest < Minitest::Test
         converse.(head.("/large") * 2).count("b") == 800_000 or abort "large"
         converse.(head.("/each")).count("29") > 20_000 or abort "each"
         converse.(head.("/left")) == "l" * 100 or abort "left"
-        converse.("no request\r\n\r\n").start_with?("HTTP/1.1 400 ") or abort "refusal"
+        converse.("no request\r\n\r\n").start_with?("HTTP/1.1 400 ") or abort "rejection"
         converse.(head.("/plain", *Array.new(40) { |n| "x-#{n}: #{"v" * 100}" })).end_with?("a" * 100) or abort "fields"
       end
       GC.stress = false
-      refusals.last == ["unix", 400, refusals.last[2]] or abort "told #{refusals.last}"
+      rejections.last == ["unix", 400, rejections.last[2]] or abort "told #{rejections.last}"
       kept.last.remote_address == "unix" or abort "kept"
       sockets.close
     end

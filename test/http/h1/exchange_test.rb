@@ -32,7 +32,7 @@ class H1ExchangeTest < Minitest::Test
   def test_the_end_of_input_without_a_request_closes_quietly
     assert_equal "", serve
     assert_equal "", serve("\r\n")
-    assert_empty conversation.refusals
+    assert_empty conversation.rejections
     [[], %w[GET]].each do |pieces|
       converse(->(_) { flunk }, kind: :tcp) do |conversation|
         conversation.say(*pieces)
@@ -40,7 +40,7 @@ class H1ExchangeTest < Minitest::Test
         conversation.await { !conversation.open? }
       end
 
-      assert_empty conversation.refusals
+      assert_empty conversation.rejections
     end
   end
 
@@ -53,7 +53,7 @@ class H1ExchangeTest < Minitest::Test
     output = serve("GET / HT")
 
     assert_equal [400], statuses(output)
-    assert_equal [[400, "the request ended in its head"]], conversation.refusals
+    assert_equal [[400, "the request ended in its head"]], conversation.rejections
   end
 
   def test_a_refused_client_gets_the_answer_before_the_connection_closes
@@ -62,7 +62,7 @@ class H1ExchangeTest < Minitest::Test
     assert_equal [400], statuses(output)
     assert_includes output, "connection: close\r\n"
     assert_includes output, "400 Bad Request: the Host header is not host[:port].\n"
-    assert_equal [400], conversation.refusals.map(&:first)
+    assert_equal [400], conversation.rejections.map(&:first)
   end
 
   def test_a_small_body_is_complete_before_the_application_is_called
@@ -119,7 +119,7 @@ class H1ExchangeTest < Minitest::Test
   def test_a_body_that_ends_too_early_is_a_bad_request_and_never_shorter
     assert_equal([400], statuses(serve(post(6, "abc")) { flunk }))
     assert_equal([400], statuses(serve("#{CHUNKED}3\r\nabc\r\n") { flunk }))
-    assert_equal [[400, "the request's body ended before it was complete"]], conversation.refusals
+    assert_equal [[400, "the request's body ended before it was complete"]], conversation.rejections
   end
 
   def test_a_large_streamed_body_that_ends_too_early_raises_when_it_is_read

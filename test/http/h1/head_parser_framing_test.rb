@@ -16,15 +16,15 @@ class HeadParserFramingTest < Minitest::Test
 
   def test_a_content_length_that_is_not_digits_or_repeated_with_another_value_is_a_bad_request
     ["", "-1", "+1", "0x5", "5 5", "5,5", "5, 6", "1e3", "5;", "five", "\xB2", "1_000", "5."].each do |value|
-      assert_refused 400, request("Content-Length: #{value}"), /Content-Length/
+      assert_rejected 400, request("Content-Length: #{value}"), /Content-Length/
     end
-    assert_refused 400, request("Content-Length: 5", "Content-Length: 6"), /two different/
+    assert_rejected 400, request("Content-Length: 5", "Content-Length: 6"), /two different/
   end
 
   def test_a_body_above_the_limit_is_too_large
-    assert_refused 413, request("Content-Length: 11"), body_limit: 10
+    assert_rejected 413, request("Content-Length: 11"), body_limit: 10
     assert_accepted request("Content-Length: 10"), body_limit: 10
-    assert_refused 413, request("Content-Length: #{"9" * 400}")
+    assert_rejected 413, request("Content-Length: #{"9" * 400}")
   end
 
   def test_chunked_as_the_only_coding_is_accepted
@@ -36,24 +36,24 @@ class HeadParserFramingTest < Minitest::Test
   def test_chunked_that_is_not_last_or_malformed_is_a_bad_request
     ["", ",", "chunked, chunked", "chunked, gzip", "chunked;a=b", "\"chunked\"", "chunked chunked",
      "chu\xFFnked"].each do |value|
-      assert_refused 400, request("Transfer-Encoding: #{value}"), /coding/
+      assert_rejected 400, request("Transfer-Encoding: #{value}"), /coding/
     end
-    assert_refused 400, request("Transfer-Encoding: chunked", "Transfer-Encoding: chunked")
-    assert_refused 400, request("Transfer-Encoding: chunked", "Transfer-Encoding: gzip")
-    assert_refused 400, request("Transfer-Encoding: \vchunked")
+    assert_rejected 400, request("Transfer-Encoding: chunked", "Transfer-Encoding: chunked")
+    assert_rejected 400, request("Transfer-Encoding: chunked", "Transfer-Encoding: gzip")
+    assert_rejected 400, request("Transfer-Encoding: \vchunked")
   end
 
   def test_a_coding_that_is_not_known_is_not_implemented
     ["gzip", "gzip, chunked", "identity", "xchunked", "chunked1", "br, gzip"].each do |value|
-      assert_refused 501, request("Transfer-Encoding: #{value}")
+      assert_rejected 501, request("Transfer-Encoding: #{value}")
     end
   end
 
   def test_transfer_encoding_with_a_length_or_on_http_one_zero_is_a_bad_request
-    assert_refused 400, request("Transfer-Encoding: chunked", "Content-Length: 5")
-    assert_refused 400, request("Content-Length: 5", "Transfer-Encoding: chunked")
-    assert_refused 400, request("Content-Length: 0", "Transfer-Encoding: chunked")
-    assert_refused 400, request("Transfer-Encoding: chunked", line: "POST / HTTP/1.0")
+    assert_rejected 400, request("Transfer-Encoding: chunked", "Content-Length: 5")
+    assert_rejected 400, request("Content-Length: 5", "Transfer-Encoding: chunked")
+    assert_rejected 400, request("Content-Length: 0", "Transfer-Encoding: chunked")
+    assert_rejected 400, request("Transfer-Encoding: chunked", line: "POST / HTTP/1.0")
   end
 
   def test_whether_the_connection_goes_on
@@ -72,7 +72,7 @@ class HeadParserFramingTest < Minitest::Test
     ["100-continue", "100-Continue", "100-CONTINUE ", "100-continue, 100-continue"].each do |value|
       assert_predicate assert_accepted(request("Expect: #{value}", "Content-Length: 1")), :expects_continue?
     end
-    ["100-continue, x", "200-ok", "x"].each { |value| assert_refused 417, request("Expect: #{value}") }
+    ["100-continue, x", "200-ok", "x"].each { |value| assert_rejected 417, request("Expect: #{value}") }
     refute_predicate assert_accepted(request("Expect: 100-continue", line: "POST / HTTP/1.0")), :expects_continue?
   end
 

@@ -11,7 +11,7 @@ class HeadParserLimitsTest < Minitest::Test
 
     assert_equal 8_192, fits.bytesize
     assert_accepted request(line: fits), request_line_limit: 8_192
-    assert_refused 414, request(line: fits.sub("/", "/a")), request_line_limit: 8_192
+    assert_rejected 414, request(line: fits.sub("/", "/a")), request_line_limit: 8_192
     assert_accepted request(line: "GET /#{"a" * 8_200} HTTP/1.1")
   end
 
@@ -35,9 +35,9 @@ class HeadParserLimitsTest < Minitest::Test
 
     assert_equal 1_024, section
     assert_accepted bytes, header_limit: 1_024
-    assert_refused 431, request("#{filler}b"), header_limit: 1_024
+    assert_rejected 431, request("#{filler}b"), header_limit: 1_024
     assert_accepted request("A: #{"b" * 32_000}")
-    assert_refused 431, request("A: #{"b" * 33_000}")
+    assert_rejected 431, request("A: #{"b" * 33_000}")
   end
 
   def test_an_endless_header_is_refused_when_it_passes_the_limit
@@ -49,8 +49,8 @@ class HeadParserLimitsTest < Minitest::Test
     lines = (1..99).map { |number| "a#{number}: b" }
 
     assert_equal 200, assert_accepted(request(*lines)).fields.size
-    assert_refused 431, request(*lines, "b: c")
-    assert_refused 431, request(*lines, "b_c: d"), /100 header lines/
+    assert_rejected 431, request(*lines, "b: c")
+    assert_rejected 431, request(*lines, "b_c: d"), /100 header lines/
   end
 
   def test_configured_values_are_checked

@@ -31,7 +31,7 @@ class HeadParserTest < Minitest::Test
 
   def test_one_empty_line_before_a_request_is_skipped
     assert_equal "/", assert_accepted("\r\n#{request}").path
-    assert_refused 400, "\r\n\r\n#{request}"
+    assert_rejected 400, "\r\n\r\n#{request}"
   end
 
   REFUSED_LINES = {
@@ -51,20 +51,20 @@ class HeadParserTest < Minitest::Test
   }.freeze
 
   def test_malformed_request_lines_are_bad_requests
-    REFUSED_LINES.each { |line, word| assert_refused 400, request(line:), word }
+    REFUSED_LINES.each { |line, word| assert_rejected 400, request(line:), word }
   end
 
   def test_what_can_never_become_a_request_is_refused_before_its_end
     ["\x16\x03\x01", "GET / HTTP/1.1\n", "(", " ", "GET /\0", "\r\n\r\n", "GET / HTTP/1.1\r\n x", "GET /\rx",
      "GET / HTTP/1.1\r\nHost: a\n", "GET / HTTP/1.1\r\nA: \0", "GET / HTTP/1.1\r\nA: b\r\n\tc"].each do |bytes|
-      assert_refused 400, bytes
+      assert_rejected 400, bytes
     end
-    assert_refused 505, "GET / HTTP/2.0\r\n"
+    assert_rejected 505, "GET / HTTP/2.0\r\n"
   end
 
   def test_another_major_version_is_not_supported
-    %w[HTTP/0.9 HTTP/2.0 HTTP/3.0 HTTP/9.1].each { |version| assert_refused 505, request(line: "GET / #{version}") }
-    assert_refused 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    %w[HTTP/0.9 HTTP/2.0 HTTP/3.0 HTTP/9.1].each { |version| assert_rejected 505, request(line: "GET / #{version}") }
+    assert_rejected 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
   end
 
   def test_a_later_minor_version_counts_as_one_one
@@ -92,7 +92,7 @@ class HeadParserTest < Minitest::Test
   end
 
   def test_a_target_with_a_host_still_needs_the_host_header
-    assert_refused 400, request(line: "GET http://b/ HTTP/1.1", host: "")
+    assert_rejected 400, request(line: "GET http://b/ HTTP/1.1", host: "")
   end
 
   REFUSED_FIELDS = {
@@ -106,9 +106,9 @@ class HeadParserTest < Minitest::Test
 
   def test_malformed_header_lines_are_bad_requests
     REFUSED_FIELDS.each do |line, word|
-      assert_refused 400, request(line), word
-      assert_refused 400, request(line, "C: d"), word
-      assert_refused 400, "GET / HTTP/1.1\r\n#{line}\r\nHost: a\r\n\r\n", word
+      assert_rejected 400, request(line), word
+      assert_rejected 400, request(line, "C: d"), word
+      assert_rejected 400, "GET / HTTP/1.1\r\n#{line}\r\nHost: a\r\n\r\n", word
     end
   end
 
@@ -118,7 +118,7 @@ class HeadParserTest < Minitest::Test
       count = -1
       broken = bytes.gsub("\r\n") { (count += 1) == index ? "\n" : "\r\n" }
 
-      assert_refused 400, broken
+      assert_rejected 400, broken
     end
   end
 
@@ -138,12 +138,12 @@ class HeadParserTest < Minitest::Test
   end
 
   def test_a_missing_second_or_malformed_host_is_a_bad_request
-    assert_refused 400, request(host: ""), /no Host/
-    assert_refused 400, request("Host: a"), /two Host/
-    assert_refused 400, request("host: b"), /two Host/
+    assert_rejected 400, request(host: ""), /no Host/
+    assert_rejected 400, request("Host: a"), /two Host/
+    assert_rejected 400, request("host: b"), /two Host/
     ["a b", "a/b", "a, b", "u@a", "a:b", "a:1:2", "a:-1", ":80", "[::1", "::1", "[::1]x", "[1:2]", "[::1::2]", "[::g]",
      "[1:2:3:4:5:6:7:8:9]", "[::1%25lo]", "[::256.1.1.1]", "[::1.2.3]", "a\\b", "a%zz", "a?b", "a#b", "\xC3\xA4",
-     "http://a", "<a>", "a\"b"].each { |host| assert_refused 400, request(host: "Host: #{host}\r\n"), /Host header is not/ }
+     "http://a", "<a>", "a\"b"].each { |host| assert_rejected 400, request(host: "Host: #{host}\r\n"), /Host header is not/ }
   end
 
   def test_hosts_of_every_kind_are_accepted
@@ -160,7 +160,7 @@ class HeadParserTest < Minitest::Test
   def test_http_one_zero_needs_no_host
     head = assert_accepted("GET / HTTP/1.0\r\n\r\n")
     assert_nil head.host
-    assert_refused 400, "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"
-    assert_refused 400, "GET / HTTP/1.0\r\nHost: a b\r\n\r\n"
+    assert_rejected 400, "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"
+    assert_rejected 400, "GET / HTTP/1.0\r\nHost: a b\r\n\r\n"
   end
 end

@@ -112,11 +112,11 @@ class H1LingeringTest < Minitest::Test
       assert_predicate conversation, :open?, "it lingers"
     end
 
-    assert_empty conversation.refusals
+    assert_empty conversation.rejections
   end
 
-  def test_a_refusal_by_the_application_lingers_too
-    converse(->(exchange) { assert exchange.refuse(413, "too much") }, stream_bodies: true) do |conversation|
+  def test_a_rejection_by_the_application_lingers_too
+    converse(->(exchange) { assert exchange.reject(413, "too much") }, stream_bodies: true) do |conversation|
       conversation.say(post(100_000))
       conversation.await_end
       conversation.say("x" * 100_000)

@@ -46,7 +46,7 @@ class MutationTest < Minitest::Test
     ROUNDS.times do
       bytes = mutate(SEEDS.sample(random: @random))
       result = parse(bytes)
-      refused += 1 if result.is_a?(Heddle::HTTP::Refusal)
+      refused += 1 if result.is_a?(Heddle::HTTP::Rejection)
       next unless result.is_a?(H1::RequestHead)
 
       refute_match(/\0|[^\r]\n|\r[^\n]/n, bytes.byteslice(0, result.ending), "a stray byte was accepted")
@@ -76,7 +76,7 @@ class MutationTest < Minitest::Test
     pieces.each do |piece|
       buffer << piece
       position = decoder.decode(buffer, position, output)
-      return decoder.refusal.status if decoder.refusal
+      return decoder.rejection.status if decoder.rejection
     end
     [output, decoder.done?, decoder.done? && buffer.byteslice(position, buffer.bytesize)]
   end

@@ -105,7 +105,7 @@ class NodeDifferentialTest < Minitest::Test
 
   # Adds what is neither the same nor explained.
   def compare(bytes, ours, theirs, their_head)
-    if ours.is_a?(Heddle::HTTP::Refusal)
+    if ours.is_a?(Heddle::HTTP::Rejection)
       @unexplained << [bytes, ours.reason, theirs] if their_head && !explained?(ours.reason, bytes)
     elsif ours && !their_head
       @unexplained << [bytes, "accepted", theirs] unless stricter?(theirs["error"], bytes)
@@ -133,8 +133,8 @@ class NodeDifferentialTest < Minitest::Test
     return if decoder.done? && theirs["error"] && @rest > 0 # about what follows
 
     accepted = theirs["error"].nil?
-    if decoder.refusal
-      reason = decoder.refusal.reason
+    if decoder.rejection
+      reason = decoder.rejection.reason
       @unexplained << [bytes, reason, theirs] if accepted && !explained?(reason, bytes)
     elsif decoder.done? != accepted
       @unexplained << [bytes, decoder.done?, theirs] unless stricter?(theirs["error"], bytes)

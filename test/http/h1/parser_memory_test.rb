@@ -17,7 +17,7 @@ class ParserMemoryTest < Minitest::Test
   def setup
     @configuration = Configuration.new
     # What is loaded on the way is not what is tested.
-    [H1::RequestHead, H1::ReceivedResponse, Heddle::HTTP::Refusal]
+    [H1::RequestHead, H1::ReceivedResponse, Heddle::HTTP::Rejection]
   end
 
   def under_stress
@@ -33,9 +33,9 @@ class ParserMemoryTest < Minitest::Test
 
     assert_equal [FIELDS, "/a", "b", %w[c d], "a", "1"],
                  [head.fields, head.path, head.query, head.upgrade, head.host, head.port]
-    refusal = under_stress { parser.parse("GET\n") }
+    rejection = under_stress { parser.parse("GET\n") }
 
-    assert_equal [400, true], [refusal.status, refusal.reason.frozen?]
+    assert_equal [400, true], [rejection.status, rejection.reason.frozen?]
   end
 
   def test_answers_under_stress
@@ -47,16 +47,16 @@ class ParserMemoryTest < Minitest::Test
 
   def test_bodies_under_stress
     output = +"".b
-    refusal = under_stress do
+    rejection = under_stress do
       decoder = H1::ChunkedDecoder.new(@configuration)
       decoder.decode("3\r\nabc\r\nx", 0, output)
-      decoder.refusal
+      decoder.rejection
     end
 
-    assert_equal ["abc", 400], [output, refusal.status]
+    assert_equal ["abc", 400], [output, rejection.status]
   end
 
-  def test_a_refusal_that_a_decoder_keeps_outlives_compaction
+  def test_a_rejection_that_a_decoder_keeps_outlives_compaction
     skip "this Ruby can't compact" unless GC.respond_to?(:compact)
 
     decoders = Array.new(200) { H1::ChunkedDecoder.new(@configuration) }
@@ -64,7 +64,7 @@ class ParserMemoryTest < Minitest::Test
     GC.start
     GC.compact
 
-    assert_equal [400], decoders.map { |decoder| decoder.refusal.status }.uniq
+    assert_equal [400], decoders.map { |decoder| decoder.rejection.status }.uniq
   end
 
   def test_what_is_not_initialized_or_out_of_bounds_raises

@@ -23,10 +23,10 @@ module ParsingHelpers
     "#{line}\r\n#{host}#{lines.map { |one| "#{one}\r\n" }.join}\r\n"
   end
 
-  def assert_refused(status, bytes, word = nil, **limits)
+  def assert_rejected(status, bytes, word = nil, **limits)
     result = parse(bytes, **limits)
 
-    assert_kind_of Heddle::HTTP::Refusal, result, "accepted: #{bytes.inspect}"
+    assert_kind_of Heddle::HTTP::Rejection, result, "accepted: #{bytes.inspect}"
     assert_equal status, result.status, "#{bytes.inspect}: #{result.reason}"
     assert_match word, result.reason if word
     result
@@ -68,7 +68,7 @@ module ParsingHelpers
 
   def assert_same_result(whole, result, bytes)
     assert_equal whole.class, result.class, "cut differently: #{bytes.inspect} gives #{result.inspect}"
-    if whole.is_a?(Heddle::HTTP::Refusal)
+    if whole.is_a?(Heddle::HTTP::Rejection)
       assert_equal whole.status, result.status, bytes.inspect
     elsif whole
       assert_equal [whole.fields, whole.ending, whole.target], [result.fields, result.ending, result.target]

@@ -132,11 +132,11 @@ class H1PipeliningTest < Minitest::Test
     assert_equal [200, 200], statuses(conversation.output)
   end
 
-  def test_a_refusal_comes_after_the_answers_before_it
+  def test_a_rejection_comes_after_the_answers_before_it
     output = serve("#{get("/1")}#{get("/2")}no request\r\n\r\n#{get("/3")}", open: true)
 
     assert_equal [[200, 200, 400], %w[/1 /2], false], [statuses(output), bodies(output).first(2), kept?]
-    assert_equal [400], conversation.refusals.map(&:first)
+    assert_equal [400], conversation.rejections.map(&:first)
     converse(method(:answer_large), reads: false) do |conversation|
       conversation.say("#{GET}no request\r\n\r\n")
       conversation.read

@@ -13,7 +13,7 @@ class RequestRulesTest < Minitest::Test
   extend RuleTable
 
   def check_rule(bytes, expected)
-    return assert_refused(expected.status, bytes, expected.reason) if expected.is_a?(RuleTable::Refused)
+    return assert_rejected(expected.status, bytes, expected.reason) if expected.is_a?(RuleTable::Refused)
 
     head = assert_accepted(bytes)
     expected.each { |name, value| assert_equal [name, value], [name, head.public_send(name)] }

@@ -47,7 +47,7 @@ class ResponseRulesTest < Minitest::Test
   def check_rule(bytes, expected, method = "GET")
     result = parse(bytes, method)
     if expected.is_a?(RuleTable::Refused)
-      assert_kind_of Heddle::HTTP::Refusal, result, bytes.inspect
+      assert_kind_of Heddle::HTTP::Rejection, result, bytes.inspect
       assert_equal expected.status, result.status
       assert_match expected.reason, result.reason if expected.reason
     else

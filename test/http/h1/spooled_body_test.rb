@@ -193,7 +193,7 @@ class H1SpooledBodyTest < Minitest::Test
       output = serve(request) { flunk }
 
       assert_equal [[400], [[400, "the request's body ended before it was complete"]]],
-                   [statuses(output), conversation.refusals]
+                   [statuses(output), conversation.rejections]
       assert_no_files
     end
   end
@@ -205,7 +205,7 @@ class H1SpooledBodyTest < Minitest::Test
         conversation.await_end
       end
 
-      assert_equal [[408, "the body came slower than 10000000 bytes a second"]], conversation.refusals
+      assert_equal [[408, "the body came slower than 10000000 bytes a second"]], conversation.rejections
     end
   end
 
@@ -250,7 +250,7 @@ class H1SpooledBodyTest < Minitest::Test
 
       assert_match(%r{\AHTTP/1\.1 503 .*\r\nretry-after: 1\r\n}m, output)
       assert_includes output, "could not write the body to its disk: No such file"
-      assert_equal [503], conversation.refusals.map(&:first)
+      assert_equal [503], conversation.rejections.map(&:first)
     end
   end
 

@@ -30,8 +30,8 @@ class H2LimitsTest < Minitest::Test
     request = "HEADERS es+eh 1 get cookie=a cookie=b cookie=c"
 
     assert_equal [[431, "the header fields are too many or too large"]],
-                 refusals_of(request, http2_cookies: 1, header_count: 1)
-    assert_empty refusals_of(request, header_count: 1)
+                 rejections_of(request, http2_cookies: 1, header_count: 1)
+    assert_empty rejections_of(request, header_count: 1)
   end
 
   def test_http2_body_window
@@ -99,8 +99,8 @@ class H2LimitsTest < Minitest::Test
   # @return [Array<Integer>] streams
   def refused_of(...) = errors_for(...).filter_map { |error, stream| stream if error == "REFUSED_STREAM" }
 
-  def refusals_of(...)
+  def rejections_of(...)
     frames_for(...)
-    conversation.refusals
+    conversation.rejections
   end
 end

@@ -26,7 +26,7 @@ module Heddle
       # @return [Array<String>] the same, read by read: with `kind: :packets` one for each of the server's writes
       attr_reader :reads
       # @return [Array<Array(Integer, String)>] status and reason
-      attr_reader :refusals
+      attr_reader :rejections
       # @return [Array<Exception>] what has left the block
       attr_reader :raised
 
@@ -37,7 +37,7 @@ module Heddle
       # @yieldparam exchange [Heddle::HTTP::Exchange]
       def initialize(scheduler, kind: :stream, reads: true, set: nil, limits: {}, &handler)
         @handler = handler
-        @refusals = []
+        @rejections = []
         @raised = []
         @served = 0
         start(scheduler, set, limits)
@@ -117,9 +117,9 @@ module Heddle
       private
 
       def start(scheduler, set, limits)
-        told = ->(_, status, reason) { @refusals << [status, reason] }
+        told = ->(_, status, reason) { @rejections << [status, reason] }
         bodies, limits = limits.partition { |name, _| %i[stream_bodies body_folder].include?(name) }.map(&:to_h)
-        @engine = HTTP::Engine.new(HTTP::Configuration.new(**limits), on_refusal: told, **bodies)
+        @engine = HTTP::Engine.new(HTTP::Configuration.new(**limits), on_rejection: told, **bodies)
         @sockets = Net::Sockets.new(scheduler, set:, service: @engine) { |exchange| answer(exchange) }
       end
 

@@ -33,7 +33,7 @@ class ApplicationFaultsConformanceTest < Minitest::Test
     conform("contains #{name}", get(path), errors:) do |client|
       answer = client.answer
 
-      assert_refusal 500, answer
+      assert_rejection 500, answer
       refute_match forbidden, answer.fields.flatten.join("\n")
       assert_nil client.answer
     end

@@ -82,10 +82,10 @@ class BodilessConformanceTest < Minitest::Test
           errors: /on purpose/ do |client|
     answer = client.answer("HEAD")
 
-    assert_refusal 500, answer, content: false
+    assert_rejection 500, answer, content: false
     assert_equal "", client.rest
   end
-  conform "sends a refusal to HEAD of which it knows the method",
+  conform "sends a rejection to HEAD of which it knows the method",
           "HEAD / HTTP/1.1\r\nHost: a\r\nExpect: other\r\n\r\n" do |client|
     # Whether the error has content is free here: the connection ends with it.
     answer = client.answer("HEAD")

@@ -105,8 +105,8 @@ class ConnectionsConformanceTest < Minitest::Test
 
     assert_nil client.answer
   end
-  conform "answers nothing after a refusal", "GET / HTTP/1.1\r\n\r\n#{get("/never")}" do |client|
-    assert_refusal 400, client.answer
+  conform "answers nothing after a rejection", "GET / HTTP/1.1\r\n\r\n#{get("/never")}" do |client|
+    assert_rejection 400, client.answer
     assert_nil client.answer
     assert_equal 0, calls
   end

@@ -86,7 +86,7 @@ class ExpectationsConformanceTest < Minitest::Test
     assert_equal 100, client.answer.status
     client.send_at_once("3e9\r\n#{"x" * 1_001}\r\n0\r\n\r\n")
 
-    assert_refusal 413, client.answer
+    assert_rejection 413, client.answer
     assert_nil client.answer
   end
   conform "asks for one body after the other", post(expect, "Content-Length: 1") do |client|

@@ -54,17 +54,17 @@ class HalfCloseConformanceTest < Minitest::Test
   half_closed("an answer to HTTP 1.0 comes", "GET / HTTP/1.0\r\n\r\n") do |client|
     assert_equal 200, client.answer.status
   end
-  half_closed("a refusal comes", "GET / HTTP/1.1\r\n\r\n") { |client| assert_refusal 400, client.answer }
-  half_closed("a refusal after an answer comes", "#{request}x\r\n\r\n") do |client|
+  half_closed("a rejection comes", "GET / HTTP/1.1\r\n\r\n") { |client| assert_rejection 400, client.answer }
+  half_closed("a rejection after an answer comes", "#{request}x\r\n\r\n") do |client|
     assert_equal 200, client.answer.status
-    assert_refusal 400, client.answer
+    assert_rejection 400, client.answer
   end
   half_closed("nothing is answered by nothing", "") { nil }
   half_closed("an empty line is answered by nothing", "\r\n") { nil }
 
   request.bytesize.pred.downto(1) do |size|
     half_closed("a head that ends after #{size} bytes is refused", request[0, size]) do |client|
-      assert_refusal 400, client.answer
+      assert_rejection 400, client.answer
       assert_equal 0, calls
     end
   end

@@ -55,7 +55,7 @@ class LengthsConformanceTest < Minitest::Test
     answer = client.answer
 
     assert_includes [400, 501], answer.status # it is wrong in both ways
-    assert_refusal(answer.status, answer)
+    assert_rejection(answer.status, answer)
   end
   {
     "gzip" => 501, "gzip, chunked" => 501, "deflate" => 501, "compress" => 501, "identity" => 501,

@@ -54,7 +54,7 @@ class TruncatedBodiesConformanceTest < Minitest::Test
       conform "half closed #{name} by #{way}", post(line, path:, body:) do |client|
         client.close_write
 
-        assert_refusal 400, client.answer
+        assert_rejection 400, client.answer
         assert_nil client.answer
         assert_cut_short
       end
@@ -85,12 +85,12 @@ class TruncatedBodiesConformanceTest < Minitest::Test
           post("Content-Length: 40", path: "/read", body: "y") do |client|
     client.close_write
 
-    assert_refusal 400, client.answer
+    assert_rejection 400, client.answer
     assert_cut_short
   end
   conform "a body that turns out malformed raises",
           post("Transfer-Encoding: chunked", path: "/read", body: "#{chunk}x\r\n") do |client|
-    assert_refusal 400, client.answer
+    assert_rejection 400, client.answer
     assert_equal Heddle::HTTP::BadRequest, SEEN.pop(timeout: Server::PATIENCE) if calls > 0
     assert_empty SEEN
   end

@@ -72,12 +72,12 @@ class LogFormatsTest < Minitest::Test
     refute_includes line, "\u009B", "a terminal would obey it"
   end
 
-  def test_json_tells_of_refusals_failures_and_notices
+  def test_json_tells_of_rejections_failures_and_notices
     app = ->(_env) { raise ArgumentError, "b\xFFad \"thing\"" }
     lines = lines_of(:json, "nonsense\r\n\r\n", request("/broken"), app:, request_id: true)
     lines.map! { |line| JSON.parse(line) }
 
-    assert_equal(["refused", 400], lines[0].values_at("event", "status"))
+    assert_equal(["rejected", 400], lines[0].values_at("event", "status"))
     assert_equal(["request", 500], lines[1].values_at("event", "status"))
     failure = JSON.parse(errors.string.lines.first)
 
@@ -112,10 +112,10 @@ class LogFormatsTest < Minitest::Test
     refute_match(/[^[:print:]\n]/, errors.string)
   end
 
-  def test_notices_and_complaints_are_one_entry_each
+  def test_notices_and_violations_are_one_entry_each
     log = Heddle::Server::Log.new(output: out = StringIO.new)
     log.notice("worker 0 was serving #{FORGED}")
-    log.refused("10.0.0.1", 400, FORGED)
+    log.rejected("10.0.0.1", 400, FORGED)
 
     out.string.lines.each { |line| assert_match(/\A(?:\d\d:\d\d:\d\d (?:worker|400)|    )/, line) }
     assert_equal 4, out.string.lines.size

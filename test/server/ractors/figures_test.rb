@@ -7,7 +7,7 @@ class RactorFiguresTest < Minitest::Test
   Figures = Heddle::Server::Ractors::Figures
 
   def figures(number)
-    Figures.new(requests: number, refused: number, answers: [0, number], refusals: [number, 0], gone: number,
+    Figures.new(requests: number, rejected: number, answers: [0, number], rejections: [number, 0], gone: number,
                 latencies: [number, 1], latency_sum: number.to_f, slowest: [["GET /#{number}", 1.0, 0.0, 200]],
                 spooled: number, body_disk_used: number * 10, websockets: { open: number, sent: number })
   end
@@ -16,7 +16,7 @@ class RactorFiguresTest < Minitest::Test
     both = figures(1) + figures(2)
 
     assert_equal [3, 3, [0, 3], [3, 0], [3, 2], 3.0, 3], both.deconstruct_keys(nil).except(:slowest).values_at(
-      :requests, :refused, :answers, :refusals, :latencies, :latency_sum, :gone
+      :requests, :rejected, :answers, :rejections, :latencies, :latency_sum, :gone
     )
     assert_equal [3, 20], [both.spooled, both.body_disk_used]
     assert_equal({ open: 2, sent: 3 }, both.websockets)

@@ -19,7 +19,7 @@ class RactorSharingTest < Minitest::Test
   end
 
   # What is said of an application that has this in it.
-  def refusal(inner)
+  def rejection(inner)
     assert_raises(Heddle::Server::BootError) { Sharing.new(Application.new(inner)).share(nil) }.message
   end
 
@@ -31,19 +31,19 @@ class RactorSharingTest < Minitest::Test
   end
 
   def test_what_is_one_ractors_alone_is_named_with_its_place
-    assert_includes refusal({ a: [1, $stdout] }),
+    assert_includes rejection({ a: [1, $stdout] }),
                     "  the application.inner[:a][1] is an IO, which is one Ractor's alone\n"
-    assert_includes refusal(Monitor.new), "  the application.inner is a Monitor"
-    assert_includes refusal([Thread::Queue.new]), "  the application.inner[0] is a Thread::Queue"
+    assert_includes rejection(Monitor.new), "  the application.inner is a Monitor"
+    assert_includes rejection([Thread::Queue.new]), "  the application.inner[0] is a Thread::Queue"
   end
 
   def test_what_only_ruby_knows_is_found_too
-    assert_includes refusal({ a: [StringIO.new] }), "the application.inner[:a][0] is a StringIO"
+    assert_includes rejection({ a: [StringIO.new] }), "the application.inner[:a][0] is a StringIO"
   end
 
   def test_a_block_is_named_by_its_line
     list = []
-    message = refusal(-> { list << 1 })
+    message = rejection(-> { list << 1 })
 
     assert_includes message, "the application.inner is a block (#{__FILE__}:#{__LINE__ - 2}), and its "
   end
@@ -52,11 +52,11 @@ class RactorSharingTest < Minitest::Test
     ring = [Thread::Mutex.new]
     ring << ring
 
-    assert_equal 1, refusal(ring).scan("Thread::Mutex").size
+    assert_equal 1, rejection(ring).scan("Thread::Mutex").size
   end
 
   def test_more_than_twenty_are_counted
-    assert_includes refusal(Array.new(23) { Thread::Mutex.new }), "\n  and 3 more\n"
+    assert_includes rejection(Array.new(23) { Thread::Mutex.new }), "\n  and 3 more\n"
   end
 
   def test_what_a_request_may_stumble_over_is_told_and_no_reason_to_refuse

@@ -67,7 +67,7 @@ module Torture
     end
 
     def refused
-      with("a refusal") do |client|
+      with("a rejection") do |client|
         client.send_at_once("GET / HTTP/1.1\r\n\r\n")
         answer = client.answer
         raise IOError unless answer&.complete

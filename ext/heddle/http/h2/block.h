@@ -34,12 +34,12 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
 
 typedef enum {
     HEDDLE_H2_ACCEPTED,
-    HEDDLE_H2_REFUSED,   /* to be answered with the refusal's status */
+    HEDDLE_H2_REJECTED,   /* to be answered with the rejection's status */
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 
 /* Makes a request of the fields. `ended`: no body follows. */
 heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
-                                             heddle_refusal *refusal);
+                                             heddle_rejection *rejection);
 
 #endif

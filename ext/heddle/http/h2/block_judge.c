@@ -107,7 +107,7 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
     heddle_method method = head->method_id;
     if (has_path && method == HEDDLE_CONNECT) /* an extended one, which has a URL like any other request */
         head->method_id = HEDDLE_GET;
-    heddle_refusal unused;
+    heddle_rejection unused;
     bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
     head->method_id = method;
     return fits;
@@ -159,14 +159,14 @@ static void join_crumbs(heddle_h2_block *block)
     block->field_count = kept;
 }
 
-static heddle_h2_block_result refuse(heddle_refusal *refusal, int status, const char *reason)
+static heddle_h2_block_result reject_block(heddle_rejection *rejection, int status, const char *reason)
 {
-    heddle_refuse(refusal, status, "%s", reason);
-    return HEDDLE_H2_REFUSED;
+    heddle_reject(rejection, status, "%s", reason);
+    return HEDDLE_H2_REJECTED;
 }
 
 heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
-                                             heddle_refusal *refusal)
+                                             heddle_rejection *rejection)
 {
     *request = (heddle_h2_request){.ended = ended};
     heddle_request_head *head = &request->head;
@@ -175,7 +175,7 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
         head->method_id = find_method(block, head->method);
     }
     if (block->too_large)
-        return refuse(refusal, HEADER_TOO_LARGE, "the header fields are too many or too large");
+        return reject_block(rejection, HEADER_TOO_LARGE, "the header fields are too many or too large");
     if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
         return HEDDLE_H2_MALFORMED;
     const char *method = text_of(block, head->method), *method_end = method + head->method.size;
@@ -187,9 +187,9 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
         return HEDDLE_H2_MALFORMED;
     join_crumbs(block);
     if (head->content_length >= 0 && (uint64_t)head->content_length > block->limits->body_limit)
-        return refuse(refusal, CONTENT_TOO_LARGE, "the body is larger than this server takes");
+        return reject_block(rejection, CONTENT_TOO_LARGE, "the body is larger than this server takes");
     if (block->controls.more_expected)
-        return refuse(refusal, EXPECTATION_FAILED, "the only expectation that this server meets is 100-continue");
+        return reject_block(rejection, EXPECTATION_FAILED, "the only expectation that this server meets is 100-continue");
 
     head->minor = 1;
     head->keep_alive = true;

@@ -70,8 +70,8 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
 {
     bool ended = session->block_ends_stream;
     heddle_h2_request request;
-    heddle_refusal refusal;
-    heddle_h2_block_result result = heddle_h2_block_judge(block, ended, &request, &refusal);
+    heddle_rejection rejection;
+    heddle_h2_block_result result = heddle_h2_block_judge(block, ended, &request, &rejection);
     if (block->no_memory) {
         heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
         return;
@@ -93,13 +93,13 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
     session->fed_streams++;
     set_priority(session, stream, block);
     stream->held = true;
-    stream->refused = result == HEDDLE_H2_REFUSED;
-    if (!ended && !stream->refused && request.head.content_length >= 0)
+    stream->rejected = result == HEDDLE_H2_REJECTED;
+    if (!ended && !stream->rejected && request.head.content_length >= 0)
         stream->body_left = request.head.content_length;
     if (ended)
         heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
-    if (stream->refused)
-        session->operations->on_refusal(session, stream, &refusal, request.head.method_id);
+    if (stream->rejected)
+        session->operations->on_rejection(session, stream, &rejection, request.head.method_id);
     else
         session->operations->on_request(session, stream, &request);
 }

@@ -175,7 +175,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
         heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
         return;
     }
-    if (stream->refused || !stream->held) {
+    if (stream->rejected || !stream->held) {
         heddle_h2_credit(session, stream, size);
     } else if (size > 0) {
         stream->unconsumed += size;

@@ -30,7 +30,7 @@ typedef struct {
     bool keep_underscores;
 
     uint32_t streams_a_feed;      /* requests begun in one feed, before others have their turn */
-    uint32_t refused_burst;       /* streams beyond max_streams; refilled as resets are */
+    uint32_t rejected_burst;       /* streams beyond max_streams; refilled as resets are */
     uint32_t reset_burst, reset_rate; /* streams ended early, whoever ends them; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on streams that are gone */
     uint32_t control_answers;     /* of SETTINGS and PING, not yet pulled */
@@ -58,7 +58,7 @@ typedef struct {
 
 /*
  * What the owner does. The stream stays valid until the owner releases it, which it may do in each of these. Of
- * on_request and on_refusal exactly one comes first.
+ * on_request and on_rejection exactly one comes first.
  */
 typedef struct {
     void (*on_request)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request);
@@ -66,8 +66,8 @@ typedef struct {
      * The request breaks a limit: the owner answers with this status, and without content where the method is HEAD. Its
      * body, if any, is not delivered.
      */
-    void (*on_refusal)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_refusal *refusal,
-                       heddle_method method);
+    void (*on_rejection)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                         heddle_method method);
     /* Part of the request's body. The owner calls heddle_h2_consume when it has used it. */
     void (*on_data)(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
     void (*on_end)(heddle_h2_session *session, heddle_h2_stream *stream);

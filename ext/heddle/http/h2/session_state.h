@@ -111,7 +111,7 @@ struct heddle_h2_stream {
     bool held;           /* by the owner */
     bool listed;         /* among those that can send */
     bool head_written, finished; /* by the owner */
-    bool refused;        /* its body is not delivered */
+    bool rejected;        /* its body is not delivered */
     bool has_trailers;
     int64_t send_window, receive_window;
     uint32_t credit;     /* consumed, and the client not yet told */
@@ -203,7 +203,7 @@ struct heddle_h2_session {
     uint32_t listed_count;
     size_t queued;       /* of all streams */
 
-    heddle_h2_bucket resets, refusals, controls;
+    heddle_h2_bucket resets, rejections, controls;
     uint64_t opened, data_frames, window_updates, priorities;
     uint64_t received, payload; /* bytes of frames, and those that were worth something */
 

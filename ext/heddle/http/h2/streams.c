@@ -261,7 +261,7 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id)
 {
     const heddle_h2_limits *limits = session->limits;
-    if (heddle_h2_spend(&session->refusals, session->now, limits->refused_burst, limits->reset_rate)) {
+    if (heddle_h2_spend(&session->rejections, session->now, limits->rejected_burst, limits->reset_rate)) {
         send_reset(session, id, HEDDLE_H2_REFUSED_STREAM);
         heddle_h2_remember(session, id, HEDDLE_H2_RESET_BY_US);
     } else {
@@ -303,7 +303,7 @@ void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
         return;
     }
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
-    if (stream->held && !stream->refused)
+    if (stream->held && !stream->rejected)
         session->operations->on_end(session, stream);
     tell_completion(session, stream);
 }

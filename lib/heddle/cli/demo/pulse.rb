@@ -44,7 +44,7 @@ module Heddle
         # What the server's engine has counted since it was started: answers by how long they took.
         def counts
           engine = @server&.engine
-          { latencies: engine ? engine.latencies : [], refused: engine ? engine.refused : 0 }
+          { latencies: engine ? engine.latencies : [], rejected: engine ? engine.rejected : 0 }
         end
 
         private
@@ -63,7 +63,7 @@ module Heddle
           pairs = after[:latencies].zip(before[:latencies]).each_with_index.filter_map do |(count, previous), bucket|
             [bucket, count - previous] if count > previous
           end
-          { answers: pairs.sum(&:last), latencies: pairs.flatten, refused: after[:refused] - before[:refused] }
+          { answers: pairs.sum(&:last), latencies: pairs.flatten, rejected: after[:rejected] - before[:rejected] }
         end
 
         def present

@@ -45,7 +45,7 @@ module Heddle
         def selector
           best = Selector.best
           refused = Selector.built.take_while { |name| name != best }.filter_map do |name|
-            reason = Selector.refusal(name)
+            reason = Selector.unavailable_reason(name)
             "#{name} can't run here: #{reason}" if reason
           end
           text = "#{best}#{" (HEDDLE_SELECTOR)" unless ENV.fetch(Selector::VARIABLE, "").empty?}"

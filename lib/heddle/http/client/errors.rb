@@ -6,7 +6,7 @@ module Heddle
       # Of everything that goes wrong between a client and a server; an answer with status 500 is none.
       class Error < StandardError; end
 
-      # No connection: the name, the network, the server's refusal.
+      # No connection: the name, the network, the server's rejection.
       class ConnectError < Error; end
       # No TLS: the certificate is expired, for another host or of an unknown issuer, or no version is in common.
       class TLSError < ConnectError; end

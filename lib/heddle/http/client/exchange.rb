@@ -55,7 +55,7 @@ module Heddle
         # @return [String, nil] the next piece of the body; nil: it is complete
         def read_piece
           piece = reading_body { @connection.reader.read_body(65_536, @limits.read) }
-          return piece unless piece.is_a?(Refusal)
+          return piece unless piece.is_a?(Rejection)
 
           raise ProtocolError, piece.reason
         end
@@ -124,7 +124,7 @@ module Heddle
           reader = @connection.reader
           head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
           raise lost(@broken) unless head
-          raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Refusal)
+          raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Rejection)
           return head unless head.interim? && (@interims += 1) >= INTERIM_LIMIT
 
           raise ProtocolError, "#{@origin} sent #{INTERIM_LIMIT} interim answers and no final one"

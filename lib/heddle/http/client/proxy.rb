@@ -54,7 +54,7 @@ module Heddle
           connection.write("CONNECT #{authority} HTTP/1.1\r\nHost: #{authority}\r\n#{@authorization}\r\n", limits.write)
           head = Connection.new(connection).reader.read_head("CONNECT", limits.first_byte, limits.read)
           raise ProxyError, "proxy #{self} ended the connection" unless head
-          raise ProxyError, "proxy #{self}: #{head.reason}" if head.is_a?(Refusal)
+          raise ProxyError, "proxy #{self}: #{head.reason}" if head.is_a?(Rejection)
           return tunnel = connection if head.upgrade?
 
           raise ProxyError, "proxy #{self} refused a tunnel to #{authority}: #{head.status} #{head.reason}"

@@ -27,7 +27,7 @@ module Heddle
 
         # What was no request has no request line to be shown.
         # @return [String]
-        def refused(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
+        def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
 
         private
 

@@ -21,8 +21,8 @@ module Heddle
         end
 
         # @return [String]
-        def refused(address, status, reason)
-          line("info", "refused", status:, reason:, remote: address)
+        def rejected(address, status, reason)
+          line("info", "rejected", status:, reason:, remote: address)
         end
 
         # @return [String]
@@ -34,7 +34,7 @@ module Heddle
         end
 
         # @return [String]
-        def complaint(exchange, text) = line("error", "complaint", **request_of(exchange), message: text)
+        def violation(exchange, text) = line("error", "violation", **request_of(exchange), message: text)
 
         # @return [String]
         def notice(text) = line("info", "notice", message: text)

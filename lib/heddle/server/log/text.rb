@@ -54,8 +54,8 @@ module Heddle
         end
 
         # @return [String]
-        def refused(address, status, reason)
-          "#{time} #{status} refused: #{Visible.line(reason)}, for #{Visible.line(address)}\n"
+        def rejected(address, status, reason)
+          "#{time} #{status} rejected: #{Visible.line(reason)}, for #{Visible.line(address)}\n"
         end
 
         # @return [String]
@@ -70,7 +70,7 @@ module Heddle
         end
 
         # @return [String]
-        def complaint(exchange, text) = "#{heading(exchange)}: #{Visible.lines(text)}\n"
+        def violation(exchange, text) = "#{heading(exchange)}: #{Visible.lines(text)}\n"
 
         # @return [String]
         def notice(text) = "#{time} #{Visible.lines(text)}\n"

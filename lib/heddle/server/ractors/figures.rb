@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Ractors
       # What a Ractor's engine has counted when it last said so: HTTP::Engine itself is the Ractor's alone.
-      Figures = Data.define(:requests, :refused, :answers, :refusals, :latencies, :latency_sum, :slowest,
+      Figures = Data.define(:requests, :rejected, :answers, :rejections, :latencies, :latency_sum, :slowest,
                             :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
         # @param gone [Integer] clients that left
@@ -14,8 +14,8 @@ module Heddle
         # @param other [Figures] of the Ractor that has taken the place of this one
         # @return [Figures] of both
         def +(other)
-          numbers = %i[requests refused latency_sum spooled gone].to_h { |name| [name, [self, other].sum(&name)] }
-          lists = %i[answers refusals latencies].to_h do |name|
+          numbers = %i[requests rejected latency_sum spooled gone].to_h { |name| [name, [self, other].sum(&name)] }
+          lists = %i[answers rejections latencies].to_h do |name|
             [name, [self, other].map(&name).transpose.map(&:sum)]
           end
           sockets = websockets.merge(other.websockets) { |name, one, more| name == :open ? more : one + more }

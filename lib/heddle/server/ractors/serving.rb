@@ -11,7 +11,7 @@ module Heddle
         # Seconds until one that has died is replaced.
         PAUSE = 1.0
         # What of {Server#statistics} is counted, and so goes on where the one before has ended.
-        COUNTERS = %i[accepted refused_full refused_late
+        COUNTERS = %i[accepted rejected_full rejected_late
                       pubsub_delivered pubsub_dropped pubsub_resets pubsub_closed].freeze
         private_constant :PAUSE, :COUNTERS
 

@@ -22,7 +22,7 @@ module Conformance
     def closes? = self["connection"].to_s.downcase.split(/\s*,\s*/).include?("close")
   end
 
-  # Reads answers, and complains of everything in them that the standards forbid. Shares no code with the server.
+  # Reads answers, and reports everything in them that the standards forbid. Shares no code with the server.
   class AnswerReader
     TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/n
     STATUS_LINE = %r{\AHTTP/1\.1 (\d{3}) ([\t -~\x80-\xFF]*)\z}n

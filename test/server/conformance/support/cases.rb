@@ -38,8 +38,8 @@ module Conformance
       conform("refuses #{name}", bytes, **options) do |client|
         before.times { assert_equal 200, client.answer.status }
 
-        assert_refusal(status, client.answer)
-        assert_nil client.answer, "nothing follows the refusal"
+        assert_rejection(status, client.answer)
+        assert_nil client.answer, "nothing follows the rejection"
         assert_equal before, calls, "calls of the application" unless called
       end
     end
@@ -143,7 +143,7 @@ module Conformance
   end
 
   # An error as every one has to be: final, last, and in words.
-  def assert_refusal(status, answer, content: true)
+  def assert_rejection(status, answer, content: true)
     assert answer, "the connection ended without an answer"
     assert_equal status, answer.status, answer.content
     assert_predicate answer, :closes?

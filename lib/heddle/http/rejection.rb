@@ -6,6 +6,6 @@ module Heddle
     #
     # @!attribute status [Integer] the status of the answer
     # @!attribute reason [String] one sentence for a person: what is wrong and what would be right
-    Refusal = Data.define(:status, :reason)
+    Rejection = Data.define(:status, :reason)
   end
 end

@@ -4,7 +4,7 @@ require_relative "support/cases"
 
 # Error answers: every one reaches the client, whatever it still sends, and ends the connection in time
 # (RFC 9112, 9.6; http.md "lingers").
-class RefusalsConformanceTest < Minitest::Test
+class RejectionsConformanceTest < Minitest::Test
   include Conformance
 
   LINGER_LIMIT = 300_000
@@ -25,24 +25,24 @@ class RefusalsConformanceTest < Minitest::Test
     conform "sends #{status} to a client that goes on sending", bytes do |client|
       10.times { client.send_at_once("x" * 20_000) }
 
-      assert_refusal status, client.answer
+      assert_rejection status, client.answer
       assert_nil client.answer
     end
     conform "sends #{status} to a client that reads late", bytes do |client|
       assert client.socket.wait_readable(Server::PATIENCE)
       client.send_at_once("x" * 1_000)
 
-      assert_refusal status, client.answer
+      assert_rejection status, client.answer
       assert_nil client.answer
     end
     conform "sends #{status} to a client that has closed its side", bytes do |client|
       client.close_write
 
-      assert_refusal status, client.answer
+      assert_rejection status, client.answer
       assert_nil client.answer
     end
     conform "ends a connection refused with #{status} though the client never does", bytes, bytewise: false do |client|
-      assert_refusal status, client.answer
+      assert_rejection status, client.answer
       assert_nil client.answer
       # The server still reads, and stops to before long: then writing fails.
       assert_cut_off(client)
@@ -63,7 +63,7 @@ class RefusalsConformanceTest < Minitest::Test
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   conform "reads no more than its limit of what a refused client sends", "GET / HTTP/1.1\r\n\r\n" do |client|
-    assert_refusal 400, client.answer
+    assert_rejection 400, client.answer
     sent = 0
     assert_raises(SystemCallError) { loop { sent += client.socket.write("x" * 10_000) } }
     # What the system itself buffers for both sides comes on top.
@@ -73,7 +73,7 @@ class RefusalsConformanceTest < Minitest::Test
   conform "answers an application that fails", get("/fails"), errors: /on purpose/ do |client|
     answer = client.answer
 
-    assert_refusal 500, answer
+    assert_rejection 500, answer
     refute_includes answer.content, "on purpose"
     assert_nil client.answer
   end
@@ -81,7 +81,7 @@ class RefusalsConformanceTest < Minitest::Test
           errors: /on purpose/ do |client|
     client.send_at_once("x" * 900)
 
-    assert_refusal 500, client.answer
+    assert_rejection 500, client.answer
     assert_nil client.answer
   end
 end

@@ -1,0 +1,14 @@
+#include "http/rejection.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    rejection->status = status;
+    vsnprintf(rejection->reason, sizeof(rejection->reason), format, arguments);
+    va_end(arguments);
+    return -1;
+}
