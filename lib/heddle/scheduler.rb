@@ -68,8 +68,12 @@ module Heddle
 
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
     # everything back. Idempotent.
+    #
+    # Ruby calls it on an ended fiber in a child that such a fiber has forked: one that the program resumes itself.
+    # No fiber can run the loop then, so the fibers that are left do not run.
     def scheduler_close
       return if closed?
+      return release unless Fiber.current.alive?
 
       claim
       begin
