@@ -193,6 +193,7 @@ class MetricsTest < Minitest::Test
     assert_equal [[1, 1], [4, 8]], [messages, bytes]
     assert_equal 1, found["heddle_websocket_failures_total"][one.merge("reason" => "protocol")]
     assert_equal 0, found["heddle_websocket_failures_total"][one.merge("reason" => "slow")]
+    assert_equal 1, found["heddle_websocket_closes_total"][one.merge("code" => "1002")]
   end
 
   def test_messages_by_topic_are_counted_from_the_loop_that_delivers_them

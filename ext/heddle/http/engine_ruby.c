@@ -314,12 +314,24 @@ static VALUE engine_slowest(VALUE self)
     return result;
 }
 
+/* Of the codes that have occurred: closed_1000 and so on; closed_3000 and closed_4000 are for all codes from there on. */
+static void add_closes(VALUE result, const heddle_websockets *sockets)
+{
+    for (unsigned slot = 0; slot < HEDDLE_WEBSOCKET_CODES; slot++) {
+        unsigned code = slot < 16 ? 1000 + slot : (slot - 13) * 1000;
+        char name[16];
+        snprintf(name, sizeof(name), "closed_%u", code);
+        if (sockets->closes[slot])
+            rb_hash_aset(result, ID2SYM(rb_intern(name)), ULL2NUM(sockets->closes[slot]));
+    }
+}
+
 /*
  * call-seq: websockets -> Hash
  *
  * WebSockets +open+ now, and since the engine began: those +opened+; messages +received+ and +sent+, and their bytes;
  * those that ended as their client broke the protocol or a limit (+failures+), read too slowly (+too_slow+), or answered
- * no ping (+vanished+).
+ * no ping (+vanished+); those that have ended, by their close code (+closed_1000+ and so on, where there are any).
  */
 static VALUE engine_websockets(VALUE self)
 {
@@ -341,6 +353,7 @@ static VALUE engine_websockets(VALUE self)
     VALUE result = rb_hash_new();
     for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
         rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));
+    add_closes(result, sockets);
     return result;
 }
 

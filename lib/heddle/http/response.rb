@@ -145,6 +145,15 @@ module Heddle
       # @return [Boolean] false: it can't, and nothing has changed
       def stream_events(wish) = @finished = @exchange.stream_events(@status, *wish)
 
+      # The connection is a WebSocket from here on. The head was sent.
+      # @param handler [Object]
+      # @param callbacks [Rack::SocketCallbacks]
+      # @return [void]
+      def upgrade(handler, callbacks)
+        @exchange.open_websocket(handler, callbacks, callbacks.logged?)
+        @finished = true
+      end
+
       # Gives up: the client must see that the content is not complete.
       # @return [void]
       def abort

@@ -4,11 +4,27 @@ module Heddle
   module Rack
     # Calls the handlers of WebSockets, and contains what they do wrong. In a runner of the loop.
     class SocketCallbacks
-      # @param log [#alarm]
+      # What a socket was, once it has ended. `remote` is the client, `proxy` the one that spoke for it, or nil.
+      Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
+                            :sent_bytes)
+
+      # @param log [#alarm, #access?, #web_socket]
       # @param context [Concurrency::Context] of the loop
       def initialize(log, context)
         @log = log
         @context = context
+      end
+
+      # @return [Boolean] whether {#ended} is to be called
+      def logged? = @log.access?
+
+      # A socket has ended.
+      # @param account [Array] its label (target, client, proxy and request id, joined by NUL), then the rest of
+      #   {Account}
+      # @return [void]
+      def ended(account)
+        label, *rest = account
+        @log.web_socket(Account.new(*label.split("\0", -1).map { |part| part unless part.empty? }, *rest))
       end
 
       # @param handler [Object] what the request was upgraded with

@@ -31,7 +31,7 @@ module Heddle
         accept = ::Digest::SHA1.base64digest(env["HTTP_SEC_WEBSOCKET_KEY"] + GUID)
         exchange.response.start(101, own_fields(headers).merge("sec-websocket-accept" => accept), protocol: "websocket")
         exchange.response.flush
-        exchange.open_websocket(handler, @callbacks)
+        exchange.response.upgrade(handler, @callbacks)
       end
 
       private

@@ -58,6 +58,13 @@ module Heddle
       # @param exchange [HTTP::Exchange]
       def request(exchange) = @output.write(@format.request(exchange))
 
+      # A WebSocket has ended.
+      # @param account [Rack::SocketCallbacks::Account]
+      def web_socket(account)
+        line = @format.web_socket(account)
+        @output.write(line) if line
+      end
+
       # A client sent what is no request.
       # @param address [String] the client's
       # @param status [Integer] of the answer

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static VALUE client_class;
-static ID id_call;
+static ID id_call, id_ended, id_request_id;
 static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* by the number of the bit */
 static ID as_ids[3], slow_ids[3]; /* by heddle_websocket_form and heddle_slow_policy */
 
@@ -28,6 +28,7 @@ static void handle_mark(void *data)
     rb_gc_mark_movable(handle->handler);
     rb_gc_mark_movable(handle->caller);
     rb_gc_mark_movable(handle->reason);
+    rb_gc_mark_movable(handle->label);
 }
 
 static void handle_compact(void *data)
@@ -36,6 +37,7 @@ static void handle_compact(void *data)
     handle->handler = rb_gc_location(handle->handler);
     handle->caller = rb_gc_location(handle->caller);
     handle->reason = rb_gc_location(handle->reason);
+    handle->label = rb_gc_location(handle->label);
 }
 
 static void handle_free(void *data)
@@ -133,6 +135,16 @@ static void keep_end(heddle_websocket *socket, VALUE client)
         RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new_cstr(reader->failure));
 }
 
+/* [label, seconds, code, messages received, their bytes, messages sent, their bytes] */
+static VALUE account_for(const heddle_websocket *socket, const heddle_websocket_handle *handle)
+{
+    const heddle_websocket_traffic *traffic = &socket->traffic;
+    double seconds = (double)(heddle_clock_coarse() - traffic->since) / 1e9;
+    return rb_ary_new_from_args(7, handle->label, DBL2NUM(seconds < 0 ? 0 : seconds), UINT2NUM(handle->code),
+                                ULL2NUM(traffic->received), ULL2NUM(traffic->received_bytes), ULL2NUM(traffic->sent),
+                                ULL2NUM(traffic->sent_bytes));
+}
+
 VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message)
 {
     heddle_websocket_handle *handle = handle_of(client);
@@ -143,6 +155,8 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
         return Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
         keep_end(socket, client);
+        if (!NIL_P(handle->label))
+            rb_funcall(handle->caller, id_ended, 1, account_for(socket, handle));
         if (!(socket->wanted & callback))
             return Qnil;
     }
@@ -440,22 +454,49 @@ static uint8_t callbacks_of(VALUE handler)
     return callbacks;
 }
 
+enum {
+    LABEL_TARGET = 200, /* bytes of a target that are kept for the log */
+};
+
+/* "target\0client\0proxy\0request id": what the log says of the socket when it has ended, in one String. */
+static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
+{
+    const heddle_exchange *request = handle->exchange;
+    heddle_slice target = request->head.target;
+    char remote[HEDDLE_ADDRESS_ROOM], behind[HEDDLE_ADDRESS_ROOM];
+    heddle_address client;
+    const char *peer = heddle_address_text(&handle->remote, remote), *proxy = NULL;
+    VALUE id = rb_attr_get(exchange, id_request_id);
+    if (heddle_exchange_client(handle, &client)) {
+        proxy = peer;
+        peer = heddle_address_text(&client, behind);
+    }
+    VALUE label = rb_str_new(request->bytes + target.start, target.size > LABEL_TARGET ? LABEL_TARGET : target.size);
+    rb_str_catf(label, "%c%s%c%s%c", 0, peer ? peer : "", 0, proxy ? proxy : "", 0);
+    if (RB_TYPE_P(id, T_STRING))
+        rb_str_append(label, id);
+    return rb_str_freeze(rb_str_resize(label, RSTRING_LEN(label)));
+}
+
 /*
- * call-seq: open_websocket(handler, caller) -> Heddle::HTTP::WebSocket::Client
+ * call-seq: open_websocket(handler, caller, logged) -> Heddle::HTTP::WebSocket::Client
  *
  * The head of the response, with the status 101, is written: from here on the connection is a WebSocket. `caller` is
- * called with the handler, the name of a callback, the client and the message or nil.
+ * called with the handler, the name of a callback, the client and the message or nil; where it is `logged`, `caller.ended`
+ * is called once with what there is to be said of the socket, see account_for.
  */
-static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller)
+static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     uint8_t wanted = callbacks_of(handler);
     heddle_websocket_handle *handle;
     VALUE client = TypedData_Make_Struct(client_class, heddle_websocket_handle, &client_type, handle);
-    handle->handler = handle->caller = handle->reason = Qnil;
+    handle->handler = handle->caller = handle->reason = handle->label = Qnil;
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
     heddle_connection *connection = heddle_exchange_open(exchange);
+    if (RTEST(logged))
+        RB_OBJ_WRITE(client, &handle->label, label_of(self, exchange));
     uint32_t slot = list_client(&exchange->engine->websockets, client);
     heddle_websocket *socket = heddle_websocket_new(exchange->engine);
     if (!socket) {
@@ -476,6 +517,8 @@ void Init_heddle_websocket(VALUE http)
     static const char *const forms[] = {"text", "binary", "json"}, *const policies[] = {"close", "coalesce", "drop"};
     VALUE module = rb_define_module_under(http, "WebSocket");
     id_call = rb_intern("call");
+    id_ended = rb_intern("ended");
+    id_request_id = rb_intern("@request_id");
     for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
     for (unsigned i = 0; i < 3; i++) {
@@ -497,5 +540,5 @@ void Init_heddle_websocket(VALUE http)
     rb_define_singleton_method(module, "prepare", websocket_prepare, 1);
     rb_define_method(client_class, "receive", client_receive, -1);
     rb_define_method(client_class, "drain", client_drain, 1);
-    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", exchange_open_websocket, 2);
+    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", exchange_open_websocket, 3);
 }

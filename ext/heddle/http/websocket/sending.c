@@ -67,8 +67,7 @@ bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame)
     heddle_connection *connection = socket->work.connection;
     if (!heddle_output_add_string(&connection->output, frame, 0))
         return false;
-    socket->engine->websockets.sent++;
-    socket->engine->websockets.sent_bytes += (uint64_t)RSTRING_LEN(frame);
+    heddle_websocket_count_sent(socket, (uint64_t)RSTRING_LEN(frame));
     socket->unsent += (size_t)RSTRING_LEN(frame);
     heddle_connection_flush_later(connection);
     return true;
@@ -87,8 +86,7 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
         heddle_websocket_break_off(socket); /* no memory, and half a frame is none */
         return false;
     }
-    socket->engine->websockets.sent++;
-    socket->engine->websockets.sent_bytes += size;
+    heddle_websocket_count_sent(socket, size);
     socket->unsent += used + size;
     heddle_connection_flush_later(connection);
     return true;

@@ -7,6 +7,10 @@
 
 #include <ruby.h>
 
+enum {
+    HEDDLE_WEBSOCKET_CODES = 18, /* 1000 to 1015, those from 3000 on, those from 4000 on */
+};
+
 typedef struct {
     heddle_websocket_limits limits;
     uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
@@ -20,7 +24,13 @@ typedef struct {
     uint64_t open, opened; /* sockets */
     uint64_t received, received_bytes, sent, sent_bytes; /* messages */
     uint64_t failures;     /* sockets whose client broke the protocol or a limit */
+    uint64_t closes[HEDDLE_WEBSOCKET_CODES]; /* sockets that have ended, by heddle_websocket_code_slot */
     uint64_t too_slow, vanished; /* those whose client read too slowly, and did not answer a ping */
 } heddle_websockets;
+
+static inline unsigned heddle_websocket_code_slot(unsigned code)
+{
+    return code >= 4000 ? 17 : code >= 3000 ? 16 : code - 1000;
+}
 
 #endif

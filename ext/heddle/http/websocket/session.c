@@ -37,13 +37,35 @@ static void enter(heddle_websocket *socket, heddle_websocket_state state)
     socket->state = state;
 }
 
+void heddle_websocket_count_received(heddle_websocket *socket, uint64_t bytes)
+{
+    socket->engine->websockets.received++;
+    socket->engine->websockets.received_bytes += bytes;
+    socket->traffic.received++;
+    socket->traffic.received_bytes += bytes;
+}
+
+void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes)
+{
+    socket->engine->websockets.sent++;
+    socket->engine->websockets.sent_bytes += bytes;
+    socket->traffic.sent++;
+    socket->traffic.sent_bytes += bytes;
+}
+
+static void count_end(heddle_websocket *socket)
+{
+    socket->engine->websockets.open--;
+    socket->engine->websockets.closes[heddle_websocket_code_slot(socket->code)]++;
+}
+
 /* No more frames are read or written: the handler learns it, after the messages that have come before. */
 static void end_frames(heddle_websocket *socket, heddle_websocket_state state, unsigned code)
 {
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
         if (!socket->code)
             socket->code = (uint16_t)code;
-        socket->engine->websockets.open--;
+        count_end(socket);
         heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_CLOSE);
         heddle_websocket_wake(socket);
         heddle_websocket_end_subscriptions(socket);
@@ -169,8 +191,7 @@ static void handle_message(heddle_websocket *socket)
 {
     heddle_websocket_message *message = heddle_websocket_take_message(&socket->reader);
     if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
-        socket->engine->websockets.received++;
-        socket->engine->websockets.received_bytes += message->size;
+        heddle_websocket_count_received(socket, message->size);
         heddle_websocket_deliver(socket, message);
     } else {
         free(message); /* it is closed already, as far as the handler knows */
@@ -393,7 +414,7 @@ static void begin(heddle_connection *connection)
 {
     heddle_websocket *socket = heddle_websocket_of(connection);
     socket->work.connection = connection;
-    socket->heard = heddle_clock_coarse();
+    socket->heard = socket->traffic.since = heddle_clock_coarse();
     socket->engine->websockets.open++;
     socket->engine->websockets.opened++;
     heddle_websocket_hold(socket);
@@ -479,8 +500,10 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
 static void release(heddle_connection *connection)
 {
     heddle_websocket *socket = heddle_websocket_of(connection);
-    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING)
-        socket->engine->websockets.open--;
+    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
+        socket->code = HEDDLE_WEBSOCKET_ABNORMAL;
+        count_end(socket);
+    }
     heddle_ready_list_remove(&socket->work);
     socket->work.connection = NULL;
     if (socket->wait && !connection->sockets->abandoned) {

@@ -60,6 +60,12 @@ typedef struct {
     int64_t deadline;
 } heddle_websocket_wait;
 
+/* Messages, and the bytes of their payloads. */
+typedef struct {
+    int64_t since; /* CLOCK_MONOTONIC, ns */
+    uint64_t received, received_bytes, sent, sent_bytes;
+} heddle_websocket_traffic;
+
 struct heddle_websocket {
     heddle_work work;
     heddle_engine *engine;
@@ -89,6 +95,7 @@ struct heddle_websocket {
     int64_t pinged_at, retires_at;
     size_t unsent;              /* what would be pending if nothing had left since the last look */
     uint64_t lingered;          /* bytes that were thrown away */
+    heddle_websocket_traffic traffic;
     heddle_websocket_reader reader;
 };
 
@@ -130,6 +137,9 @@ void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *
 void heddle_websocket_handle_drained(heddle_websocket *socket);
 /* Its transport is of no use. Held. */
 void heddle_websocket_break_off(heddle_websocket *socket);
+/* A message was received or sent. */
+void heddle_websocket_count_received(heddle_websocket *socket, uint64_t bytes);
+void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
@@ -188,6 +198,7 @@ struct heddle_websocket_handle {
     heddle_websocket *session; /* NULL: it is closed */
     VALUE handler, caller;
     VALUE reason; /* of the close frame: a String, or nil */
+    VALUE label;  /* for the log: a String, see exchange_open_websocket; nil: nothing is logged */
     uint16_t code;
 };
 

@@ -25,6 +25,10 @@ module Heddle
             HTTP::AccessLine.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
 
+        # Its request was logged when it began, and these formats know nothing else.
+        # @return [nil]
+        def web_socket(_account) = nil
+
         # What was no request has no request line to be shown.
         # @return [String]
         def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"

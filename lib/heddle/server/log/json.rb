@@ -20,6 +20,13 @@ module Heddle
                                   Text.remark(exchange))
         end
 
+        # @param account [Rack::SocketCallbacks::Account] of a WebSocket that has ended
+        # @return [String]
+        def web_socket(account)
+          values = account.to_h
+          line("info", "websocket", **values.except(:seconds), duration: values[:seconds].round(6))
+        end
+
         # @return [String]
         def rejected(address, status, reason)
           line("info", "rejected", status:, reason:, remote: address)

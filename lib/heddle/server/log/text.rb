@@ -53,6 +53,15 @@ module Heddle
                                   remark(exchange))
         end
 
+        # @param account [Rack::SocketCallbacks::Account] of a WebSocket that has ended
+        # @return [String, nil]
+        def web_socket(account)
+          id = account.request_id
+          "#{time} #{account.code} WebSocket #{Visible.line(account.target)} received #{messages(account.received)} " \
+            "(#{size(account.received_bytes)}), sent #{messages(account.sent)} (#{size(account.sent_bytes)}) " \
+            "in #{format("%.2f", account.seconds)} s for #{account.remote || "?"}#{" [#{Visible.line(id)}]" if id}\n"
+        end
+
         # @return [String]
         def rejected(address, status, reason)
           "#{time} #{status} rejected: #{Visible.line(reason)}, for #{Visible.line(address)}\n"
@@ -91,6 +100,15 @@ module Heddle
         end
 
         def time = @time.to_s
+
+        def messages(number) = "#{number} message#{"s" unless number == 1}"
+
+        # As in the lines of requests.
+        def size(bytes)
+          return "#{bytes} bytes" if bytes < 10_000
+
+          bytes < 10_000_000 ? "#{bytes / 1_000} kB" : "#{bytes / 1_000_000} MB"
+        end
       end
     end
   end

@@ -25,6 +25,18 @@ module Heddle
                         received_bytes: { direction: "received" }, sent_bytes: { direction: "sent" })
           socket_series("websocket_failures_total", "counter", "WebSockets that the server ended, by the reason.",
                         **SOCKET_FAILURES.transform_values { |reason| { reason: } })
+          socket_closes
+        end
+
+        # Of the codes that have occurred.
+        def socket_closes
+          family("websocket_closes_total", "counter", "WebSockets that have ended, by their close code.")
+          each_with(:websockets) do |one, counts|
+            counts.each do |key, count|
+              code = key[/\Aclosed_(\d+)\z/, 1]
+              sample("websocket_closes_total", count, worker: one[:index], code:) if code
+            end
+          end
         end
 
         def socket_series(name, type, help, **samples)
