@@ -74,7 +74,10 @@ module Heddle
           end
 
           # @param text [String, Array<String>] a longer String is cut into pieces of 255 bytes
+          # @raise [ArgumentError] for nil
           def self.of(text)
+            raise ArgumentError if text.nil?
+
             new(Array(text).flat_map { |part| part.empty? ? [""] : part.b.scan(/.{1,255}/mn) }.freeze)
           end
 

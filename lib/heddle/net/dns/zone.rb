@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "message_writer"
 require_relative "name"
 require_relative "question"
 require_relative "record"
@@ -53,11 +54,12 @@ module Heddle
         # @return [self]
         # @raise [ArgumentError] for a name outside of the zone, or data that is not of the type
         def add(owner, type, *data, ttl: nil)
+          raise ArgumentError, "no data for #{owner.inspect} #{type}: give one argument for each record" if data.empty?
+
           owner = full_name(owner)
-          made = data.map { |one| Record.of(owner, type, ttl || @ttl, one) }
-          sets = (@records[owner] ||= {})
-          check_alias(owner, sets, type, made)
-          (sets[type] ||= []).concat(made)
+          made = data.map { |one| make_record(owner, type, ttl || @ttl, one) }
+          check_alias(owner, @records.fetch(owner, {}), type, made)
+          ((@records[owner] ||= {})[type] ||= []).concat(made)
           add_parents(owner)
           self
         end
@@ -91,6 +93,15 @@ module Heddle
 
           raise ArgumentError, "#{owner.inspect} is not in the zone #{@name}: write \"www\", \"@\" or a full name of " \
                                "the zone with a final dot"
+        end
+
+        # A record that can't be written into a message is rejected here, and not at the first query for it.
+        def make_record(owner, type, ttl, data)
+          record = Record.of(owner, type, ttl, data)
+          record.write(MessageWriter.new)
+          record
+        rescue Malformed, TypeError, NoMethodError => e
+          raise ArgumentError, "#{data.inspect} is no data for the #{type} record of #{owner}: #{e.message}"
         end
 
         # RFC 1034, section 3.6.2.
