@@ -24,6 +24,7 @@ class LanguageTest < Minitest::Test
     /\bpreludes?\b/ => "handshake stage",
     /\b\w*untold\b/ => "pending",
     /\bturns? of the loop\b|\bloop's turns?\b|\bthe loop turns\b/ => "tick",
+    /\b(?:\w+_)?(?:told|news)(?:_\w+)?\b/ => "reported, pending events, notification",
     /refusal/i => "rejection",
     /[#.@:]complaint\b|\bcomplain\(/ => "violation",
     /\blet_go\b|\bgive_back\b/ => "release",

@@ -38,8 +38,8 @@ module Heddle
       body_limit "20m"
       ```
 
-      A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is told from the folder where the
-      server is started. `environment` without a value says which one it is. Whatever is wrong is told with the line, all
+      A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is relative to the folder where the
+      server is started. `environment` without a value says which one it is. Each mistake is reported with its line, all
       of it at once, and the server does not start. The file is read before the application is loaded, so nothing of the
       application is there; and it is read again at a reload, where a mistake leaves everything as it was.
 
@@ -55,7 +55,7 @@ module Heddle
       | `RAILS_ENV`, `RACK_ENV` | `environment` |
       | `PIDFILE` | `pidfile` |
 
-      A variable that begins with `HEDDLE_` and means nothing is told at the start, with the nearest name that does.
+      An unknown variable that begins with `HEDDLE_` is reported at the start, with the nearest known name.
     TEXT
 
     # @return [String] the page

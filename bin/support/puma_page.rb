@@ -14,7 +14,7 @@ module Heddle
                "many requests at once, in fibers",
       workers: "`workers`", port: "`bind` and `port`: Puma listens on every address, Heddle on localhost",
       bind: "`bind`", ssl_bind: "`bind`, with `tls://`", bind_to_activated_sockets: "`bind \"systemd\"`",
-      quiet: "`access_log false`, which Puma does unless it is told otherwise",
+      quiet: "`access_log false`, which is Puma's default",
       log_requests: "`access_log true`", preload_app!: "nothing: the application is always loaded before the fork",
       early_hints: "`early_hints :on`; `:always` for clients behind a proxy, too",
       force_shutdown_after: "`stop_timeout`", set_default_host: "`bind`",

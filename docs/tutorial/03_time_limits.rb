@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Step 3: patience has an end. A client that says nothing for a while is told so and disconnected. The time limit
-# strikes only where the task waits, and `ensure` runs as always.
+# Step 3: patience has an end. A client that sends nothing for a while gets a message and is disconnected. The time
+# limit strikes only where the task waits, and `ensure` runs as always.
 #
 #     ruby docs/tutorial/03_time_limits.rb 7000 5       5: seconds of patience
 

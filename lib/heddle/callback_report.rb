@@ -9,7 +9,7 @@ module Heddle
   # Reports Ruby code that waits, or starts a task, in a callback of a native library: what
   # `Heddle.enable :callback_report` switches on. Another fiber of the loop runs meanwhile, and may enter the library
   # while that call is under way on the same thread.
-  # Each place is told once, the way stalls are told. Not reported: libraries in {NativeLibraries.reentrant}, a
+  # Each call site is reported once, like a stall. Not reported: libraries in {NativeLibraries.reentrant}, a
   # library's own waits, and what can't be judged.
   module CallbackReport
     # Such a place.
@@ -79,14 +79,14 @@ module Heddle
         { waits: counts.values.sum, by_library: counts, reason: @reason }.compact
       end
 
-      # @return [Array<Wait>] the last places that were told, oldest first
+      # @return [Array<Wait>] the last reported call sites, oldest first
       def recent
         take
         @recent.dup
       end
 
       # @api private
-      # @return [Array<Wait>] what nobody has told yet
+      # @return [Array<Wait>] what is not yet reported
       def take
         found = Native.take_callbacks.map { |fields| Wait.new(*fields) }
         @recent = (@recent + found).last(RECENT)
@@ -98,7 +98,7 @@ module Heddle
       def unavailable
         return if Native.find_interpreter(-> { Native.note_interpreter }) { Native.note_interpreter }
 
-        "the native frames of a fiber can't be told apart on this platform"
+        "the native frames of a fiber can't be recognized on this platform"
       end
     end
 

@@ -77,7 +77,7 @@ module Heddle
         limit_threads(@thread_limit = threads)
       end
 
-      # While the block runs, what there is to say is told to this in place of $stderr.
+      # While the block runs, messages go to this callable instead of $stderr.
       # @param tell [#call] called with a line, in a fiber of a loop
       # @return what the block returns
       def telling(tell)

@@ -11,7 +11,7 @@ require "heddle/visible"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 
 module Heddle
-  # Raised in a fiber that is told to end: an Exception and no StandardError, so that a +rescue+ without a class
+  # Raised in a cancelled fiber: an Exception and no StandardError, so that a +rescue+ without a class
   # does not swallow it.
   class Cancelled < Exception
     def initialize(message = "cancelled")
@@ -79,7 +79,7 @@ module Heddle
       begin
         return if @given_up
 
-        # The program is on its way out: its fibers are told to end rather than waited for.
+        # The program is on its way out: its fibers are cancelled rather than waited for.
         shutdown($!) if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run
       ensure
@@ -141,8 +141,8 @@ module Heddle
 
     class << self
       # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
-      # loop. Its default can't be told from a choice, so it is switched off once, by the first scheduler; a program
-      # that wants it sets it after that.
+      # loop. Its default looks the same as the user's choice, so it is switched off once, by the first scheduler; a
+      # program that wants it sets it after that.
       def quiet_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 

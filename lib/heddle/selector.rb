@@ -17,7 +17,7 @@ module Heddle
         built.reject { |name| unavailable_reason(name) }
       end
 
-      # The selector that a new scheduler of this thread gets when it is not told: what HEDDLE_SELECTOR names,
+      # The selector that a new scheduler of this thread gets by default: the one HEDDLE_SELECTOR names,
       # else the first that works here.
       #
       # @return [Symbol]
@@ -58,9 +58,9 @@ module Heddle
 
       # One line a process where the best selector was built in and may not be used.
       def tell_of_fallback(chosen)
-        return if chosen == built.first || @told_of_fallback || Ractor.current != Ractor.main
+        return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
 
-        @told_of_fallback = true
+        @reported_fallback = true
         warn "heddle: using #{chosen}: #{built.first} can't run here: #{unavailable_reason(built.first)}"
       end
 

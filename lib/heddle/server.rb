@@ -146,7 +146,7 @@ module Heddle
     # @return [Boolean] false: there was none, or there is no room for one
     def accept_handoff(socket) = @mode.servings.first.accept_handoff(socket)
 
-    # Has it been told to stop? An answer that goes on for as long as its client listens ends when it sees this.
+    # Whether the server stops. An endless response should end when this is true.
     # @return [Boolean]
     def stopping? = @stopping != false
 
@@ -184,13 +184,13 @@ module Heddle
 
     # In development a line says what to do about a stall, too.
     def protected(&block)
-      return protected_and_told(&block) unless protections.include?(:offload)
+      return protect_and_report(&block) unless protections.include?(:offload)
 
       require "heddle/offload"
-      Offload.telling(->(line) { @log.notice(line) }) { protected_and_told(&block) }
+      Offload.telling(->(line) { @log.notice(line) }) { protect_and_report(&block) }
     end
 
-    def protected_and_told(&)
+    def protect_and_report(&)
       return Protection.during(protections, &) unless protections.intersect?(%i[stall_report callback_report])
 
       advise = @configuration.environment == "development"

@@ -6,8 +6,8 @@ require "heddle/stall"
 require "heddle/watch"
 
 module Heddle
-  # Reports what holds up a loop: what `Heddle.enable :stall_report` switches on. Each stall is told in a line, at most
-  # one in {INTERVAL} for one endpoint, and counted by cause and by endpoint.
+  # Reports what holds up a loop: what `Heddle.enable :stall_report` switches on. Each stall is reported in a line, at
+  # most one in {INTERVAL} for one endpoint, and counted by cause and by endpoint.
   module Stalls
     # Seconds after which something is a stall.
     THRESHOLD = 0.05
@@ -46,7 +46,7 @@ module Heddle
         Watch.threshold = threshold
       end
 
-      # While the block runs, stalls are told to this in place of $stderr.
+      # While the block runs, stalls are reported to this callable instead of $stderr.
       # @param tell [#call] called with each {Stall} that is worth a line, in a fiber of the loop
       # @return what the block returns
       def telling(tell)

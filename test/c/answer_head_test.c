@@ -84,8 +84,8 @@ static void refused_fields_leave_nothing_behind(void)
     CHECK_EQUAL(HEDDLE_BAD_LENGTH, heddle_answer_field(&answer, &out, "content-length", 14, "9223372036854775808", 19));
     CHECK_EQUAL(HEDDLE_BAD_CODING, heddle_answer_field(&answer, &out, "transfer-encoding", 17, "chunked, chunked", 16));
     CHECK_EQUAL(used, out.used);
-    CHECK(!answer.told_date && !answer.told_upgrade && !answer.told_close && !answer.told_chunked);
-    CHECK_EQUAL(-1, answer.told_length);
+    CHECK(!answer.declared_date && !answer.declared_upgrade && !answer.declared_close && !answer.declared_chunked);
+    CHECK_EQUAL(-1, answer.declared_length);
 }
 
 static void every_byte_is_found_at_every_place_of_a_value(void)

@@ -111,7 +111,7 @@ class DemoTest < Minitest::Test
   end
 
   def test_the_server_tells_of_itself_and_goes_on_doing_so
-    await("server", "Number(document.querySelector('#server').dataset.told) >= 2")
+    await("server", "Number(document.querySelector('#server').dataset.updates) >= 2")
     fact = ->(name) { @browser.text("[data-fact=#{name}]") }
 
     assert_equal Heddle::VERSION, fact.call("heddle")

@@ -43,7 +43,7 @@ static void check_length(const heddle_answer *answer, const heddle_response_head
         PROMISE(head->content_length == HEDDLE_CHUNKED_BODY);
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
-        PROMISE(head->until_close || (answer->told_chunked && head->content_length == HEDDLE_CHUNKED_BODY));
+        PROMISE(head->until_close || (answer->declared_chunked && head->content_length == HEDDLE_CHUNKED_BODY));
         break;
     case HEDDLE_CONTENT_RAW:
         PROMISE(head->upgrade);

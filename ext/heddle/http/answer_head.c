@@ -191,9 +191,9 @@ static heddle_field_result take_length(heddle_answer *answer, const char *value,
             __builtin_add_overflow(length, value[i] - '0', &length))
             return HEDDLE_BAD_LENGTH;
     }
-    if (answer->told_length >= 0 && answer->told_length != length)
+    if (answer->declared_length >= 0 && answer->declared_length != length)
         return HEDDLE_BAD_LENGTH;
-    answer->told_length = length;
+    answer->declared_length = length;
     return HEDDLE_FIELD_TAKEN;
 }
 
@@ -206,9 +206,9 @@ static heddle_field_result take_coding(heddle_answer *answer, const char *value,
     bool chunked = element_is(&codings, "chunked");
     if (!chunked && !element_is(&codings, "identity"))
         return HEDDLE_BAD_CODING;
-    if (next_element(&codings) || (chunked && answer->told_chunked))
+    if (next_element(&codings) || (chunked && answer->declared_chunked))
         return HEDDLE_BAD_CODING;
-    answer->told_chunked |= chunked;
+    answer->declared_chunked |= chunked;
     return HEDDLE_FIELD_TAKEN;
 }
 
@@ -219,7 +219,7 @@ static heddle_field_result take_connection(heddle_answer *answer, const char *va
         return HEDDLE_BAD_VALUE;
     list options = {.at = value, .end = value + size};
     while (next_element(&options))
-        answer->told_close |= element_is(&options, "close");
+        answer->declared_close |= element_is(&options, "close");
     return HEDDLE_FIELD_TAKEN;
 }
 
@@ -272,8 +272,8 @@ static bool is_internal(const char *name, size_t size)
 void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out)
 {
     HEDDLE_ASSERT(answer->status >= 100 && answer->status <= 999);
-    answer->told_length = -1;
-    answer->told_close = answer->told_chunked = answer->told_upgrade = answer->told_date = false;
+    answer->declared_length = -1;
+    answer->declared_close = answer->declared_chunked = answer->declared_upgrade = answer->declared_date = false;
     char room[HEDDLE_STATUS_LINE_ROOM];
     size_t size;
     const char *line = heddle_status_line(answer->status, &size, room);
@@ -313,11 +313,11 @@ static heddle_field_result short_field(heddle_answer *answer, heddle_buffer *out
         return HEDDLE_FIELD_TAKEN;
     case DATE:
         result = write_field(out, name, name_size, value, value_size);
-        answer->told_date |= result == HEDDLE_FIELD_WRITTEN;
+        answer->declared_date |= result == HEDDLE_FIELD_WRITTEN;
         return result;
     case UPGRADE:
         result = write_field(out, name, name_size, value, value_size);
-        answer->told_upgrade |= result == HEDDLE_FIELD_WRITTEN;
+        answer->declared_upgrade |= result == HEDDLE_FIELD_WRITTEN;
         return result;
     default:
         return write_field(out, name, name_size, value, value_size);
@@ -388,7 +388,7 @@ static heddle_framing framing_of(const heddle_answer *answer, int64_t length)
         return HEDDLE_CONTENT_RAW;
     if (answer->request == HEDDLE_HEAD || answer->status == 205 || is_bodiless(answer->status))
         return HEDDLE_NO_CONTENT;
-    if (length >= 0 && !answer->told_chunked)
+    if (length >= 0 && !answer->declared_chunked)
         return HEDDLE_CONTENT_BY_LENGTH;
     return answer->minor == 1 && !answer->until_close ? HEDDLE_CONTENT_CHUNKED : HEDDLE_CONTENT_UNTIL_CLOSE;
 }
@@ -403,7 +403,7 @@ static void put_length(heddle_buffer *out, int64_t length)
 /* RFC 9112, 6.1 and 6.2; RFC 9110, 8.6 and 15.3.6 */
 static void put_framing(heddle_answer *answer, heddle_buffer *out)
 {
-    int64_t length = answer->length >= 0 ? answer->length : answer->told_length;
+    int64_t length = answer->length >= 0 ? answer->length : answer->declared_length;
     answer->framing = framing_of(answer, length);
     answer->length = -1;
     switch (answer->framing) {
@@ -416,15 +416,15 @@ static void put_framing(heddle_answer *answer, heddle_buffer *out)
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
         /* The application writes to the socket itself, in the coding that it has named. */
-        if (answer->told_chunked && answer->minor == 1)
+        if (answer->declared_chunked && answer->minor == 1)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
-        /* HEAD is told what GET would get; of the statuses without content 205 alone may say so. */
+        /* HEAD gets the length that GET would get; of the statuses without content, 205 alone may carry one. */
         answer->length = 0;
         if (answer->status == 205)
             put_length(out, 0);
-        else if (length >= 0 && !is_bodiless(answer->status) && !answer->told_chunked)
+        else if (length >= 0 && !is_bodiless(answer->status) && !answer->declared_chunked)
             put_length(out, length);
         break;
     case HEDDLE_CONTENT_RAW:
@@ -435,7 +435,7 @@ static void put_framing(heddle_answer *answer, heddle_buffer *out)
 /* RFC 9112, 9.3 and 9.6; RFC 9110, 7.8 */
 static void put_connection(heddle_answer *answer, heddle_buffer *out)
 {
-    if (answer->status == 101 || answer->told_upgrade)
+    if (answer->status == 101 || answer->declared_upgrade)
         PUT(out, "connection: upgrade\r\n");
     if (answer->framing == HEDDLE_CONTENT_RAW)
         return;
@@ -448,12 +448,12 @@ static void put_connection(heddle_answer *answer, heddle_buffer *out)
 void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size)
 {
-    if (!answer->told_date)
+    if (!answer->declared_date)
         put_bytes(out, date, date_size);
-    if (protocol_size && !answer->told_upgrade)
+    if (protocol_size && !answer->declared_upgrade)
         short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
     put_framing(answer, out);
-    if (answer->told_close || answer->until_close || answer->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
+    if (answer->declared_close || answer->until_close || answer->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
         answer->framing == HEDDLE_CONTENT_RAW)
         answer->keep_alive = false;
     put_connection(answer, out);

@@ -32,8 +32,8 @@ typedef struct {
     bool until_close;         /* content of unknown length ends with the connection */
     int64_t length;           /* of the content, where the server knows it; else -1: content-length counts */
 
-    int64_t told_length;      /* what the application's content-length says, or -1 */
-    bool told_close, told_chunked, told_upgrade, told_date; /* what else its fields say */
+    int64_t declared_length;      /* what the application's content-length says, or -1 */
+    bool declared_close, declared_chunked, declared_upgrade, declared_date; /* what else its fields say */
 
     heddle_framing framing;   /* set by heddle_answer_end, and `length` with it: of the content that follows, or -1 */
 } heddle_answer;
@@ -68,7 +68,7 @@ bool heddle_answer_ignores(const char *name, size_t name_size);
 bool heddle_answer_value_allowed(const char *value, size_t size);
 
 /*
- * Date unless the application told one, framing, connection, the empty line; decides framing and keep_alive. `date`:
+* Date unless the application set one, framing, connection, the empty line; decides framing and keep_alive. `date`:
  * the whole line. `protocol`: what a 101 upgrades to, unless a field of the application has said it.
  */
 void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,

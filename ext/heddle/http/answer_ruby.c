@@ -365,7 +365,7 @@ int heddle_answer_status(VALUE status)
 /* RFC 9110, 7.8 and 15.2 */
 static void check_switch(const heddle_answer *answer, heddle_buffer *out, size_t restart, size_t protocol_size)
 {
-    if (answer->status != 101 || (answer->minor > 0 && (protocol_size || answer->told_upgrade)))
+    if (answer->status != 101 || (answer->minor > 0 && (protocol_size || answer->declared_upgrade)))
         return;
     out->used = restart;
     if (answer->minor == 0)

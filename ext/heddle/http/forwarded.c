@@ -111,14 +111,14 @@ static long take_quoted(rest *text)
     return text->at++ - start;
 }
 
-/* What the pairs say: either is wanted, or both. */
+/* Where to store the fields that the caller wants; NULL: it does not want that one. */
 typedef struct {
     heddle_scheme *scheme;
     search *search;
-} told;
+} forwarded_fields;
 
 /* One `name=value`; false: it is malformed. */
-static bool take_pair(rest *text, told told)
+static bool take_pair(rest *text, forwarded_fields fields)
 {
     const char *name = text->at;
     size_t name_size = take_token(text);
@@ -129,20 +129,20 @@ static bool take_pair(rest *text, told told)
     long size = quoted ? take_quoted(text) : (long)take_bare(text);
     if (size < 0 || (size == 0 && !quoted))
         return false;
-    if (told.scheme && heddle_is_word(name, name_size, "proto"))
-        *told.scheme = scheme_of(value, (size_t)size);
-    else if (told.search && heddle_is_word(name, name_size, "for"))
-        consider_address(told.search, value, (size_t)size);
+    if (fields.scheme && heddle_is_word(name, name_size, "proto"))
+        *fields.scheme = scheme_of(value, (size_t)size);
+    else if (fields.search && heddle_is_word(name, name_size, "for"))
+        consider_address(fields.search, value, (size_t)size);
     return true;
 }
 
-static bool read_forwarded(rest text, told told)
+static bool read_forwarded(rest text, forwarded_fields fields)
 {
     for (;;) {
         skip_blanks(&text);
         if (text.at == text.end)
             return true;
-        if (*text.at != ';' && *text.at != ',' && !take_pair(&text, told))
+        if (*text.at != ';' && *text.at != ',' && !take_pair(&text, fields))
             return false;
         skip_blanks(&text);
         if (text.at == text.end)
@@ -168,7 +168,7 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
                 return HEDDLE_SCHEME_HTTPS;
             break;
         case HEDDLE_FIELD_FORWARDED:
-            malformed |= !read_forwarded((rest){value, end}, (told){.scheme = &forwarded});
+            malformed |= !read_forwarded((rest){value, end}, (forwarded_fields){.scheme = &forwarded});
             break;
         case HEDDLE_FIELD_X_FORWARDED_PROTO:
             proto = last_of(value, end, proto);
@@ -194,7 +194,7 @@ bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes,
         const heddle_field *field = &head->fields[i];
         const char *value = bytes + field->value.start, *end = value + field->value.size;
         if (field->id == HEDDLE_FIELD_FORWARDED)
-            malformed |= !read_forwarded((rest){value, end}, (told){.search = &forwarded});
+            malformed |= !read_forwarded((rest){value, end}, (forwarded_fields){.search = &forwarded});
         else if (field->id == HEDDLE_FIELD_X_FORWARDED_FOR)
             consider_list(&list, value, end);
     }

@@ -294,7 +294,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     if (added && NIL_P(wish.since))
         added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
     send_soon(events, added);
-    /* Those that were there when the server began to stop have been told. */
+    /* The connections that existed when the server began to stop got connection: close. */
     if ((sockets->draining || handle->engine->draining) && heddle_sockets_at(sockets, identity))
         end_events(connection);
     RB_GC_GUARD(wish.topic);

@@ -142,7 +142,7 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_writable(handle);
-    /* Now, as long as there is somebody who can be told that it fails; answers to pipelined requests leave together. */
+    /* Sent now, while a failure can still be raised in the caller; responses to pipelined requests leave together. */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
     heddle_h1_answered(connection, RTEST(reusable), NUM2INT(status));
@@ -153,7 +153,7 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
  * call-seq: reject(status, reason) -> true or false
  *
  * Answers with a sentence for a person, waits for the client to take it in, and closes; without a fiber. false when
- * nobody is left to be told.
+* the client has gone.
  */
 static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {

@@ -356,7 +356,7 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_answer(engine, h1->exchange, status);
-    /* Also while the server stops: this client was told that the connection goes on. */
+    /* Also while the server stops: the last response promised this client that the connection stays open. */
     reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);
     heddle_exchange_detach(h1->exchange);
     h1->exchange = NULL;

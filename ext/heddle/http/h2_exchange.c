@@ -228,7 +228,7 @@ static VALUE exchange_finish(VALUE self, VALUE status)
 /*
  * call-seq: reject(status, reason) -> true or false
  *
- * Answers with a sentence for a person. false when nobody is left to be told.
+ * Answers with one sentence of text. false when the client has gone.
  */
 static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
@@ -297,7 +297,7 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
     size_t head_size = out->used - start;
     out->used = start;
     /* Application code may have run. */
-    if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.told_chunked ||
+    if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.declared_chunked ||
         head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size)
         return false;
     heddle_h2_carrier *carrier = handle->exchange->carrier;

@@ -47,7 +47,7 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
-        /* Another major version is told from nonsense at the line's end. */
+        /* The end of the line shows whether this is another major version or nonsense. */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
                         : i < DIGIT_AT          ? at[i] == expected[i]

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::H1::ResponseReader: the answers that come over an outbound connection. It alone decides where a body ends:
- * a connection that ends before its body does is an error, and never the end of the body (RFC 9112, 8).
+ * Heddle::HTTP::H1::ResponseReader: the answers that come over an outbound connection. It alone decides where a body
+ * ends: a connection that ends before its body does is an error, and never the end of the body (RFC 9112, 8).
  */
 
 #include "http/http.h"
@@ -24,7 +24,7 @@ typedef enum {
     CHUNKED,
     UNTIL_CLOSE, /* … of a body that ends with the connection */
     COMPLETE,    /* nothing more of this answer */
-    FAILED,      /* what follows can't be told */
+    FAILED,      /* the rest can't be parsed */
     STATES,
 } reader_state;
 
@@ -348,8 +348,8 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
 /*
  * call-seq: read_body(max, timeout) -> String, Rejection or nil
  *
- * The next piece of the body, of +max+ bytes at most; nil: the body is complete. +timeout+: seconds to the next byte, or
- * nil; then IO::TimeoutError. EOFError: the connection has ended before the body did. A Rejection: it is malformed.
+ * The next piece of the body, of +max+ bytes at most; nil: the body is complete. +timeout+: seconds to the next byte,
+ * or nil; then IO::TimeoutError. EOFError: the connection has ended before the body did. A Rejection: it is malformed.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {

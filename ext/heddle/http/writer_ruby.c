@@ -219,7 +219,7 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
     VALUE bytes = to_binary(writer->buffer.bytes, writer->buffer.used);
     VALUE values[] = {
         INT2FIX(answer.status), bytes, framing_name(answer.framing), answer.length < 0 ? Qnil : LL2NUM(answer.length),
-        answer.keep_alive ? Qtrue : Qfalse, answer.told_chunked ? Qtrue : Qfalse,
+        answer.keep_alive ? Qtrue : Qfalse, answer.declared_chunked ? Qtrue : Qfalse,
     };
     return rb_class_new_instance(6, values, rb_path2class("Heddle::HTTP::ResponseHead"));
 }

@@ -74,11 +74,11 @@ char *heddle_connection_room(heddle_connection *connection, size_t size)
 
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size)
 {
-    static const uint8_t news = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
+    static const uint8_t pending_input = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
     heddle_transport *transport = &connection->transport;
     bool open = heddle_transport_take_wire(transport); /* TLS reads and writes with one state */
     ssize_t result = -EAGAIN;
-    bool reads = heddle_transport_has(transport, news) || transport->operations->pending(transport);
+    bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {
         /* Before the call: who notes what comes meanwhile must not be undone. */
         heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
@@ -93,11 +93,11 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == 0) {
         heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
         if (connection->error)
-            return -connection->error; /* told to who wrote; it is no end */
+            return -connection->error; /* an error of the last write, which the writer gets; the input has not ended */
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;
-        heddle_transport_forget(transport, news);
+        heddle_transport_forget(transport, pending_input);
     } else if (result < 0) {
         connection->error = (int)-result;
         heddle_transport_note(transport, HEDDLE_BROKEN);

@@ -52,7 +52,7 @@ static void harvest_events(heddle_socket_set *set)
         if (count < EVENTS_A_WAIT)
             return;
     }
-    /* The selector tells of news only, and this is none. */
+    /* The selector reports changes only, and this is not one. */
     set->unfinished = true;
     heddle_sockets_come_back(sockets);
 }

@@ -135,7 +135,9 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
         heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_AT_REST);
         return result;
     }
-    /* Now, and not when the loop is back: a client that is told to close waits for the end of the last descriptor. */
+    /*
+     * Closed now, and not when the loop is back: a client that expects the end waits for the last descriptor to close.
+     */
     struct epoll_event event = {0};
     epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
     close(transport->fd);
@@ -274,7 +276,7 @@ static void begin_handoff(heddle_rescue *rescue)
     heddle_sockets *sockets = sockets_of(rescue);
     int left = HEDDLE_HANDOFF_BATCH;
     show_stuck(sockets, true);
-    /* Nobody else could do better: what was not heard of need not be told. */
+    /* No other process could do better, so unseen events are not reported. */
     if (!heddle_scoreboard_others_accept(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);

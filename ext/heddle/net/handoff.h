@@ -4,8 +4,8 @@
 /*
  * What becomes of the connections while native code holds the GVL and the loop can't run: the watch thread hands those
  * on which something arrives, and those whose work item waits for a runner, to another process, with what was read of
- * them. Clients of connections that can't go are asked to send their next requests on other ones (heddle_wire). The watch
- * thread has no GVL and calls no Ruby.
+ * them. Clients of connections that can't go are asked to send their next requests on other ones (heddle_wire). The
+ * watch thread has no GVL and calls no Ruby.
  *
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
  * From then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
@@ -48,7 +48,7 @@ void heddle_handoff_abandon(heddle_sockets *sockets);
 /* The table of connections changes only while this lock is held. */
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
-/* The loop looks at what it was told. */
+/* The loop processes the events that the watch thread noted. */
 void heddle_handoff_settle(heddle_sockets *sockets);
 /* The record is about to be freed. */
 void heddle_handoff_forget(heddle_connection *connection);

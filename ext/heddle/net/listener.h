@@ -43,7 +43,7 @@ void heddle_listeners_remove_all(heddle_sockets *sockets);
 bool heddle_listeners_accept(heddle_sockets *sockets);
 /* Accepts all that wait now, whatever there is to do, and nothing more: the sockets are about to be closed. */
 void heddle_listeners_accept_rest(heddle_sockets *sockets);
-/* For a set that forgets a listener once it has told of it. */
+/* For a set that removes a listener after reporting one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);

@@ -200,7 +200,7 @@ static void note_served(heddle_work *work, VALUE object)
         free(raw);
 }
 
-/* There is nothing that it could be told. */
+/* A raw connection has no response to send. */
 static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_sockets_close_idle(work->connection);
@@ -221,7 +221,7 @@ static void choose_protocol(heddle_connection *connection)
     heddle_connection_start(connection, &heddle_raw_protocol, raw);
 }
 
-/* There is nothing that it could be told. */
+/* A raw connection has no response to send. */
 static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
     heddle_sockets_close_idle(connection);

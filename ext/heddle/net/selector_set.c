@@ -20,7 +20,7 @@ static void arm_connection(heddle_socket_set *set, heddle_connection *connection
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result == 0)
         return;
-    /* Known at once, but who asked still uses the connection, which may be gone once it has been told. */
+    /* Known at once, but reported later: the caller still uses the connection, which the report may free. */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;
     heddle_sockets_come_back(set->sockets);
@@ -57,7 +57,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_disarmed(sockets->loop);
-    /* What is left over is told again as soon as it is armed again. */
+    /* Unread input is reported again as soon as the descriptor is armed again. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)
         heddle_listeners_rearm(sockets);

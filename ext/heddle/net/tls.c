@@ -162,7 +162,7 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
         if (used == 0)
             return why;
         if (why != -EAGAIN)
-            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next one is told of it */
+            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next reader needs the event */
         break;
     }
     return (ssize_t)used;
@@ -230,7 +230,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     tls->write_wants_input = false;
     if (tls->stuck) {
-        /* A writer that gave up half-way and goes on with something else has nothing that could be told to the peer. */
+        /* A writer that stopped inside a record and sends other bytes can't continue the TLS stream. */
         if (size < (size_t)tls->stuck_size || memcmp(bytes, tls->stuck, (size_t)tls->stuck_size) != 0)
             return -EPROTO;
         bytes = tls->stuck;
@@ -267,7 +267,9 @@ static void advance_place(place *at, size_t bytes)
     }
 }
 
-/* A record's worth, put together where pieces are short: a record each would cost the peer more than the copy costs us. */
+/*
+ * A record's worth, put together where pieces are short: a record each would cost the peer more than the copy costs us.
+ */
 static struct iovec next_record(const place *at)
 {
     static _Thread_local char gathered[RECORD];
@@ -292,7 +294,7 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
     ssize_t sent = 0;
     if (tls->broken)
         return -EPIPE;
-    /* Taking less than is offered has to mean that the kernel takes no more: who waits for room is told of news only. */
+    /* A short write must mean that the kernel takes no more: a waiting writer gets edge-triggered events only. */
     for (advance_place(&at, 0); at.count; ) {
         struct iovec record = next_record(&at);
         ssize_t result = write_record(tls, record.iov_base, record.iov_len);

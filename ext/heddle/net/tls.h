@@ -47,7 +47,7 @@ void heddle_tls_goodbye(heddle_transport *transport);
 /* What the next recv will find: bytes, 0 at the end of input, or -errno. */
 ssize_t heddle_tls_look(heddle_transport *transport);
 
-/* What the kernel's news mean for who waits, where data can't go on before the other direction does. */
+/* Maps the kernel's events to those that a waiter needs, where one direction waits for the other. */
 static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)
 {
     if (tls->read_wants_room && (ready & HEDDLE_HAS_ROOM))

@@ -32,7 +32,7 @@ typedef struct {
     int (*detach)(heddle_transport *transport);
 } heddle_transport_operations;
 
-/* What the kernel has told of it and nobody has used up. */
+/* Pending events: reported by the kernel, not yet used up. */
 enum {
     HEDDLE_HAS_INPUT = 1,  /* cleared by a recv that took less than it could */
     HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
@@ -83,7 +83,9 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
 /* The slow way of heddle_transport_take_wire. */
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
-/* The loop is about to use the transport. Was the wire open? Then the caller opens it again when nothing is half sent. */
+/*
+ * The loop is about to use the transport. Was the wire open? Then the caller opens it again when nothing is half sent.
+ */
 static inline bool heddle_transport_take_wire(heddle_transport *transport)
 {
     return transport->has_farewell && heddle_transport_swap_wire(transport);

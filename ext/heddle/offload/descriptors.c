@@ -57,7 +57,7 @@ bool heddle_descriptor_leave(heddle_descriptor_call *call)
     unlink_call(call);
     bool last = call->closed && !find_call(call->fd);
     pthread_mutex_unlock(&lock);
-    /* Who closed it was told of success already: an error has nobody to go to. */
+    /* The caller of close has already got success: an error can't be reported. */
     if (last)
         close(call->fd);
     return call->closed;

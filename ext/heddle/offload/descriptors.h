@@ -3,7 +3,7 @@
 
 /*
  * Which descriptors offloaded calls use. A number that Ruby closes meanwhile stays taken until the last of those calls
- * has left, so that none of them ever acts on another file; each is told of the close. Nothing here needs Ruby.
+ * has left, so that none of them ever acts on another file; each gets the close. Nothing here needs Ruby.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,10 @@ struct heddle_descriptor_call {
 /* Once. */
 void heddle_descriptors_setup(void);
 
-/* A call is to use its descriptor. False: that is closed, and waits only for others to leave. Under the GVL, as leaving. */
+/*
+ * A call is to use its descriptor. False: that is closed, and waits only for others to leave. Under the GVL, as
+ * leaving.
+ */
 bool heddle_descriptor_enter(heddle_descriptor_call *call);
 /* It uses it no more, and nobody tells it anything from here on. True: the descriptor was closed meanwhile. */
 bool heddle_descriptor_leave(heddle_descriptor_call *call);

@@ -89,7 +89,7 @@ static void *run_timed(void *data)
     return result;
 }
 
-/* What runs in place for so long is told with the stall that it makes. */
+/* Calls that run in place for longer than this appear in the report of the stall they cause. */
 static const int64_t HELD_UP_NS = 20 * 1000 * 1000;
 
 static void note_run(heddle_function *known, const timed_call *call)

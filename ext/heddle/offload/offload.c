@@ -78,10 +78,10 @@ static void report_crash(FILE *to, void *data)
 
 static void register_crash_report(void)
 {
-    static bool told;
-    if (!told)
+    static bool reported;
+    if (!reported)
         rb_bug_reporter_add(report_crash, NULL);
-    told = true;
+    reported = true;
 }
 
 #else
@@ -284,7 +284,7 @@ static VALUE describe_function(const heddle_function *function)
     return hash;
 }
 
-/* The functions that have held up a loop in place and were not told yet, each with the seconds. */
+/* The functions that have stalled a loop in place and are not yet reported, each with its seconds. */
 static VALUE offload_take_held_up(VALUE self)
 {
     VALUE list = rb_ary_new();

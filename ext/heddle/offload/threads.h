@@ -47,14 +47,14 @@ bool heddle_threads_withdraw(heddle_job *job);
 void heddle_threads_interrupt(heddle_job *job);
 /* Its callback was run, or has raised: then the native function is left. */
 void heddle_threads_answer(heddle_job *job, void *result, bool raised);
-/* Nobody is told of the job any more. It, and what it uses, must stay until its state says that it has ended. */
+/* No completion is posted for the job any more. The job and its memory must stay until its state is ENDED. */
 void heddle_threads_abandon(heddle_job *job);
 /* After this no other thread touches a job that has ended. */
 void heddle_threads_settle(void);
 
 /* The thread's life; NULL when there is not the memory for one. */
 heddle_offload_thread *heddle_threads_attach(void);
-/* Runs jobs until told to leave (false) or not needed for a while (true). Without the GVL. */
+/* Runs jobs until the pool ends the thread (false) or needs no thread for a while (true). Without the GVL. */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes `serve` return, and what it runs end early. */
 void heddle_threads_leave(heddle_offload_thread *thread);

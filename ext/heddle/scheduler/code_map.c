@@ -281,7 +281,7 @@ void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highes
 
 const char *heddle_code_map_unsupported(void)
 {
-    return "the native frames of a fiber can be told apart on Linux with x86-64 or ARM64 only";
+    return "the native frames of a fiber can be recognized on Linux with x86-64 or ARM64 only";
 }
 
 void heddle_code_map_set_ruby(const void *ruby)

@@ -15,7 +15,7 @@ void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker);
 /* True, once: the calling fiber was unblocked for this blocker before it parked. */
 bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker);
 /*
- * The same for kernel_sleep, which is told no blocker. Mutex#sleep (and with it ConditionVariable#wait) may end early,
+ * The same for kernel_sleep, which gets no blocker. Mutex#sleep (and with it ConditionVariable#wait) may end early,
  * as Ruby documents; Kernel#sleep may not, and nobody lists its fiber: what is kept then is left over.
  */
 bool heddle_early_unblock_take_asleep(heddle_loop *loop);

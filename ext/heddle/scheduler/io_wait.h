@@ -35,8 +35,8 @@ int64_t heddle_io_timeout(VALUE io);
 NORETURN(void heddle_io_timed_out(void));
 
 /*
- * What the last transfers told of a descriptor. A note is about a number: of another file that got it since, it costs
- * a turn or a call that fails, and nothing else.
+ * What the last transfers showed about a descriptor. A note is about a number: of another file that got it since, it
+ * costs a turn or a call that fails, and nothing else.
  */
 enum {
     HEDDLE_IO_DRAINED = 1, /* the last read took all there was */

@@ -84,7 +84,9 @@ struct heddle_timeout {
     bool fired;
 };
 
-/* Something that lives in the loop and has more than fibers: it is kept alive, and told when the loop closes. */
+/*
+ * Something that lives in the loop and has more than fibers: the loop keeps it alive and calls it when the loop closes.
+ */
 struct heddle_attachment {
     VALUE object;
     void (*closing)(heddle_attachment *attachment); /* the loop is still whole; detaches itself */

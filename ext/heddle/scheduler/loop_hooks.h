@@ -21,7 +21,7 @@ typedef struct {
     heddle_heartbeat *(*acquire_heartbeat)(void *loop, uintptr_t thread);
     void (*release_heartbeat)(heddle_heartbeat *heartbeat);
     void (*rouse_watch)(void);
-    /* Stalls were noted: Ruby is told so. */
+    /* Stalls were noted: Ruby reports them. */
     void (*announce_stalls)(heddle_loop *loop);
     /* The current fiber is about to wait in place, in a callback of this library; it has waited until now. */
     void (*begin_wait_in_place)(heddle_loop *loop, const char *library);

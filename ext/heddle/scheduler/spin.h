@@ -2,7 +2,7 @@
 #define HEDDLE_SPIN_H
 
 /*
- * Who expects news within microseconds looks for it for a while before it sleeps: to be woken costs some 15 µs where
+* A thread that expects a message within microseconds polls for a while before it sleeps: a wake-up costs some 15 µs where
  * the processor has gone to sleep, too, and an offloaded call needs two such wake-ups.
  *
  * It is only done where each has a processor of its own (heddle_job.expected), and where it was of use lately.

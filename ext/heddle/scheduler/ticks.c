@@ -8,7 +8,7 @@
 
 #include <ruby/thread.h>
 
-/* Closed IO that nobody told us of is looked for at most this often (Ruby < 4.0 has no hook for it). */
+/* The loop looks for IO that was closed without a hook at most this often (Ruby < 4.0 has no hook for it). */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
 /* How long fibers may run before a selector that has to be asked is asked again: a tenth of the time goes to it. */
@@ -158,7 +158,7 @@ static void run_ready(heddle_loop *loop)
     loop->left = 0;
     if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
-    rb_thread_check_ints(); /* what it raises is for the loop: a preempted fiber could only be told by a detour */
+    rb_thread_check_ints(); /* what it raises goes to the loop: a preempted fiber could only get it by a detour */
     if (heddle_token_ring_count(&loop->preempted))
         dispatch_next(loop, &loop->preempted);
 }

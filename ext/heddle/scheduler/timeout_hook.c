@@ -15,7 +15,7 @@ static void expire_timeout(heddle_timer *timer)
 }
 
 /*
- * Whose wait is in a nested fiber can't be told apart: it may be nested in the block, or beside it. But the scheduled
+ * A wait in a nested fiber is ambiguous: it may be nested in the block, or beside it. But the scheduled
  * fiber itself does not wait while another runs in its name: the block of an Enumerator that it left is no concern.
  */
 bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting)

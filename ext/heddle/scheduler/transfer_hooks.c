@@ -182,7 +182,7 @@ static bool waits_first(const io_transfer *transfer)
 
 /*
  * Others are ready, and what they do may bring what is waited for: the other end of a pipe, or a peer that has had time
- * for its next request when they are through. Then no selector needs to be told of the wait. -EAGAIN: in vain, and the
+ * for its next request when they are through. Then no selector needs to be armed. -EAGAIN: in vain, and the
  * next fifteen waits go to the selector without trying.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
@@ -215,7 +215,7 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 
 /*
  * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
- * unless it was IO#read_nonblock. Whether it waits can be told only by the method that called the hook. Those of IO in
+ * unless it was IO#read_nonblock. Only the method that called the hook shows whether it waits. Those of IO in
  * C all do: for them the wait is here, which saves two calls of hooks, and IO#sysread waits only here.
  * IO#read_nonblock is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
  */

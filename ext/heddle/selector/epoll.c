@@ -16,7 +16,7 @@
 
 /*
  * Foreign descriptors are registered one-shot: the program may close and reuse them behind our back, so what the
- * kernel was told before is never trusted; each wait tells it anew. A persistent waiter owns its descriptor, is
+ * kernel was armed with before is never trusted; each wait arms it anew. A persistent waiter owns its descriptor, is
  * alone on it and is registered edge-triggered once.
  */
 

@@ -8,7 +8,7 @@
 typedef struct {
     heddle_waiter *waiters;
     heddle_waiter *next_to_call; /* while delivering: whoever unlinks it moves this on */
-    uint8_t registered;          /* the selector's own note: what the kernel was told of this descriptor */
+    uint8_t registered;          /* the selector's own note: the events that the kernel is armed with */
 } heddle_fd_entry;
 
 /* In pages, so that an entry stays where it is while the table grows: a callback may arm any descriptor. */

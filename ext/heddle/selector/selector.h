@@ -27,7 +27,7 @@ enum {
     HEDDLE_WRITABLE = 4,
 };
 
-/* What a callback is told in `flags`. */
+/* The bits of a callback's `flags`. */
 enum {
     HEDDLE_COMPLETION = 1, /* result is bytes or -errno; without it, a readiness mask or -errno */
     HEDDLE_MORE = 2,       /* the waiter stays armed: more events follow */

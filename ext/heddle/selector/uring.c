@@ -240,7 +240,7 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
         request_cancel((uring_selector *)selector, waiter->slot);
 }
 
-/* What a waiter for urgent data is told, 0 for nothing yet. */
+/* The result for a waiter for urgent data; 0: nothing yet. */
 static int rearm_poll(const heddle_waiter *waiter)
 {
     struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};

@@ -16,7 +16,7 @@
 
 enum {
     PLACES = 1024, /* that are known; what comes then is only counted */
-    UNTAKEN = 64,  /* reports that nobody took: further places are told when they are met again */
+    UNTAKEN = 64,  /* untaken reports; further call sites are reported when they are met again */
     FRAMES = 256,  /* of Ruby, looked at from the inside */
     TEXT = 512,
     LIBRARIES = 64, /* that are counted by themselves; the last place is for all others */
@@ -79,7 +79,7 @@ static bool find_callback(callback *found)
 /*
  * Each run of the interpreter begins where a method in C has called Ruby code. So many such borders out from here is
  * the method of the extension: what lies further in is what it has called. False: that is Heddle's and Ruby's own code,
- * such as a scheduler's hook, or can't be told.
+ * such as a scheduler's hook, or is unknown.
  */
 static bool describe_place(const callback *found, report *to)
 {

@@ -10,7 +10,7 @@
  * the loops are that are late, or who holds the GVL that they wait for.
  */
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);
-/* The current fiber is about to wait in place, in a callback of this library: should that be a stall, it is told so. */
+/* The current fiber is about to wait in place, in a callback of this library: the report of a stall names it. */
 void heddle_stalls_note_callback(heddle_loop *loop, const char *library);
 /* It has waited until now. */
 void heddle_stalls_prolong_callback(heddle_loop *loop);

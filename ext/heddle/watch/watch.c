@@ -11,7 +11,7 @@
 static const int64_t CALM = 5000000;     /* how often it looks while all goes well */
 static const int64_t ALERT = 2000000;    /* … while somebody is late */
 static const int64_t RESCUE = 1000000;   /* … while others look after what is a loop's */
-static const int64_t SOON = 100000;      /* … when told that it came at the wrong moment */
+static const int64_t SOON = 100000;      /* … when it came at the wrong moment */
 static const int64_t QUIET = 50000000;   /* without any event for so long it goes to sleep */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;

@@ -28,7 +28,7 @@ typedef struct {
 int heddle_watch_want(int wants, const heddle_watch_settings *settings);
 /* 0 while it is paused. */
 int heddle_watch_wants(void);
-/* It has no thread and does nothing, whatever is wanted of it, until told to go on. With the GVL. 0 or -errno. */
+/* true: ends its thread; heddle_watch_want has no effect until a call with false. With the GVL. 0 or -errno. */
 int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 

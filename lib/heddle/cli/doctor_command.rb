@@ -71,7 +71,7 @@ module Heddle
                             advice: "heddle check tells of the configuration alone")
       end
 
-      # Without an application there is still the machine. Rails is told what it is told when it is served.
+      # Without an application there is still the machine. Rails gets the same environment as when it is served.
       def load(path)
         if path.nil? && !File.exist?(DEFAULT)
           return Doctor::Finding.new(level: :note, subject: "application", text: "there is no #{DEFAULT} here",

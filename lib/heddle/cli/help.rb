@@ -38,8 +38,8 @@ module Heddle
         def server(name, all)
           require "heddle/server"
           subjects = Server::Options::SUBJECTS.filter_map do |subject, options|
-            told = options.reject { |option| option.advanced && !all }
-            "#{subject}:\n\n#{told.map { |option| row(option) }.join("\n")}" if told.any?
+            shown = options.reject { |option| option.advanced && !all }
+            "#{subject}:\n\n#{shown.map { |option| row(option) }.join("\n")}" if shown.any?
           end
           <<~TEXT.chomp
             #{COMMANDS.fetch(name).text.sub(/\A./, &:upcase)}

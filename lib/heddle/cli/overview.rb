@@ -4,7 +4,7 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # What a server tells of itself as lines for a person, alone or beside what it told a while before.
+    # Formats a server's status as lines of text, alone or compared with an earlier status.
     class Overview
       autoload :Figures, "heddle/cli/overview/figures"
       autoload :Loops, "heddle/cli/overview/loops"

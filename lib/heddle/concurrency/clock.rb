@@ -4,7 +4,7 @@ module Heddle
   module Concurrency
     # Tells objects of one loop that their time has come.
     #
-    # Runs as a fiber of the loop, and only while somebody waits to be told.
+    # Runs as a fiber of the loop, and only while a time limit is set.
     class Clock
       # What {Clock#add} returns: a message to be sent when its time has come. Void when it has no target.
       Alarm = Struct.new(:time, :target, :message)

@@ -60,8 +60,8 @@ module Heddle
         @origin = origin
       end
 
-      # Raises Cancelled in the body: once, and not if the body is over (then only children are left, and they were
-      # told).
+      # Raises Cancelled in the body: once, and not if the body has ended (then only children are left, and they are
+      # cancelled).
       def deliver
         interrupt unless @over || @sent
       end

@@ -17,7 +17,7 @@ module Heddle
       private_constant :OBJECT
 
       # @param certificates [Certificates]
-      # @param on_failure [#call, nil] told of an error that is not the client's
+      # @param on_failure [#call, nil] called with an error that is not the client's
       # @raise [Error] when Ruby's openssl is not built in the usual way
       def initialize(certificates, on_failure: nil)
         missing = self.class.send(:load, OBJECT)

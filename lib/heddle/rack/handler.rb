@@ -9,7 +9,7 @@ module Heddle
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
-      # @param log [#failure, #violation, #client_gone] told about what goes wrong
+      # @param log [#failure, #violation, #client_gone] called for failures
       # @param early_hints [Symbol] the option of that name
       # @param allowed_origins [Array<String>, nil] the option of that name
       def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil)

@@ -38,7 +38,7 @@ module Heddle
 
       def input_of(exchange, proxy) = exchange.received? ? super(exchange) : StreamedInput.new(proxy.body)
 
-      # In the thread. What has become of it there is told in the loop at the end.
+      # Runs in the thread. The loop gets the outcome at the end.
       def serve(proxy, env)
         input = env["rack.input"]
         finished = env["rack.response_finished"]

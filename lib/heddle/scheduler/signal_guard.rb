@@ -47,7 +47,7 @@ module Heddle
         raise signal
       end
 
-      # Of all that is told to end this is what tells it.
+      # This message distinguishes it from other cancellations.
       #
       # @api private
       def cancel; end

@@ -29,7 +29,7 @@ module Heddle
       autoload :WorkerHandle, "heddle/server/cluster/worker_handle"
 
       # @param server [Server] that accepts requests
-      # @return [Hash{Symbol => String}] what people are told of a process that serves
+      # @return [Hash{Symbol => String}] how a serving process is described at boot
       def self.facts(server)
         { selector: server.selector.to_s, protection: Protection.summary(server.configuration.left_out) }
       end

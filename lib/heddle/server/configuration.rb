@@ -205,8 +205,8 @@ module Heddle
       # @return [Array<Symbol>] what has changed and counts only when a server starts
       def needing_restart(newer)
         names = Options::AT_START.reject { |name| self[name] == newer[name] }
-        told = "#{names.join(", ")} changed: that takes a new master, heddle restart or USR2"
-        yield told if block_given? && names.any?
+        notice = "#{names.join(", ")} changed: that takes a new master, heddle restart or USR2"
+        yield notice if block_given? && names.any?
         names
       end
 

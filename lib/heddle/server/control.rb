@@ -30,7 +30,7 @@ module Heddle
       # Opens the sockets that the configuration names.
       #
       # @param configuration [Configuration]
-      # @param source [Alone] what is told, and what is to be done
+      # @param source [Alone] answers status requests and runs commands
       # @param log [Log]
       # @param succeeding [Boolean] whether another server has the addresses, which ends when this one serves
       # @return [Control, nil] nil: there is none

@@ -6,7 +6,7 @@ module Heddle
     class Drain
       # Seconds that an idle client has for a last request.
       LAST_WORD = 0.25
-      # Seconds after which it looks whether it was told to stop at once: a word from another thread may come just
+      # Seconds between looks at whether to stop at once: a request from another thread may come just
       # before it begins to wait.
       LOOK = 1.0
       # Seconds between two looks for connections that other workers can have, or that the application has taken over.
@@ -20,7 +20,7 @@ module Heddle
       # @param configuration [Configuration]
       # @param log [Log]
       # @param giving [BasicSocket, nil] see {Server#stop}
-      # @yieldreturn [Boolean] whether it was told to stop at once
+      # @yieldreturn [Boolean] whether to stop at once
       def initialize(sockets, engine, configuration, log, giving: nil, &at_once)
         @sockets = sockets
         @engine = engine
@@ -32,7 +32,7 @@ module Heddle
         @deadline = now + @stop_timeout
       end
 
-      # Goes on until everything is answered, the time is up, or it is told to stop at once; being woken makes it look.
+      # Goes on until everything is answered, the time is up, or it has to stop at once; being woken makes it look.
       # @yield when nothing more is accepted
       # @return [Boolean] whether everything was answered
       def run(&)
@@ -57,7 +57,7 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # Other workers serve the same sockets. Who was told that the connection goes on finds that it does.
+      # Other workers serve the same sockets. A client whose response promised keep-alive finds its connection open.
       def give
         @sockets.stop_listening
         yield

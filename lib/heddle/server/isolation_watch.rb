@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Isolation
       # Warns, in development, when a request reads from a thread variable what another request has written, with both
-      # places. Put before the methods of Thread; each pair of places is told once.
+      # places. Put before the methods of Thread; each pair of call sites is reported once.
       module Watch
         # Where a request's mark is kept, in the storage of its fiber.
         MARK = :heddle_request

@@ -5,7 +5,7 @@ module Heddle
     # Ends a server of one process whose requests don't end: they compute for ever, and what tells a fiber to end
     # reaches it where it waits. A worker's master does the same with the worker ({Cluster::Watch}).
     class LastResort
-      # Seconds that requests which were told to end may take for it.
+      # Seconds that cancelled requests may take to end.
       GRACE = 5
 
       # @param log [Log]

@@ -11,7 +11,7 @@ module Heddle
       autoload :Stamp, "heddle/server/log/stamp"
       autoload :Text, "heddle/server/log/text"
 
-      # Each name of a format, and what makes its lines: a class, and what it is told.
+      # The formats by name: the class that makes the lines, and its arguments.
       FORMATS = Ractor.make_shareable(
         { text: %i[Text], json: %i[Json], clf: %i[Clf COMMON], combined: %i[Clf COMBINED] }
       )

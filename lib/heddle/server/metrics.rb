@@ -220,7 +220,7 @@ module Heddle
       end
 
       def master
-        family("worker_restarts_total", "counter", "Workers that ended without being told to, and were replaced.")
+        family("worker_restarts_total", "counter", "Workers that ended unexpectedly and were replaced.")
         sample("worker_restarts_total", @master[:restarts].to_i)
         family("workers_wanted", "gauge", "How many workers there should be.")
         sample("workers_wanted", @master[:wanted].to_i)

@@ -5,7 +5,7 @@ module Heddle
     # The threads that run the application, each one request at a time. The requests come from a loop, which gives no
     # more of them than there are threads: the others wait in the queue of its sockets.
     class RunnerThreads
-      # Seconds that a thread may take to end when it is told to.
+      # Seconds that a thread may take to end.
       GRACE = 5
       private_constant :GRACE
 

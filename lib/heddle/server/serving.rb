@@ -4,7 +4,7 @@ module Heddle
   class Server
     # One loop of a server: its sockets, who is served and how many at once, and an end in order.
     class Serving
-      # Seconds after which the loop looks whether it was told to stop: a word from another thread may come just before
+      # Seconds between the loop's looks at whether to stop: a request from another thread may come just before
       # it begins to wait.
       LOOK = 1.0
       private_constant :LOOK

@@ -10,15 +10,15 @@ module Heddle
     # Everything that a serving process knows of itself, at one moment, as plain values that JSON can carry. May be made
     # on any thread: it is for those who want to know why the loop's own does not answer.
     class Snapshot
-      # Requests that are told of one by one, the oldest ones.
+      # The number of requests listed one by one, the oldest ones.
       REQUESTS = 50
       # Lines of the application's code that say where a request is.
       LINES = 3
-      # Native functions that are told of, those that take most time.
+      # The number of native functions listed, those that take most time.
       FUNCTIONS = 20
-      # Answers that are told of, the slowest ones.
+      # The number of responses listed, the slowest ones.
       SLOWEST = 16
-      # Origins of HTTP::Client that are told of one by one, and what the others are called.
+      # The number of origins of HTTP::Client listed one by one, and the name of the others.
       ORIGINS = 50
       OTHERS = "other"
       PLACE = /\A.*?:\d+/
@@ -119,11 +119,11 @@ module Heddle
           span = timeline[:step] * timeline[:lags].size
           held = stalls.select { |one| one.loop == timeline[:number] && now - one.began - one.seconds < span }
           { step: timeline[:step], lags: timeline[:lags].map { |lag| lag && (lag * 1e3).round(1) },
-            stalls: held.map { |one| told(one, now) } }
+            stalls: held.map { |one| describe_stall(one, now) } }
         end
       end
 
-      def told(stall, now)
+      def describe_stall(stall, now)
         { cause: stall.cause, ago: (now - stall.began).round(3), seconds: stall.seconds.round(3),
           request: stall.request, place: stall.place }
       end

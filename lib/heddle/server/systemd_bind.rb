@@ -22,7 +22,7 @@ module Heddle
       def key = "systemd:#{name}"
 
       # @param _backlog [Integer] is systemd's to choose
-      # @param notice [#call, nil] told what a person should know
+      # @param notice [#call, nil] called with a notice for the log
       # @param open [Array<TCPServer, UNIXServer>] those that another process was handed
       # @return [Array<Listener>]
       # @raise [BootError]
@@ -34,7 +34,7 @@ module Heddle
         open.map { |io| adopt(io, acceptor) }
       end
 
-      # @param notice [#call, nil] told what a person should know
+      # @param notice [#call, nil] called with a notice for the log
       # @return [Net::TLS, nil] who shakes hands with clients of this address
       # @raise [BootError]
       def acceptor(notice) = tls&.acceptor(nil, notice)

@@ -62,11 +62,11 @@ module Heddle
 
         ready(status)
         Heddle.async(name: "systemd", background: true) do
-          told = false
+          announced = false
           loop do
             sleep([interval, LOOK].compact.min)
             watchdog if interval
-            told ||= stopping if yield
+            announced ||= stopping if yield
           end
         end
       end

@@ -46,7 +46,7 @@ module Heddle
       def key = "tcp:#{host}:#{port}"
 
       # @param backlog [Integer]
-      # @param notice [#call, nil] told what a person should know
+      # @param notice [#call, nil] called with a notice for the log
       # @param open [Array<TCPServer>] those that another process has opened for this address
       # @return [Array<Listener>]
       # @raise [BootError]
@@ -57,7 +57,7 @@ module Heddle
         open.map { |socket| adopt(socket, acceptor) }
       end
 
-      # @param notice [#call, nil] told what a person should know
+      # @param notice [#call, nil] called with a notice for the log
       # @return [Net::TLS, nil] who shakes hands with clients of this address
       # @raise [BootError]
       def acceptor(notice) = tls&.acceptor(host, notice)

@@ -55,7 +55,7 @@ module Heddle
       end
 
       # @param name [String] of the host, for a certificate of our own making
-      # @param notice [#call, nil] told, as a sentence, what a person should know
+      # @param notice [#call, nil] called with a notice for the log, one sentence
       # @return [Net::TLS]
       # @raise [BootError]
       def acceptor(name, notice)

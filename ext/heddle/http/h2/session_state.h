@@ -114,7 +114,7 @@ struct heddle_h2_stream {
     bool rejected;        /* its body is not delivered */
     bool has_trailers;
     int64_t send_window, receive_window;
-    uint32_t credit;     /* consumed, and the client not yet told */
+    uint32_t credit;     /* consumed, not yet announced by WINDOW_UPDATE */
     uint32_t unconsumed; /* delivered, and not consumed */
     int64_t body_left;   /* of what content-length says; -1: it says nothing */
     uint64_t body_size;  /* so far */

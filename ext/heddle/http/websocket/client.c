@@ -209,8 +209,9 @@ static VALUE client_write(VALUE self, VALUE data)
 /*
  * call-seq: close(code = 1000, reason = "") -> nil
  *
- * Begins the close handshake: what was written leaves first, and no message comes any more. Idempotent. From any thread.
- * Raises ArgumentError for a code that RFC 6455 (section 7.4) does not allow to send, and a reason above 123 bytes.
+ * Begins the close handshake: what was written leaves first, and no message comes any more. Idempotent. From any
+ * thread. Raises ArgumentError for a code that RFC 6455 (section 7.4) does not allow to send, and a reason above 123
+ * bytes.
  */
 static VALUE client_close(int argc, VALUE *argv, VALUE self)
 {
@@ -260,8 +261,8 @@ static VALUE client_handler(VALUE self)
 /*
  * call-seq: close_code -> Integer or nil
  *
- * How the socket has ended, from on_close on: the client's code, or ours where it said nothing; 1005: its close frame had
- * none; 1006: it left without a close frame.
+ * How the socket has ended, from on_close on: the client's code, or ours where it said nothing; 1005: its close frame
+ * had none; 1006: it left without a close frame.
  */
 static VALUE client_close_code(VALUE self)
 {
@@ -429,7 +430,7 @@ static VALUE client_drain(VALUE self, VALUE most)
             heddle_websocket_leave(socket);
             return Qfalse;
         }
-        if (result == 0) { /* this flush has taken the place of the scheduled one, which would have told it */
+        if (result == 0) { /* this flush replaces the scheduled one, which would have called on_drained */
             heddle_websocket_hold(socket);
             heddle_websocket_handle_drained(socket);
             heddle_websocket_leave(socket);

@@ -20,7 +20,7 @@ typedef struct {
     uint32_t free_slot, slot_count; /* the free ones are a list: each has the number of the next */
     uint16_t retire_code;  /* of the close frames when the server stops … */
     int64_t retire_time;   /* … which leave within so many ns */
-    uint32_t retired;      /* the sockets that were told so */
+    uint32_t retired;      /* the sockets that got on_shutdown */
     uint64_t open, opened; /* sockets */
     uint64_t received, received_bytes, sent, sent_bytes; /* messages */
     uint64_t failures;     /* sockets whose client broke the protocol or a limit */

@@ -118,8 +118,8 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
 }
 
 /*
- * After our last frame. A socket that is closed with unread input resets the connection, and the reset can overtake that
- * frame: so the output ends first, and the input when the client has ended, too.
+ * After our last frame. A socket that is closed with unread input resets the connection, and the reset can overtake
+ * that frame: so the output ends first, and the input when the client has ended, too.
  */
 static void linger(heddle_websocket *socket)
 {
@@ -344,8 +344,8 @@ static void handle_time_when_open(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t now = heddle_clock_coarse();
-    bool told = !((socket->due | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
-    if (socket->retires && socket->retires_at <= now && !told) {
+    bool notified = !((socket->due | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
+    if (socket->retires && socket->retires_at <= now && !notified) {
         socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK); /* what the handler has to say comes first */
     } else if (socket->retires && socket->retires_at <= now) {
         heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
@@ -404,7 +404,7 @@ void heddle_websocket_leave(heddle_websocket *socket)
     if (!connection)
         heddle_websocket_free(socket);
     else if (heddle_websocket_has_work(socket) && !socket->work.list)
-        /* The end of a socket is told, however much waits. */
+        /* on_close is called, however many messages wait. */
         heddle_sockets_queue(connection->sockets, &socket->work, socket->due & HEDDLE_WEBSOCKET_ON_CLOSE);
     else if (socket->state == HEDDLE_WEBSOCKET_OVER && !socket->work.list)
         heddle_sockets_close_connection(connection);
@@ -469,7 +469,7 @@ static void flushed(heddle_connection *connection)
     heddle_websocket_leave(socket);
 }
 
-/* The server stops, and it has not been told yet: end_idle begins that, whatever it is about. */
+/* The server stops and on_shutdown has not been called yet: end_idle calls it in every state. */
 static bool is_idle(const heddle_connection *connection)
 {
     const heddle_websocket *socket = heddle_websocket_of(connection);

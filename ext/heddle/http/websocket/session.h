@@ -3,8 +3,8 @@
 
 /*
  * A WebSocket of the server (RFC 6455): what a connection speaks after its upgrade. While nothing happens it is this
- * record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a socket
- * at a time and in order.
+ * record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a
+ * socket at a time and in order.
  *
  *   session.c   states, input, time limits: the protocol table
  *   sending.c   frames into the connection's output
@@ -171,7 +171,7 @@ void heddle_websocket_free_subscriptions(heddle_websocket *socket);
 void heddle_websocket_abandon_subscriptions(heddle_websocket *socket);
 /* The output is empty: what the client was too slow for comes. Held. */
 void heddle_websocket_catch_up(heddle_websocket *socket);
-/* How many topics have lost messages that the handler has not been told of. */
+/* The number of topics with lost messages for which on_reset has not been called yet. */
 unsigned heddle_websocket_count_resets(const heddle_websocket *socket);
 /* A topic that lost messages, a String, once; nil: none. */
 VALUE heddle_websocket_take_reset(heddle_websocket *socket);

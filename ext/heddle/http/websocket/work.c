@@ -13,7 +13,7 @@ enum {
 
 void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback)
 {
-    /* Who is not told of the end still needs the runner that ends it. */
+    /* A handler without on_close still needs the runner that ends the socket. */
     if (socket->wanted & callback || callback == HEDDLE_WEBSOCKET_ON_CLOSE)
         socket->due |= callback;
 }

@@ -41,7 +41,7 @@ module Heddle
         end
 
         # @param leash [IO] at whose end it ends at once
-        # @yieldparam news [Hash]
+        # @yieldparam sample [Hash]
         def run(leash)
           Heddle.run do
             Heddle.async(background: true) { exit!(1) if leash.read }

@@ -10,7 +10,7 @@ module Heddle
       class Pulse
         # Seconds between two lines.
         INTERVAL = 0.25
-        # Every how many lines the facts are told, which change slowly.
+        # The slowly changing facts are in every n-th line.
         FACTS = 4
         private_constant :FACTS
 
@@ -36,7 +36,7 @@ module Heddle
             counted = counts
             last = now
             yield line(at: last, late: (last - due).round(4), stalls: stalls(began), **changes(before, counted),
-                       **present, **told(number))
+                       **present, **slow_facts(number))
             before = counted
           end
         end
@@ -52,9 +52,9 @@ module Heddle
         # What has held up the loop since the line before: from when to when, and why.
         def stalls(began)
           recent = Stalls.recent
-          index = @told ? recent.rindex { |one| one.equal?(@told) } : nil
+          index = @last_shown ? recent.rindex { |one| one.equal?(@last_shown) } : nil
           fresh = recent.drop(index ? index + 1 : 0).select { |one| one.began >= began }
-          @told = recent.last
+          @last_shown = recent.last
           fresh.map { |one| { from: one.began, to: one.began + one.seconds, cause: Stall::CAUSES.fetch(one.cause) } }
         end
 
@@ -70,7 +70,7 @@ module Heddle
           @server&.statistics&.slice(:connections, :idle, :running, :waiting, :limit, :fibers) || {}
         end
 
-        def told(number)
+        def slow_facts(number)
           number % FACTS == 1 ? { facts: @facts.to_h } : {}
         end
 

@@ -94,7 +94,7 @@ module Heddle
           rows.map do |row|
             next note("protection", "off: #{row}") unless row.on
 
-            ok("protection", "on: #{told_alone?(row) ? row.name : row}", ADVICE[row.name])
+            ok("protection", "on: #{shown_alone?(row) ? row.name : row}", ADVICE[row.name])
           end
         end
 
@@ -105,7 +105,7 @@ module Heddle
         private_constant :ADVICE
 
         # What handoff says of this process, which serves nobody, when there will be several workers.
-        def told_alone?(row) = row.name == "handoff" && @configuration.worker_count > 1
+        def shown_alone?(row) = row.name == "handoff" && @configuration.worker_count > 1
 
         def usable?(name, why)
           Protection.during([name]) { true }

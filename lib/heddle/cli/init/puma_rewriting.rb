@@ -49,11 +49,11 @@ module Heddle
         def additions
           found = []
           unless @said.include?(:bind)
-            found << "# Puma listens on every address unless it is told otherwise.\nbind #{PumaWords::HOST.inspect}\n"
+            found << "# Puma's default is to listen on every address.\nbind #{PumaWords::HOST.inspect}\n"
           end
           return found if @said.include?(:access_log)
 
-          found << "# Puma does not log requests unless it is told to.\naccess_log false\n"
+          found << "# Puma's default is not to log requests.\naccess_log false\n"
         end
 
         def left_in_file

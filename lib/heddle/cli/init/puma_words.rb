@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # The words of Puma's configuration (versions 5 to 7), and what stands for each in Heddle's.
       module PumaWords
-        # Where Puma listens unless it is told otherwise.
+        # Where Puma listens by default.
         HOST = "0.0.0.0"
 
         # An option of Heddle's that means the same; the value is the same, too.
@@ -39,7 +39,7 @@ module Heddle
         SOLID_QUEUE_REMARK = "Jobs run in threads of the first worker. In a process of their own, bin/jobs, they are " \
                              "in nobody's way."
 
-        # What Heddle does without being told.
+        # What Heddle does by default.
         NEEDLESS = {
           silence_single_worker_warning: "Heddle does not warn of that",
           silence_fork_callback_warning: "Heddle does not warn of that",

@@ -21,7 +21,7 @@ module Heddle
 
         # @param name [String]
         # @return [Array<String>] empty when the name does not exist
-        # @raise [SocketError] for any other failure, as libc told it
+        # @raise [SocketError] for any other failure, with libc's message
         def addresses(name)
           found = ask(name)
           raise found if found.is_a?(Exception)

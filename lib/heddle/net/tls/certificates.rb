@@ -32,7 +32,7 @@ module Heddle
         # @param minimum [String] the least version of TLS, "1.2" or "1.3"
         # @param protocols [Array<String>] by their registered names
         # @param clients [ClientCheck] what clients are asked for
-        # @param on_reload [#call, nil] told, as a sentence, that they were read anew, or why not
+        # @param on_reload [#call, nil] called with a sentence: the certificates were read again, or why not
         # @raise [Error]
         def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_reload: nil)
           @sources = sources
@@ -114,7 +114,7 @@ module Heddle
           context
         end
 
-        # A client that speaks none of ours is told so, and not answered in something else.
+        # A client that offers none of our protocols gets an alert, and no other protocol.
         def choose_protocol(offered)
           (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
         end

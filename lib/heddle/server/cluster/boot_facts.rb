@@ -3,14 +3,14 @@
 module Heddle
   class Server
     module Cluster
-      # What workers have told of themselves when they began to serve: for the line at boot, which is one for all.
+      # What workers report when they begin to serve: for the one boot line of all workers.
       class BootFacts
         # What {Cluster.facts} tells.
         FACTS = %i[selector protection].freeze
         private_constant :FACTS
 
         def initialize
-          @told = nil
+          @facts = nil
         end
 
         # @param worker [WorkerHandle]
@@ -18,8 +18,8 @@ module Heddle
         # @return [void]
         # @raise [Channel::Malformed]
         def hear(worker, message)
-          told = FACTS.to_h { |name| [name, message.fetch(name.to_s, String)] }
-          @told = told unless @told && unprotected?(worker)
+          facts = FACTS.to_h { |name| [name, message.fetch(name.to_s, String)] }
+          @facts = facts unless @facts && unprotected?(worker)
         end
 
         # @param configuration [Configuration]
@@ -27,10 +27,10 @@ module Heddle
         # @return [Hash{Symbol => String}] {Cluster.facts} of all of them
         def of_all(configuration, size)
           without = (0...size).first(configuration.unprotected_workers)
-          return @told if without.empty? || without.size == size
+          return @facts if without.empty? || without.size == size
 
           workers = "#{without.one? ? "worker" : "workers"} #{without.join(", ")}"
-          { **@told, protection: "#{@told[:protection]}; none in #{workers}" }
+          { **@facts, protection: "#{@facts[:protection]}; none in #{workers}" }
         end
 
         private

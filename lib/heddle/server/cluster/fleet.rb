@@ -18,7 +18,7 @@ module Heddle
         attr_reader :reserves
         # @return [MoldHandle, nil] what forks new ones
         attr_accessor :mold
-        # @return [Integer] workers that have ended without being told to
+        # @return [Integer] workers that have ended unexpectedly
         attr_reader :lost
         # @return [String, nil] why none of the first ones could serve
         attr_reader :failure
@@ -158,7 +158,7 @@ module Heddle
           worker = @workers.find { |one| one.pid == pid }
           return ended(worker, status) if worker
 
-          # A worker of which the mold has not told yet; or a child that some worker has left behind.
+          # A worker that the mold has not reported yet, or a child that a worker has left behind.
           @strangers[pid] = status
           @strangers.shift if @strangers.size > 100
         end

@@ -56,7 +56,7 @@ module Heddle
         # @return [Configuration] that of the newest mold
         def configuration = @molding.configuration
 
-        # @return [Boolean] whether it has been told to stop
+        # @return [Boolean] whether it stops
         def stopping? = !@stopping.nil?
 
         # Reads what may come to `io`, beside all else.
@@ -182,7 +182,7 @@ module Heddle
           when "answer" then worker.answered(message.fetch("id", Integer), message.values["value"])
           when "accepts_no_more" then worker.accepting = false
           when "asks_to_end"
-            # Somebody has ended that very process; unless we were told to stop too, the others go on.
+            # Somebody has ended this one process. Unless the master stops too, the others go on.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end

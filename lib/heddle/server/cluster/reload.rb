@@ -40,7 +40,7 @@ module Heddle
           @done.call(@former)
         end
 
-        # @param reason [String, nil] nil: it was told
+        # @param reason [String, nil] nil: on request
         # @return [void]
         def abandon(reason)
           @log.notice("not reloaded: #{reason}; the workers go on as they are") if reason

@@ -23,7 +23,8 @@ module Heddle
           @notify.ready("#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.commons.urls.join(", ")}")
         end
 
-        # New workers replace the old ones; {#reloaded} follows. Before any has served there is nothing to be told.
+        # New workers replace the old ones; {#reloaded} follows. Before the first worker serves there is nothing to
+        # report.
         # @return [void]
         def reloading
           @notify.reloading if @served

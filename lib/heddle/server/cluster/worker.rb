@@ -161,9 +161,9 @@ module Heddle
 
         # A BootError says what to do; where it was raised says nothing.
         def failure(error)
-          told = [error, *error.cause].map { |one| one.is_a?(BootError) ? one.message : "#{one.class}: #{one.message}" }
+          reasons = [error, *error.cause].map { |one| one.is_a?(BootError) ? one.message : "#{one.class}: #{one}" }
           places = error.is_a?(BootError) ? [] : (error.backtrace || []).first(20)
-          ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{told.join(", caused by ")}",
+          ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{reasons.join(", caused by ")}",
            *places.map { |line| "    from #{line}" }].join("\n")
         end
       end

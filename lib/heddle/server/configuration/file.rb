@@ -31,7 +31,7 @@ module Heddle
         def self.find(folder) = NAMES.map { |name| ::File.join(folder, name) }.find { |path| ::File.file?(path) }
 
         # @param path [String]
-        # @param folder [String] what names are told from
+        # @param folder [String] names are shown relative to it
         # @param environment [String] what `environment` answers in the file
         def initialize(path, folder:, environment:)
           @path = ::File.expand_path(path, folder)

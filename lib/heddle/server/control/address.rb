@@ -94,7 +94,7 @@ module Heddle
         end
 
         # @param uid [Integer] of the process that answers at {#path}
-        # @return [Boolean] whether it may be told commands, and what it says be shown: it is this user, or the one
+        # @return [Boolean] whether it may get commands and its answer may be shown: it is this user, or the one
         #   whose folder the socket is in, such as the application's when root asks
         def trusts?(uid) = [Process.euid, self.class.owner_of(File.dirname(path))].include?(uid)
 

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Control
-      # What a server of one process tells, and does when it is told to.
+      # Status and commands of a server of one process.
       class Alone
         # Seconds without a heartbeat after which the process counts as dead.
         DEAD = 30

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Control
-      # What a master tells of all its workers, and does when it is told to. Each worker answers for itself, on a
+      # Status and commands of a master with its workers. Each worker answers for itself, on a
       # socket of its own in a folder of the master's; one that does not is shown as stuck, with what the scoreboard
       # says of it.
       class Cluster
@@ -52,7 +52,7 @@ module Heddle
           workers = handles
           { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published },
-            workers: ask_all(workers) { |one, client| told(one, client.status[:workers].first) } }
+            workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
         end
 
         # @return [String, nil] why no request should be sent here; nil: it is ready
@@ -137,7 +137,9 @@ module Heddle
           tasks.map(&:value)
         end
 
-        def told(one, snapshot) = { **snapshot, index: one.index, state: one.ending? ? "ending" : snapshot[:state] }
+        def with_worker(one, snapshot)
+          { **snapshot, index: one.index, state: one.ending? ? "ending" : snapshot[:state] }
+        end
 
         # What others know of one that says nothing.
         def silent(one, error)

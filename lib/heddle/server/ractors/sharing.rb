@@ -17,7 +17,7 @@ module Heddle
           @doubts = []
         end
 
-        # @param log [#notice, nil] told what a request may stumble over
+        # @param log [#notice, nil] called with what may break a request
         # @return [#call] the application, frozen with all that it refers to
         # @raise [BootError]
         def share(log)

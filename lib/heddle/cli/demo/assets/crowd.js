@@ -15,9 +15,9 @@ async function send() {
   let outcome = null
   try {
     for await (const line of lines(`/burst?clients=${clients}`)) {
-      const news = JSON.parse(line)
-      if (news.event === "done") outcome = news
-      else if (news.at > 0) find("status").textContent = `${count(clients, "client")}: ${grouped.format(news.answers)} answers in ${news.at.toFixed(1)} s.`
+      const sample = JSON.parse(line)
+      if (sample.event === "done") outcome = sample
+      else if (sample.at > 0) find("status").textContent = `${count(clients, "client")}: ${grouped.format(sample.answers)} answers in ${sample.at.toFixed(1)} s.`
     }
     if (!outcome) throw new Error("it ended before its time")
     report(outcome)

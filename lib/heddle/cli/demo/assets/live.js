@@ -22,26 +22,26 @@ let interval = 0.25
 let total = 0
 let last = null // { at: the server's clock, seen: ours } of the newest line
 
-/* -- what is told -------------------------------------------------------------------------------------------------- */
+/* -- samples --------------------------------------------------------------------------------------------------- */
 
-function take(news) {
-  if (news === null) return lost()
-  if (news.bounds) {
-    bounds = [...news.bounds, Infinity]
-    interval = news.interval
+function take(sample) {
+  if (sample === null) return lost()
+  if (sample.bounds) {
+    bounds = [...sample.bounds, Infinity]
+    interval = sample.interval
     last = null // the next line counts from here, however long nobody has looked
     return
   }
-  const from = last ? last.at : news.at - interval
-  last = { at: news.at, seen: performance.now() / 1000 }
-  if (samples.length > 0 && news.at < samples.at(-1).at) samples = [] // another server
-  samples.push({ at: news.at, from, rate: news.answers / (news.at - from), answers: news.answers,
-    pairs: news.latencies, median: null })
-  while (samples[0].at < news.at - SPAN - 1) samples.shift()
-  total += news.answers
-  const recent = samples.filter(({ at }) => at > news.at - RECENT)
-  if (news.answers >= MANY) samples.at(-1).median = quantile([samples.at(-1)], 0.5)
-  show(news, recent)
+  const from = last ? last.at : sample.at - interval
+  last = { at: sample.at, seen: performance.now() / 1000 }
+  if (samples.length > 0 && sample.at < samples.at(-1).at) samples = [] // another server
+  samples.push({ at: sample.at, from, rate: sample.answers / (sample.at - from), answers: sample.answers,
+    pairs: sample.latencies, median: null })
+  while (samples[0].at < sample.at - SPAN - 1) samples.shift()
+  total += sample.answers
+  const recent = samples.filter(({ at }) => at > sample.at - RECENT)
+  if (sample.answers >= MANY) samples.at(-1).median = quantile([samples.at(-1)], 0.5)
+  show(sample, recent)
   for (const strip of [rates, latencies]) strip.runs(clock)
 }
 
@@ -86,7 +86,7 @@ function write(name, text) {
   if (unit) find(name).append(" ", Object.assign(document.createElement("small"), { textContent: unit }))
 }
 
-function show(news, recent) {
+function show(sample, recent) {
   const answers = recent.reduce((sum, one) => sum + one.answers, 0)
   const seconds = recent.at(-1).at - recent[0].from
   const rate = Math.round(answers / seconds)
@@ -96,8 +96,8 @@ function show(news, recent) {
   write("p99", duration(quantile(recent, 0.99)))
   find("most").textContent = `at most ${grouped.format(most)}`
   for (const place of panel.querySelectorAll("[data-now]")) {
-    const value = place.dataset.now === "answers" ? total : news[place.dataset.now]
-    place.textContent = value === undefined ? "not told" : value === null ? "none" : grouped.format(value)
+    const value = place.dataset.now === "answers" ? total : sample[place.dataset.now]
+    place.textContent = value === undefined ? "unknown" : value === null ? "none" : grouped.format(value)
   }
   panel.dataset.most = most
   find("rates").setAttribute("aria-label",

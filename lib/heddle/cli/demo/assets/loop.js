@@ -19,24 +19,24 @@ let last = null // { at: the server's clock, seen: ours } of the newest line
 
 const seconds = () => performance.now() / 1000
 
-function take(news) {
-  if (news === null) {
+function take(sample) {
+  if (sample === null) {
     last = null
     return strip.halt()
   }
-  if (news.bounds) {
-    interval = news.interval
+  if (sample.bounds) {
+    interval = sample.interval
     last = null
     return
   }
-  const from = last ? last.at : news.at - interval
-  last = { at: news.at, seen: seconds() }
-  if (samples.length > 0 && news.at < samples.at(-1).at) [samples, stalls] = [[], []] // another server
-  samples.push({ at: news.at, from, late: news.late })
-  stalls.push(...news.stalls)
-  while (samples[0].at < news.at - SPAN - 1) samples.shift()
-  stalls = stalls.filter(({ to }) => to > news.at - SPAN - 1)
-  tell(news.stalls.at(-1))
+  const from = last ? last.at : sample.at - interval
+  last = { at: sample.at, seen: seconds() }
+  if (samples.length > 0 && sample.at < samples.at(-1).at) [samples, stalls] = [[], []] // another server
+  samples.push({ at: sample.at, from, late: sample.late })
+  stalls.push(...sample.stalls)
+  while (samples[0].at < sample.at - SPAN - 1) samples.shift()
+  stalls = stalls.filter(({ to }) => to > sample.at - SPAN - 1)
+  tell(sample.stalls.at(-1))
   strip.runs(clock)
 }
 
@@ -48,7 +48,7 @@ function tell(newest) {
   panel.dataset.seen = stalls.length
 }
 
-// The server's time now, an interval ago. It goes on while nothing is told: that is what is to be seen.
+// The server's time now, an interval ago. It goes on without samples, so that a stall is visible.
 const clock = () => (last ? last.at + seconds() - last.seen - interval : samples.at(-1)?.at ?? 0)
 
 const silent = () => last !== null && seconds() - last.seen > SILENCE * interval

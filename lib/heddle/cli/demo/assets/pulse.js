@@ -14,7 +14,7 @@ export function follow(listener) {
   if (listeners.length === 1) look()
 }
 
-const tell = (news) => { for (const listener of listeners) listener(news) }
+const tell = (sample) => { for (const listener of listeners) listener(sample) }
 
 async function listen() {
   const own = new AbortController()

@@ -7,7 +7,7 @@ const panel = document.getElementById("server")
 const find = (name) => panel.querySelector(`[data-${name}]`)
 const WINDOW = 60 // seconds that the drawing shows
 const samples = [] // { at, fibers }
-let told = 0
+let updates = 0
 
 find("spark").replaceChildren()
 const svg = draw(find("spark"), "svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", role: "img" })
@@ -31,23 +31,23 @@ function duration(seconds) {
   return parts.map((part) => String(part).padStart(2, "0")).join(":")
 }
 
-function take(news) {
-  if (news === null) {
+function take(sample) {
+  if (sample === null) {
     find("status").textContent = "The server does not answer. Trying again."
     return
   }
-  if (news.facts) write(news.facts)
-  if (news.fibers === undefined) return
-  told += 1
-  panel.querySelector("[data-fact=fibers]").textContent = news.fibers
-  plot(news.fibers)
-  find("status").textContent = `Told ${told} times.`
-  panel.dataset.told = told
+  if (sample.facts) write(sample.facts)
+  if (sample.fibers === undefined) return
+  updates += 1
+  panel.querySelector("[data-fact=fibers]").textContent = sample.fibers
+  plot(sample.fibers)
+  find("status").textContent = `Updated ${updates} times.`
+  panel.dataset.updates = updates
 }
 
 function write(facts) {
   for (const [name, say] of Object.entries(shown)) {
-    panel.querySelector(`[data-fact="${name}"]`).textContent = say(facts) ?? "not told"
+    panel.querySelector(`[data-fact="${name}"]`).textContent = say(facts) ?? "unknown"
   }
 }
 

@@ -46,7 +46,7 @@ export class Strip {
     this.paint(this, this.now())
   }
 
-  // Goes on by itself while it is seen and something moves; else it is drawn when there is news.
+  // Goes on by itself while it is seen and something moves; else it is drawn when a sample arrives.
   turn() {
     if (this.moving || !this.seen || !this.live || calm.matches) return
     this.moving = true
@@ -58,7 +58,7 @@ export class Strip {
     requestAnimationFrame(frame)
   }
 
-  // There is news, and from here on this is the time.
+  // A sample has arrived: its time replaces the estimate.
   runs(now) {
     this.now = now
     this.live = true

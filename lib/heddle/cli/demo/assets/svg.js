@@ -10,7 +10,7 @@ export function draw(parent, name, attributes = {}) {
   return element
 }
 
-// The colour of one of many requests, so that it can be told from its neighbours in every drawing.
+// The colour of one of many requests, so that it differs from its neighbours in every drawing.
 export function dye(index, count) {
   const share = Math.round((index / Math.max(count - 1, 1)) * 100)
   return `color-mix(in oklab, var(--madder) ${share}%, var(--indigo))`

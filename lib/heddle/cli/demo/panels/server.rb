@@ -41,7 +41,7 @@ module Heddle
                 <figcaption>Fibers alive in the last minute, <span data-most>none seen yet</span></figcaption>
                 <div class="spark" data-spark></div>
               </figure>
-              <p class="status" data-status>Nothing told yet.</p>
+              <p class="status" data-status>No data yet.</p>
             HTML
           end
         end
