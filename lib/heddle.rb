@@ -28,6 +28,7 @@ module Heddle
   autoload :EventStream, "heddle/event_stream"
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Handoff, "heddle/handoff"
+  autoload :Live, "heddle/live"
   autoload :Nearest, "heddle/nearest"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Preemption, "heddle/preemption"

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "heddle/pubsub"
+require "heddle/web_socket"
+require "json"
+require "openssl"
+require "rack/utils"
+require "securerandom"
+
+module Heddle
+  # Pages that the server draws: a Rack application with one {Page}. The browser sends what its user does, and gets what
+  # has changed.
+  #
+  #     run Heddle::Live.new(Board)
+  #
+  # It answers GET for the page itself, for its script, and for its WebSocket, below the path it is mounted at.
+  class Live
+    autoload :Connection, "heddle/live/connection"
+    autoload :Dispatcher, "heddle/live/dispatcher"
+    autoload :NotFound, "heddle/live/page"
+    autoload :Page, "heddle/live/page"
+    autoload :Patch, "heddle/live/patch"
+    autoload :Raw, "heddle/live/page"
+    autoload :Session, "heddle/live/session"
+    autoload :Template, "heddle/live/template"
+    autoload :Token, "heddle/live/token"
+
+    SCRIPT = File.read(File.join(__dir__, "live/live.js"), encoding: "UTF-8").freeze
+    # A script of another version has another address.
+    SCRIPT_PATH = "/live-#{OpenSSL::Digest::SHA256.hexdigest(SCRIPT)[0, 12]}.js".freeze
+    SOCKET_PATH = "/live"
+    # Seconds for which a page waits for its client to come back, and how many pages do.
+    PATIENCE = 30
+    KEPT = 1_000
+    # Fields of the page. Others may not frame it, and no script may stand in it.
+    FIELDS = {
+      "content-type" => "text/html; charset=utf-8", "cache-control" => "no-store",
+      "x-content-type-options" => "nosniff",
+      "content-security-policy" => "script-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'self'"
+    }.freeze
+    private_constant :SCRIPT, :SCRIPT_PATH, :SOCKET_PATH, :PATIENCE, :KEPT, :FIELDS
+
+    # @return [Class] of the pages
+    attr_reader :page
+
+    # @param page [Class] a subclass of {Page}
+    # @param secret [String, nil] signs the parameters of pages; 32 bytes at least. nil: a random one, so that open
+    #   pages load themselves anew after a reload of the server. Several machines need a common one.
+    # @yieldparam env [Hash] of a request
+    # @yieldreturn [Object, nil] whose page it is, such as the user's id: nobody else can connect to it
+    def initialize(page, secret: nil, &user)
+      unless secret.nil? || secret.bytesize >= 32
+        raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs 32: take SecureRandom.hex(32)"
+      end
+
+      @page = page
+      @token = Token.new(secret || SecureRandom.bytes(32), page.name)
+      @user = user || ->(_env) {}
+      @sessions = {}
+      @kept = {}
+    end
+
+    # @param env [Hash]
+    # @return [Array] a Rack response
+    def call(env)
+      return [405, { "allow" => "GET, HEAD" }, []] unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
+
+      case env["PATH_INFO"]
+      when "", "/" then show(env)
+      when SOCKET_PATH then WebSocket.upgrade(env, Connection.new(self, user_of(env)))
+      when SCRIPT_PATH
+        [200, { "content-type" => "text/javascript", "cache-control" => "public, max-age=31536000, immutable",
+                "x-content-type-options" => "nosniff" }, [SCRIPT]]
+      else [404, {}, []]
+      end
+    end
+
+    # @api private
+    # @param token [Object] from a client
+    # @param id [Object] of its earlier session, if any
+    # @param user [String, nil]
+    # @return [Session, nil] nil: the token is not good
+    def session(token, id, user)
+      params = @token.read(token, user) or return
+      session = @sessions[id]
+      return session.tap { @kept.delete(id) } if session&.fits?(params, user)
+
+      session = Session.new(@page, params, user) { |ended| forget(ended) }
+      session.mount
+      @sessions[session.id] = session
+    rescue NotFound
+      nil
+    end
+
+    # @api private
+    # @param session [Session]
+    # @param client [WebSocket::Client] has gone
+    # @param for_good [Boolean] whether it said so
+    # @return [void]
+    def leave(session, client, for_good)
+      return unless session.detach(client, PATIENCE)
+      return session.finish if for_good
+
+      @kept[session.id] = session
+      @kept.shift.last.finish if @kept.size > KEPT
+    end
+
+    private
+
+    def forget(session)
+      @sessions.delete(session.id)
+      @kept.delete(session.id)
+    end
+
+    def user_of(env) = @user.call(env)&.to_s
+
+    def show(env)
+      params = ::Rack::Utils.parse_query(env["QUERY_STRING"])
+      return [400, {}, []] unless params.flatten(-1).all? { |text| text.nil? || text.valid_encoding? }
+
+      user = user_of(env)
+      page = @page.new(nil, user)
+      page.mount(params)
+      [200, FIELDS.dup, [page.document(root(page, env["SCRIPT_NAME"], @token.make(params, user)),
+                                       env["SCRIPT_NAME"] + SCRIPT_PATH)]]
+    rescue NotFound
+      [404, { "content-type" => "text/plain" }, ["There is no such page.\n"]]
+    end
+
+    def root(page, base, token)
+      "<div data-live=\"#{token}\" data-live-socket=\"#{Template.escape(base + SOCKET_PATH)}\">" \
+        "#{@page.own_template.join(page.pieces)}</div>"
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Live
+    # What a client sends on its WebSocket, checked: first its token, then events, and a 1 for each patch that it has
+    # applied. Whatever else it sends closes the socket.
+    class Connection
+      # Bytes that a message may have.
+      SIZE = 16_384
+      # Events a second, and those that may come at once.
+      RATE = 50
+      BURST = 100
+      # Codes with which a browser leaves on purpose.
+      LEAVING = [1000, 1001].freeze
+      private_constant :SIZE, :RATE, :BURST, :LEAVING
+
+      # @param live [Live]
+      # @param user [String, nil] who has asked for the socket
+      def initialize(live, user)
+        @live = live
+        @user = user
+        @session = nil
+        @left = BURST.to_f
+        @counted = now
+      end
+
+      # @see WebSocket
+      def on_message(client, message)
+        return client.close(1009, "an event has at most #{SIZE} bytes") if message.bytesize > SIZE
+
+        word = JSON.parse(message, max_nesting: 3)
+        return acknowledge(client) if word == 1
+        return client.close(1008, "too many events") unless in_time?
+        return client.close(1008, "an event is an object") unless word.is_a?(Hash)
+
+        @session ? call(client, word) : begin_session(client, word)
+      rescue JSON::ParserError, EncodingError
+        client.close(1007, "an event is JSON")
+      end
+
+      # @see WebSocket
+      def on_close(client)
+        @live.leave(@session, client, LEAVING.include?(client.close_code)) if @session
+      end
+
+      private
+
+      def acknowledge(client)
+        client.close(1008, "nothing was sent") unless @session&.acknowledge
+      end
+
+      # A bucket that fills evenly.
+      def in_time?
+        time = now
+        @left = [@left + ((time - @counted) * RATE), BURST].min
+        @counted = time
+        return false if @left < 1
+
+        @left -= 1
+      end
+
+      def begin_session(client, word)
+        @session = @live.session(word["token"], word["id"], @user)
+        return @session.attach(client) if @session
+
+        client.write('{"reload":true}')
+        client.close(1008, "the token is not good any more")
+      end
+
+      def call(client, word)
+        name, values = @live.page.read_event(word["event"], word["values"])
+        name ? @session.call(name, values) : client.close(1008, "no such event")
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

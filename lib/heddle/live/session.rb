@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Live
+    # A page that is connected, or was until a moment ago: runs one thing at a time in it, and sends what has changed.
+    # The next patch is made when the client has applied the one before: a slow client skips states.
+    class Session
+      # Messages and ticks that may wait for the page.
+      INBOX = 1_000
+      private_constant :INBOX
+
+      # @return [String] by which its client finds it again
+      attr_reader :id
+      # @return [Hash{String => Object}] what the page was mounted with
+      attr_reader :params
+      # @return [WebSocket::Client, nil] nil: it is disconnected
+      attr_reader :client
+      # @return [Dispatcher]
+      attr_reader :dispatcher
+
+      # @param page_class [Class]
+      # @param params [Hash{String => Object}]
+      # @param user [String, nil]
+      # @yield when it has ended
+      def initialize(page_class, params, user, &ended)
+        @id = SecureRandom.urlsafe_base64
+        @params = params
+        @user = user
+        @dispatcher = Dispatcher.current
+        @turn = Thread::Mutex.new
+        @inbox = []
+        @topics = []
+        @timers = []
+        @client = @pieces = @task = @departure = nil
+        @awaited = @dirty = @lost = false
+        @page = page_class.new(self, user)
+        @when_ended = ended
+      end
+
+      # Mounts the page.
+      # @raise [NotFound]
+      # @return [void]
+      def mount = take_turn { @page.mount(@params) }
+
+      # @param params [Hash{String => Object}]
+      # @param user [String, nil]
+      # @return [Boolean] whether a client with these may go on with it, in this loop
+      def fits?(params, user) = @params == params && @user == user && @dispatcher.equal?(Dispatcher.current)
+
+      # The client is there, or is back: it gets everything.
+      # @param client [WebSocket::Client]
+      # @return [void]
+      def attach(client)
+        take_turn do
+          @client&.close(1000, "the page is connected elsewhere")
+          @departure&.session = nil
+          @client = client
+          @pieces = @page.pieces
+          @awaited = true
+          @dirty = false
+          write(id: @id, statics: @page.class.own_template.statics, pieces: @pieces)
+        end
+      end
+
+      # @param client [WebSocket::Client] has gone
+      # @param patience [Numeric] seconds in which it may come back
+      # @return [Boolean] whether it was this one's
+      def detach(client, patience)
+        return false unless @client.equal?(client)
+
+        @client = nil
+        @departure = @dispatcher.after(patience, self, -> { end_page unless @client })
+        true
+      end
+
+      # Calls a method of the page. Waits until nothing else runs in it.
+      # @param name [Symbol]
+      # @param values [Hash{Symbol => Object}]
+      # @return [void]
+      def call(name, values)
+        take_turn do
+          @page.public_send(name, **values)
+          flush
+        end
+      end
+
+      # The client has applied what it was sent.
+      # @return [Boolean] whether there was something
+      def acknowledge
+        return false unless @awaited
+
+        take_turn do
+          @awaited = false
+          flush if @dirty
+        end
+        true
+      end
+
+      # Calls the block in the page, soon.
+      # @return [void]
+      def post(block, *arguments)
+        return unless @page
+
+        if @inbox.size >= INBOX # the page is too slow: it must read its state anew
+          @inbox.clear
+          @lost = true
+        end
+        @inbox << [block, *arguments]
+        @task ||= @dispatcher.start("page") { drain }
+      end
+
+      # The page ends, soon.
+      # @return [void]
+      def finish = post(-> { end_page })
+
+      # @see Page#subscribe
+      def subscribe(topic, block)
+        receiver = ->(message) { post(block, message) }
+        @dispatcher.subscribe(topic, receiver)
+        @topics << [topic, receiver, block]
+      end
+
+      # @see Page#every
+      def every(seconds, block) = @timers << @dispatcher.every(seconds, self, block)
+
+      private
+
+      def take_turn(&)
+        @turn.synchronize(&)
+      rescue Exception
+        end_page # its state is in question
+        raise
+      end
+
+      def drain
+        take_turn do
+          @task = nil # what is posted from here on has a task of its own
+          while (block, *arguments = @inbox.shift)
+            block.call(*arguments)
+          end
+          report_loss if @lost
+          flush
+        end
+      rescue StandardError, ScriptError => e
+        @client&.close(1011, "the server failed; its log says why")
+        warn("heddle: a page of Heddle::Live has failed: #{e.full_message(highlight: false)}")
+      end
+
+      def report_loss
+        @lost = false
+        @topics.each do |topic, _, block|
+          block.call(PubSub::Message.new(topic:, data: nil, position: PubSub.position(topic)))
+        end
+      end
+
+      def end_page
+        page = @page or return
+        @page = nil
+        @topics.each { |topic, receiver,| @dispatcher.unsubscribe(topic, receiver) }
+        [*@timers, @departure].each { |timer| timer&.session = nil }
+        @inbox.clear
+        @when_ended.call(self)
+        page.unmount
+      end
+
+      def flush
+        return if @client.nil? || @page.nil?
+        return @dirty = true if @awaited
+
+        @dirty = false
+        pieces = @page.pieces
+        patch = Patch.between(@pieces, pieces) or return
+        @pieces = pieces
+        @awaited = true
+        write(patch)
+      end
+
+      def write(data) = @client.write(JSON.generate(data))
+    end
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "erb"
+
+module Heddle
+  class Live
+    # An ERB template, compiled to a method that returns what changes, without the text that doesn't.
+    #
+    # The text between two code tags is a *piece*. Its static parts are known to the client; a rendered piece is its
+    # number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of them, in the order in
+    # which the code has come to them. `<%= %>` escapes HTML, except for {Page#raw} and strings that are `html_safe?`.
+    class Template
+      TAG = /<%(?:(?<kind>%)|(?<kind>[=#]?)(?<code>.*?)-?%>)/m
+      # A code tag alone on its line leaves no line behind.
+      ALONE = /^[ \t]*(<%(?![%=])(?:(?!%>).)*%>)[ \t]*\n/m
+      private_constant :TAG, :ALONE
+
+      class << self
+        # @param value [Object] of an expression
+        # @return [Numeric, String] as it is sent
+        def escape(value)
+          case value
+          when Integer then value
+          when nil then ""
+          else
+            text = value.to_s
+            value.respond_to?(:html_safe?) && value.html_safe? ? text : ERB::Escape.html_escape(text)
+          end
+        end
+      end
+
+      # @return [Array<Array<String>>] for each piece the text before, between and after its values
+      attr_reader :statics
+
+      # @param source [String] ERB, in UTF-8
+      # @param file [String] for backtraces
+      # @raise [SyntaxError] from {#define_in}
+      def initialize(source, file)
+        @source = source.gsub(ALONE, "\\1<%#\n%>") # in the code the line stays, for backtraces
+        @file = file
+        @statics = []
+        @code = +""
+        compile
+      end
+
+      # Defines the method `render_pieces` in a class.
+      # @param page [Class]
+      # @return [void]
+      def define_in(page)
+        code = "private def render_pieces; _live = []; #{@code}; _live; end"
+        page.class_eval(code, @file, 1)
+      end
+
+      # @param pieces [Array<Array>]
+      # @return [String] HTML
+      def join(pieces)
+        pieces.each_with_object(+"") do |(number, *values), html|
+          first, *rest = @statics[number]
+          html << first
+          rest.each_with_index { |text, i| html << values[i].to_s << text }
+        end
+      end
+
+      private
+
+      def compile
+        @piece = nil
+        rest = @source
+        while (tag = TAG.match(rest))
+          add_text(tag.pre_match)
+          add_tag(tag[:kind], tag[:code])
+          rest = tag.post_match
+        end
+        add_text(rest)
+        end_piece
+      end
+
+      def add_tag(kind, code)
+        case kind
+        when "%" then add_text("<%")
+        when "#" then @code << ("\n" * code.count("\n"))
+        when "=" then add_expression(code)
+        else
+          end_piece
+          @code << code << (code.include?("#") ? "\n" : ";")
+        end
+      end
+
+      def add_expression(code)
+        begin_piece
+        @piece << +""
+        @code << "::Heddle::Live::Template.escape((#{code}#{"\n" if code.include?("#")})),"
+      end
+
+      def add_text(text)
+        return if text.empty?
+
+        begin_piece
+        @piece.last << text
+        @code << ("\n" * text.count("\n"))
+      end
+
+      def begin_piece
+        return if @piece
+
+        @code << "_live << [#{@statics.size},"
+        @statics << (@piece = [+""])
+      end
+
+      def end_piece
+        return unless @piece
+
+        @code << "];"
+        @piece = nil
+      end
+    end
+  end
+end

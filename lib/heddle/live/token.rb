@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "json"
+require "openssl"
+
+module Heddle
+  class Live
+    # What a page tells the server when its socket is open: the parameters that it was made with, signed (HMAC with
+    # SHA-256, RFC 2104), so that nobody can make up others.
+    class Token
+      # Seconds for which one is good.
+      AGE = 86_400
+      private_constant :AGE
+
+      # @param secret [String]
+      # @param name [String] of what the tokens are for
+      def initialize(secret, name)
+        @key = OpenSSL::HMAC.digest("SHA256", secret, "Heddle::Live #{name}")
+      end
+
+      # @param params [Hash{String => Object}]
+      # @param user [String, nil] to whom it is given
+      # @return [String]
+      def make(params, user)
+        text = [JSON.generate([params, user, Time.now.to_i])].pack("m0")
+        "#{text}.#{signature(text)}"
+      end
+
+      # @param token [Object] from a client
+      # @param user [String, nil] who sends it
+      # @return [Hash, nil] the parameters; nil: it was not made here for this user, or is too old
+      def read(token, user)
+        text, signature = token.split(".", 2) if token.is_a?(String)
+        return unless signature&.bytesize == 64 && OpenSSL.fixed_length_secure_compare(signature, signature(text))
+
+        params, owner, time = JSON.parse(text.unpack1("m0"))
+        params if owner == user && time.between?(Time.now.to_i - AGE, Time.now.to_i + 60)
+      end
+
+      private
+
+      def signature(text) = OpenSSL::HMAC.hexdigest("SHA256", @key, text)
+    end
+  end
+end

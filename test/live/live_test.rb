@@ -1,0 +1,302 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "server/web_socket_helpers"
+require "json"
+
+# Live pages as a client meets them that may send anything.
+class LiveTest < Minitest::Test
+  include WebSocketHelpers
+
+  # Counts, for itself and, by a topic, for all.
+  class Counter < Heddle::Live::Page
+    class << self
+      attr_accessor :ended
+    end
+
+    template text: "<h1><%= @title %></h1><p><%= @count %> <%= @heard %></p>"
+    event :add, by: Integer
+    event :name, text: String, weight: Float
+    event :shout, text: String
+    event :fail
+    event :later
+
+    def mount(params)
+      raise Heddle::Live::NotFound if params["title"] == "none"
+
+      @title = params["title"]
+      @count = 0
+      subscribe(:shouts) { |message| @heard = message.data }
+    end
+
+    def unmount = self.class.ended&.push(@count)
+
+    def add(by:) = @count += by
+
+    def name(text:, weight:) = @title = "#{text} #{weight}"
+
+    def shout(text:) = Heddle::PubSub.publish(:shouts, text)
+
+    def fail = raise("broken")
+
+    def later = every(0.001) { @count += 1 }
+
+    def secret = @title = "reached"
+  end
+
+  def live(**, &) = @live ||= Heddle::Live.new(Counter, **, &)
+
+  def serving_page(app = live, **, &) = serving(app, lint: false, **, &)
+
+  # @return [String] the token of a page
+  def token(query = "?title=A", headers = {})
+    @page = get("/#{query}", headers)
+    @page.body[/data-live="([^"]+)"/, 1]
+  end
+
+  # @return [Array(WebSocketClient, Hash)] connected, and its first message
+  def open_page(query = "?title=A", id: nil, cookie: nil, token: nil)
+    token ||= token(query, { "cookie" => cookie }.compact)
+    client = dial("/live", **{ cookie: }.compact)
+    client.text({ token:, id: }.compact.to_json)
+    [client, hear(client)]
+  end
+
+  def hear(client) = JSON.parse(client.message || "null")
+
+  def send_event(client, event, **values)
+    client.text({ event:, values: values.transform_values(&:to_s) }.to_json)
+  end
+
+  # @return [Integer, nil] with which the server closes
+  def refusal(client) = client.closing.code
+
+  def test_the_first_paint_is_html_and_the_page_is_not_to_be_kept_or_framed
+    serving_page do
+      token("?title=%3Cb%3E")
+
+      assert_includes @page.body, "<h1>&lt;b&gt;</h1><p>0 </p>"
+      assert_equal "no-store", @page["cache-control"]
+      assert_match(/script-src 'self';.* frame-ancestors 'self'/, @page["content-security-policy"])
+      refute_match(/<script(?![^>]*src=)|\son\w+=/, @page.body, "the policy forbids scripts within the page")
+      script = get(@page.body[/<script src="([^"]+)"/, 1])
+
+      assert_equal %w[200 text/javascript], [script.code, script["content-type"]]
+      assert_equal %w[404 404 400], ["/other", "/?title=none", "/?title=%ff"].map { |path| get(path).code }
+    end
+  end
+
+  def test_an_event_calls_its_method_and_only_what_has_changed_comes_back
+    serving_page do
+      client, first = open_page
+
+      assert_equal [[0, "A", 0, ""]], first["pieces"]
+      assert_equal [["<h1>", "</h1><p>", " ", "</p>"]], first["statics"]
+      client.text("1")
+      send_event(client, "add", by: 5)
+
+      assert_equal [{ "1" => 5 }], hear(client)
+      client.text("1")
+      send_event(client, "name", text: "<x>", weight: "1.5")
+
+      assert_equal [{ "0" => "&lt;x&gt; 1.5" }], hear(client)
+    end
+  end
+
+  def test_what_is_no_event_is_refused_and_calls_nothing
+    serving_page do
+      [["secret"], ["instance_eval", { text: "exit" }], ["add"], ["add", { by: "1; 2" }], ["add", { by: "1", x: "2" }],
+       ["name", { text: "a", weight: "nan" }], ["mount", { params: "x" }], [nil], [["add"], { by: "1" }]]
+        .each do |event, values|
+          client, = open_page
+          client.text({ event:, values: values || {} }.to_json)
+
+          assert_equal 1008, refusal(client), [event, values].inspect
+        end
+      client, = open_page
+      client.text({ event: "add", values: { by: 1 } }.to_json)
+
+      assert_equal 1008, refusal(client), "a value is text"
+    end
+  end
+
+  def test_what_is_no_message_is_refused
+    serving_page do
+      [["{", 1007], ["[]", 1008], ["2", 1008], ["[" * 2_000, 1007], ["\"#{"x" * 20_000}\"", 1009]].each do |sent, code|
+        client, = open_page
+        client.text(sent)
+
+        assert_equal code, refusal(client), sent[0, 20]
+      end
+      client, = open_page
+      client.text("1")
+      client.text("1")
+
+      assert_equal 1008, refusal(client), "an acknowledgement of nothing"
+    end
+  end
+
+  def test_a_token_that_was_not_made_here_for_these_parameters_is_refused
+    other = Heddle::Live::Token.new("y" * 32, Counter.name).make({ "title" => "B" }, nil)
+    serving_page do
+      good = token
+      text, signature = good.split(".")
+      forged = [JSON.generate([{ "title" => "admin" }, nil, Time.now.to_i])].pack("m0")
+      ["#{forged}.#{signature}", "#{text}.#{"0" * 64}", text, other, "", nil, 7, good.upcase].each do |token|
+        client = dial("/live")
+        client.text({ token: }.to_json)
+
+        assert_equal({ "reload" => true }, hear(client), token.inspect)
+        assert_equal 1008, refusal(client)
+      end
+      client = dial("/live")
+      send_event(client, "add", by: 1)
+
+      assert_equal({ "reload" => true }, hear(client), "an event before the token")
+    end
+  end
+
+  def test_a_token_is_good_for_a_day
+    tokens = Heddle::Live::Token.new("x" * 32, "a")
+    made = tokens.make({ "a" => "b" }, "ann")
+
+    assert_equal({ "a" => "b" }, tokens.read(made, "ann"))
+    assert_nil tokens.read(made, "bob")
+    later = Time.now + 86_500
+    Time.stub(:now, later) { assert_nil tokens.read(made, "ann") }
+  end
+
+  def test_the_page_of_another_user_can_not_be_joined
+    app = live { |env| env["HTTP_COOKIE"]&.delete_prefix("user=") }
+    serving_page(app) do
+      mine = token("?title=A", { "cookie" => "user=ann" })
+      client, first = open_page(cookie: "user=ann", token: mine)
+      client.text("1")
+      thief, answer = open_page(cookie: "user=bob", token: mine, id: first["id"])
+
+      assert_equal [{ "reload" => true }, 1008], [answer, refusal(thief)]
+      own, other = open_page(cookie: "user=bob", id: first["id"])
+
+      refute_equal first["id"], other["id"]
+      send_event(own, "add", by: 3)
+      send_event(client, "add", by: 1)
+
+      assert_equal [{ "1" => 1 }], hear(client), "its state is untouched"
+    end
+  end
+
+  def test_another_site_may_not_connect
+    serving_page do
+      assert_equal 403, dial("/live", origin: "http://elsewhere.example").status
+      assert_equal 101, dial("/live", origin: "http://127.0.0.1:#{port}", host: "127.0.0.1:#{port}").status
+    end
+  end
+
+  def test_too_many_events_close_the_socket
+    serving_page do
+      client, = open_page
+      200.times { send_event(client, "add", by: 1) }
+
+      assert_equal 1008, refusal(client)
+    end
+  end
+
+  def test_a_client_that_has_not_applied_a_patch_gets_no_other_until_it_has
+    serving_page do
+      client, = open_page
+      5.times { send_event(client, "add", by: 1) }
+      other, = open_page
+      send_event(other, "shout", text: "so far") # the first one's page has heard it after its events
+
+      client.text("1")
+      patch = hear(client)
+      until patch.first["2"]
+        client.text("1")
+        patch.first.merge!(hear(client).first)
+      end
+
+      assert_equal({ "1" => 5, "2" => "so far" }, patch.first)
+    end
+  end
+
+  def test_messages_of_a_topic_reach_every_page
+    serving_page do
+      clients = Array.new(2) { open_page.first }
+      clients.each { |client| client.text("1") }
+      send_event(clients.first, "shout", text: "<hello>")
+
+      assert_equal [[{ "2" => "&lt;hello&gt;" }]] * 2, clients.map { |client| hear(client) }
+    end
+  end
+
+  def test_time_passes_in_a_page
+    serving_page do
+      client, = open_page
+      client.text("1")
+      send_event(client, "later")
+      counts = Array.new(3) { hear(client).first["1"].tap { client.text("1") } }
+
+      assert_equal counts.uniq.sort, counts
+    end
+  end
+
+  def test_a_page_whose_connection_broke_goes_on_with_its_state
+    serving_page do
+      good = token
+      client, first = open_page(token: good)
+      client.text("1")
+      send_event(client, "add", by: 5)
+      hear(client)
+      client.io.close
+      back, again = open_page(token: good, id: first["id"])
+
+      assert_equal [first["id"], [[0, "A", 5, ""]]], again.values_at("id", "pieces")
+      back.text("1")
+      _, other = open_page("?title=B", id: first["id"])
+
+      refute_equal first["id"], other["id"], "parameters of another page"
+    end
+  end
+
+  def test_a_page_whose_client_leaves_ends
+    Counter.ended = Thread::Queue.new
+    serving_page do
+      client, first = open_page
+      client.text("1")
+      send_event(client, "add", by: 7)
+      hear(client)
+      client.close(1001)
+
+      assert_equal 7, Counter.ended.pop(timeout: PATIENCE)
+      _, again = open_page(id: first["id"])
+
+      refute_equal first["id"], again["id"]
+    end
+  ensure
+    Counter.ended = nil
+  end
+
+  def test_a_method_that_fails_closes_its_page_and_no_other
+    serving_page do
+      other, = open_page
+      other.text("1")
+      client, first = open_page
+      send_event(client, "fail")
+
+      assert_equal 1011, refusal(client)
+      assert_match(/Connection#on_message failed.*broken/, errors.string)
+      _, again = open_page(id: first["id"])
+
+      refute_equal first["id"], again["id"], "its state is in question"
+      send_event(other, "add", by: 1)
+
+      assert_equal [{ "1" => 1 }], hear(other)
+    end
+  end
+
+  def test_a_secret_must_be_long
+    error = assert_raises(ArgumentError) { Heddle::Live.new(Counter, secret: "short") }
+
+    assert_includes error.message, "needs 32"
+  end
+end
