@@ -152,6 +152,26 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  def test_a_query_that_trickles_in_does_not_keep_its_connection_open
+    serving(->(query) { query.answer("192.0.2.1") }, tcp_idle: 0.2) do |dns|
+      dns.tcp do |socket|
+        socket.write("\xff\xff")
+        sent = 0
+        until socket.wait_readable(0.02)
+          flunk "#{sent} bytes of a query have kept the connection open" if (sent += 1) > 500
+
+          socket.write("\x00")
+        end
+
+        assert_nil begin
+          socket.read(1)
+        rescue Errno::ECONNRESET
+          nil
+        end
+      end
+    end
+  end
+
   def test_a_client_has_so_many_connections_at_most
     serving(->(query) { query.answer("192.0.2.1") }, tcp_per_client: 2) do |dns|
       kept = Array.new(2) { TCPSocket.new("127.0.0.1", dns.port) }

@@ -22,6 +22,7 @@ module Heddle
           @room = Thread::SizedQueue.new(MAX_QUERIES) # one entry a query under way
           @writing = Thread::Mutex.new
           @done = Thread::ConditionVariable.new
+          extend_idle_time
         end
 
         def transport = :tcp
@@ -59,17 +60,26 @@ module Heddle
           @server.count(:unsent)
           @connection.close
         ensure
+          extend_idle_time
           finish
         end
 
+        # Only responses extend the idle time. A client that sends a query byte by byte is closed like a silent one.
         # @return [String, nil] nil at the end
         def read
-          @connection.read_partial(READ, @idle)
+          @connection.read_partial(READ, [@idle_until - now, 0].max)
         rescue IO::TimeoutError
           raise if @room.empty?
 
+          extend_idle_time
           retry # it waits for us
         end
+
+        def extend_idle_time
+          @idle_until = now + @idle
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def take_queries
           while @buffer.bytesize >= 2 && @buffer.bytesize >= 2 + (size = @buffer.unpack1("n"))
