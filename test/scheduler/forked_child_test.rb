@@ -95,7 +95,8 @@ class ForkedChildTest < Minitest::Test
 
   # The child's program is a fiber that no loop has started: Ruby closes the scheduler on it when it has ended.
   def test_without_a_block_a_fiber_that_a_task_resumes_ends_with_its_status
-    { "nil" => 0, "sleep 0.001" => 0, "exit 3" => 3, "raise" => 1, "Fiber.schedule { sleep }" => 0 }.each do |code, status|
+    ends = { "nil" => 0, "sleep 0.001" => 0, "exit 3" => 3, "raise" => 1, "Fiber.schedule { sleep }" => 0 }
+    ends.each do |code, status|
       out, = in_a_loop(<<~RUBY, "puts 'after'")
         pid = Fiber.new { fork || ($stderr.reopen(File::NULL); #{code}; nil) }.resume
         p Process.wait2(pid).last.exitstatus

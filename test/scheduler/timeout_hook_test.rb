@@ -171,4 +171,97 @@ class TimeoutHookTest < Minitest::Test
 
     assert_equal 200, struck
   end
+
+  # As Thread.handle_interrupt delays what the thread of Ruby's Timeout raises.
+  def test_a_mask_delays_a_timeout_to_its_end
+    %w[Timeout::ExitException Exception Object].each do |name|
+      scheduled do
+        steps = []
+        assert_raises(Timeout::Error, name) do
+          Timeout.timeout(0.01) do
+            Thread.handle_interrupt(Object.const_get(name) => :never) { steps << sleep_for(0.02) << sleep_for(0.02) }
+            steps << :after
+          end
+        end
+        assert_equal %i[slept slept], steps, name
+      end
+    end
+  end
+
+  def test_a_mask_within_a_mask_lets_a_timeout_through
+    { on_blocking: %i[entered], immediate: [] }.each do |timing, expected|
+      scheduled do
+        steps = []
+        assert_raises(Timeout::Error, timing) do
+          Thread.handle_interrupt(Timeout::ExitException => :never) do
+            Timeout.timeout(0.01) { masked_within(timing, steps) }
+          end
+        end
+        assert_equal [:slept, *expected], steps, timing
+      end
+    end
+  end
+
+  def test_a_timeout_that_a_mask_delays_beyond_its_block_is_not_raised
+    scheduled do
+      slept = Thread.handle_interrupt(Timeout::ExitException => :never) { Timeout.timeout(0.01) { sleep_for(0.02) } }
+      sleep 0.001
+
+      assert_equal :slept, slept
+    end
+  end
+
+  def test_a_mask_for_another_class_or_of_another_fiber_delays_nothing
+    scheduled do
+      Fiber.schedule { Thread.handle_interrupt(Exception => :never) { sleep 0.05 } }
+
+      assert_raises(Timeout::Error) do
+        Thread.handle_interrupt(IndexError => :never) { Timeout.timeout(0.01) { sleep } }
+      end
+    end
+  end
+
+  def test_the_closest_class_of_a_mask_counts
+    scheduled do
+      assert_raises(Timeout::Error) do
+        Thread.handle_interrupt(Exception => :never, Timeout::ExitException => :immediate) do
+          Timeout.timeout(0.01) { sleep }
+        end
+      end
+    end
+  end
+
+  def test_a_mask_that_is_left_in_any_way_delays_nothing_after_it
+    scheduled do
+      assert_equal(:left, catch(:out) { Thread.handle_interrupt(Exception => :never) { throw :out, :left } })
+      assert_raises(IndexError) { Thread.handle_interrupt(Exception => :never) { raise IndexError } }
+      blocks = Array.new(2) { Enumerator.new { |out| Thread.handle_interrupt(Exception => :never) { out << 1 << 2 } } }
+      [*blocks, *blocks].each(&:next)
+      blocks.map { |block| assert_raises(StopIteration) { block.next } }
+      assert_raises(Timeout::Error) { Timeout.timeout(0.01) { sleep } }
+    end
+  end
+
+  def test_handle_interrupt_keeps_its_own_errors
+    scheduled do
+      assert_raises(ArgumentError) { Thread.handle_interrupt(Exception => :never) }
+      assert_raises(ArgumentError) { Thread.handle_interrupt(Exception => :sometimes) { nil } }
+      assert_raises(TypeError) { Thread.handle_interrupt(:never) { nil } }
+    end
+  end
+
+  private
+
+  def sleep_for(seconds)
+    sleep seconds
+    :slept
+  end
+
+  def masked_within(timing, steps)
+    steps << sleep_for(0.02)
+    Thread.handle_interrupt(Timeout::ExitException => timing) do
+      steps << :entered
+      sleep
+    end
+  end
 end

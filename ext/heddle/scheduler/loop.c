@@ -100,8 +100,10 @@ static void forget_parent(heddle_loop *loop)
             heddle_fiber_drop_timeouts(fiber);
         free(fiber);
     }
-    if (!own)
+    if (!own) {
         loop->foreign.timeouts = NULL;
+        loop->foreign.masks = NULL;
+    }
     heddle_fiber_table_clear(&loop->by_fiber);
     heddle_fiber_table_clear(&loop->by_waiter);
     loop->fibers = loop->current;

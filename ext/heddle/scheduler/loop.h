@@ -25,6 +25,7 @@ typedef struct heddle_loop heddle_loop;
 typedef struct heddle_fiber heddle_fiber;
 typedef struct heddle_park heddle_park;
 typedef struct heddle_timeout heddle_timeout;
+typedef struct heddle_interrupt_mask heddle_interrupt_mask;
 typedef struct heddle_attachment heddle_attachment;
 
 /*
@@ -59,6 +60,7 @@ struct heddle_fiber {
     unsigned calls_inline;    /* in so many blocks whose native calls are not offloaded */
     bool alarm;               /* something has to be raised: an interrupt, or a timeout that fired */
     heddle_timeout *timeouts; /* the blocks of timeout_after it is in, innermost first */
+    heddle_interrupt_mask *masks; /* the blocks of Thread.handle_interrupt it is in, innermost first */
     heddle_park *park;        /* where it waits, or NULL */
     heddle_park *starter;     /* who started it at once and goes on when it first waits */
     heddle_park entry;        /* its own place in the queue: to be started, or put back after a foreign switch */
@@ -314,7 +316,7 @@ void heddle_fiber_killed(heddle_fiber *fiber);
 void heddle_fiber_setup(void); /* once */
 /* The block that the fibers of a scheduler's loop run. */
 VALUE heddle_fiber_body(VALUE scheduler);
-/* Its timeouts strike no more; the blocks that are still open find that out. */
+/* Its timeouts strike no more, its masks delay none; the blocks that are still open find that out. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /* Would a wait of the fiber `waiting`, on behalf of the timeout's owner, be within the timeout's block? */
 bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting);

@@ -1,5 +1,6 @@
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
+#include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 
 /* -- slots ------------------------------------------------------------------------------------------------------- */
@@ -215,7 +216,7 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
     return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
 }
 
-/* The outermost timeout that fired unwinds all within it. Others stay until their own fiber waits. */
+/* The outermost timeout that fired unwinds all within it. Others stay until their own fiber waits, or no mask holds. */
 static heddle_timeout *outermost_fired(heddle_fiber *fiber, VALUE running)
 {
     heddle_timeout *outermost = NULL;
@@ -223,7 +224,7 @@ static heddle_timeout *outermost_fired(heddle_fiber *fiber, VALUE running)
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (!timeout->fired || timeout->raised != Qundef)
             continue;
-        if (heddle_timeout_holds(timeout, running))
+        if (heddle_timeout_holds(timeout, running) && !heddle_interrupt_masked(fiber, timeout->exception))
             outermost = timeout;
         else
             fiber->alarm = true;

@@ -5,6 +5,7 @@
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/hooks.h"
+#include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 
 static void scheduler_mark(void *loop)
@@ -335,6 +336,7 @@ void Init_heddle_scheduler(VALUE heddle)
     Init_heddle_guard_pages(scheduler_class);
     heddle_define_block_hooks(scheduler_class);
     heddle_define_timeout_hook(scheduler_class);
+    heddle_define_interrupt_masks(scheduler_class);
     heddle_define_io_hooks(scheduler_class);
     heddle_define_transfer_hooks(scheduler_class);
     heddle_define_process_hook(scheduler_class);

@@ -1,6 +1,7 @@
 /* timeout_after: Timeout.timeout and Heddle.timeout. */
 
 #include "scheduler/hooks.h"
+#include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 
 static void expire_timeout(heddle_timer *timer)
@@ -10,7 +11,8 @@ static void expire_timeout(heddle_timer *timer)
     timeout->owner->alarm = true;
     /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
     heddle_park *park = timeout->owner->park;
-    if (park && heddle_timeout_holds(timeout, park->fiber))
+    if (park && heddle_timeout_holds(timeout, park->fiber) &&
+        !heddle_interrupt_masked(timeout->owner, timeout->exception))
         heddle_park_wake(park);
 }
 
@@ -30,6 +32,7 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
         timeout->owner = NULL;
     }
     fiber->timeouts = NULL;
+    heddle_fiber_drop_masks(fiber);
 }
 
 /* Not always the innermost: the blocks of fibers that run in turns end in any order. */
@@ -92,6 +95,7 @@ static VALUE call_block(VALUE data)
  *
  * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block when it still waits, or waits
  * again, after +duration+ seconds. It strikes at waits only. Of several that have passed, the outermost is raised.
+ * Thread.handle_interrupt delays it, as it does what other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

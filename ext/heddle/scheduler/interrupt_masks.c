@@ -1,0 +1,105 @@
+#include "scheduler/interrupt_masks.h"
+
+static ID id_never;
+
+typedef struct {
+    VALUE exception_class, closest, timing;
+} mask_search;
+
+/* Of several entries that hold, the one of the closest ancestor counts, as in Ruby. */
+static int compare_entry(VALUE key, VALUE timing, VALUE data)
+{
+    mask_search *search = (mask_search *)data;
+    if (!RB_TYPE_P(key, T_CLASS) && !RB_TYPE_P(key, T_MODULE))
+        return ST_CONTINUE;
+    if (!RTEST(rb_class_inherited_p(search->exception_class, key)))
+        return ST_CONTINUE;
+    if (search->closest == Qundef || RTEST(rb_class_inherited_p(key, search->closest))) {
+        search->closest = key;
+        search->timing = timing;
+    }
+    return ST_CONTINUE;
+}
+
+bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE exception)
+{
+    if (!fiber->masks)
+        return false;
+    VALUE exception_class = RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception);
+    for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer) {
+        mask_search search = {.exception_class = exception_class, .closest = Qundef, .timing = Qundef};
+        rb_hash_foreach(mask->timings, compare_entry, (VALUE)&search);
+        if (search.closest != Qundef)
+            return search.timing == ID2SYM(id_never);
+    }
+    return false;
+}
+
+void heddle_fiber_drop_masks(heddle_fiber *fiber)
+{
+    for (heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)
+        mask->owner = NULL;
+    fiber->masks = NULL;
+}
+
+/* Not always the innermost: the blocks of fibers that run in turns end in any order. */
+static void unlink_mask(heddle_interrupt_mask *mask)
+{
+    if (!mask->owner)
+        return;
+    for (heddle_interrupt_mask **link = &mask->owner->masks; *link; link = &(*link)->outer) {
+        if (*link == mask) {
+            *link = mask->outer;
+            return;
+        }
+    }
+}
+
+typedef struct {
+    heddle_interrupt_mask mask;
+    heddle_loop *loop;
+    bool immediate;
+} masked_block;
+
+static VALUE call_block(VALUE data)
+{
+    const masked_block *self = (const masked_block *)data;
+    if (self->immediate) /* what a block around this one delays */
+        heddle_fiber_check(self->loop, rb_fiber_current());
+    return rb_yield(Qnil);
+}
+
+/* What the block has delayed is raised at its end, also where it ends with an exception: Ruby does the same. */
+static VALUE end_block(VALUE data)
+{
+    masked_block *self = (masked_block *)data;
+    bool open = self->mask.owner != NULL;
+    unlink_mask(&self->mask);
+    if (open)
+        heddle_fiber_check(self->loop, rb_fiber_current());
+    return Qnil;
+}
+
+/* Called by InterruptMasks#handle_interrupt, after Ruby has checked `timings`. `immediate`: one of them is that. */
+static VALUE scheduler_mask_interrupts(VALUE self, VALUE timings, VALUE immediate)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    heddle_loop_notice_fork(loop);
+    if (loop->closed || loop->thread != rb_thread_current())
+        return rb_yield(Qnil);
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    masked_block block = {.mask = {.owner = owner, .outer = owner->masks, .timings = timings},
+                          .loop = loop,
+                          .immediate = RTEST(immediate)};
+    owner->masks = &block.mask;
+    VALUE result = rb_ensure(call_block, (VALUE)&block, end_block, (VALUE)&block);
+    RB_GC_GUARD(timings);
+    RB_GC_GUARD(self);
+    return result;
+}
+
+void heddle_define_interrupt_masks(VALUE scheduler_class)
+{
+    id_never = rb_intern("never");
+    rb_define_private_method(scheduler_class, "mask_interrupts", scheduler_mask_interrupts, 2);
+}

@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Scheduler
+    # Thread.handle_interrupt delays time limits, too, which the loop raises where another thread would. Ruby has no
+    # hook for this, and keeps the timings by thread, where they would be those of all fibers.
+    module InterruptMasks
+      # @see Thread.handle_interrupt
+      def handle_interrupt(timings, &)
+        scheduler = Fiber.current_scheduler
+        return super unless block_given? && timings.is_a?(Hash) && scheduler.is_a?(Scheduler)
+
+        super { scheduler.__send__(:mask_interrupts, timings, timings.value?(:immediate), &) }
+      end
+
+      ::Thread.singleton_class.prepend(self)
+    end
+  end
+end
