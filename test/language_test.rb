@@ -89,4 +89,21 @@ class LanguageTest < Minitest::Test
     assert_operator found.size, :<=, SUBJECTS_LEFT, found.join("\n")
     assert_equal SUBJECTS_LEFT, found.size, "there are fewer now: lower SUBJECTS_LEFT"
   end
+
+  # A sentence is what ends with a period, an exclamation or question mark, a paragraph, a list item or a table cell.
+  # Code counts as one word.
+  def test_sentences_of_the_pages_have_at_most_thirty_words
+    long = PAGES.flat_map do |page|
+      sentences(text(page)).select { |sentence| sentence.split.grep(/\w/).size > 30 }
+                           .map { |sentence| "#{page}: #{sentence}" }
+    end
+
+    assert_empty long
+  end
+
+  def sentences(markdown)
+    prose = markdown.gsub(/^```.*?^```$/m, "").gsub(/^(?:#| {4}).*$/, "").gsub(/`[^`]*`/, "code")
+                    .gsub(/\]\([^)]*\)/, "]")
+    prose.split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=\|)| \| /).flat_map { |part| part.split(/(?<=[.?!])\)?\s+/) }
+  end
 end

@@ -12,18 +12,18 @@ module Heddle
     INTRODUCTION = <<~TEXT
       # Options
 
-      Every option has one definition, and four ways to be said. The first one that says something counts:
+      Every option has one definition, and four ways to set it. The first one that is set counts:
 
       1. a flag: `heddle serve --stop-timeout 20`
       2. an environment variable: `HEDDLE_STOP_TIMEOUT=20`
       3. the configuration file: `stop_timeout 20`
       4. the default
 
-      `heddle check` validates all of it, the addresses and the application's file, and prints what counts and where it was
-      said; `--load` loads the application, too, `--json` is for programs, and the exit status is 1 when something is
-      wrong. `heddle help stop_timeout` prints what this page says of an option. `heddle serve` takes every flag; `rackup -s heddle` and `rails server -u heddle`
-      read the same variables and the same file, and take an option by `-O stop_timeout=20`; they serve with one process,
-      for they have loaded the application before there is a worker.
+      `heddle check` validates the options, the addresses and the application's file. It prints the values in effect and where
+      each was set. `--load` loads the application, too, and `--json` is for programs. The exit status is 1 when something
+      is wrong. `heddle help stop_timeout` prints what this page says of an option. `heddle serve` takes every flag.
+      `rackup -s heddle` and `rails server -u heddle` read the same variables and the same file, and take an option by
+      `-O stop_timeout=20`. They serve with one process, because they load the application before a worker starts.
 
       ## The configuration file
 
@@ -41,7 +41,7 @@ module Heddle
       A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is relative to the folder where the
       server is started. `environment` without a value says which one it is. Each mistake is reported with its line, all
       of it at once, and the server does not start. The file is read before the application is loaded, so nothing of the
-      application is there; and it is read again at a reload, where a mistake leaves everything as it was.
+      application is there. It is read again at a reload, where a mistake changes nothing.
 
       ## The environment
 

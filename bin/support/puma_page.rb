@@ -33,13 +33,13 @@ module Heddle
 
       Puma's file is run in the environment that is there, so set what production sets (`RAILS_ENV=production heddle init
       --from config/puma.rb`). Neither Puma nor the application is loaded: a line that loads the application is named and
-      passed over. When a line can't be run, `init` says so, writes nothing and ends with a status that is not 0; with
-      `--force` it writes what there is, under a comment that lists what is missing. Heddle reads
+      passed over. When a line can't be run, `init` says so, writes nothing and ends with a status that is not 0. With
+      `--force` it writes the rest, under a comment that lists what is missing. Heddle reads
       `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`, too.
 
-      Two servers in one folder, to compare them: give the second one a control socket of its own
-      (`heddle serve --control unix:tmp/heddle-2.sock`), and leave `plugin :tmp_restart` out of Puma's: when Puma is
-      restarted by `tmp/restart.txt`, Heddle sees that file too and reloads.
+      To compare two servers in one folder, give the second one a control socket of its own
+      (`heddle serve --control unix:tmp/heddle-2.sock`). Leave `plugin :tmp_restart` out of Puma's configuration: Heddle
+      watches `tmp/restart.txt`, too, and reloads.
 
       The translated lines do what they did under Puma: `mode :thread`, one request a thread. When that works, remove `mode` and
       `threads`: each process then runs many requests at once, in fibers, and a request that waits costs no thread.

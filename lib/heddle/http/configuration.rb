@@ -16,8 +16,8 @@ module Heddle
         Limit.new(:body_limit, :bytes, 1_073_741_824, 0,
                   "size of a request's body; a larger one is answered with 413"),
         Limit.new(:body_buffer, :bytes, 65_536, 0,
-                  "a request's body up to this size is kept in memory (up to four times this size, and 256 KiB at " \
-                  "most, while all of these have less than 16 MiB), a larger one in a file in body_folder"),
+                  "a request's body up to this size is kept in memory, a larger one in a file in body_folder. While " \
+                  "all bodies have less than 16 MiB, up to four times this size, and 256 KiB at most, stay in memory"),
         Limit.new(:body_disk_limit, :bytes, 4_294_967_296, 0,
                   "size of all bodies that the server's processes together keep in files at once; beyond it the " \
                   "answer is 503, and 413 to a body that is larger by itself"),

@@ -9,8 +9,8 @@ module Heddle
                   "requests of one HTTP/2 connection at once (SETTINGS_MAX_CONCURRENT_STREAMS), of which a reset one " \
                   "counts until its application has returned; more are reset with REFUSED_STREAM", 10_000),
         Limit.new(:http2_resets, :count, 100, 1,
-                  "streams of an HTTP/2 connection that end early, whoever ends them, and as many that are refused " \
-                  "beyond http2_streams: so many at once, and a third of that a second; more end the connection with " \
+                  "streams of an HTTP/2 connection that either side ends early, and as many that are rejected beyond " \
+                  "http2_streams: so many at once, and a third of that a second. More end the connection with " \
                   "ENHANCE_YOUR_CALM", 1_000_000),
         Limit.new(:http2_control_frames, :count, 1_000, 10,
                   "PING, SETTINGS, empty and unknown frames of an HTTP/2 connection: so many at once, and a third of " \
@@ -20,7 +20,7 @@ module Heddle
                   "ENHANCE_YOUR_CALM", 10_000),
         Limit.new(:http2_updates, :count, 100, 10,
                   "PRIORITY frames, and WINDOW_UPDATE frames, of an HTTP/2 connection, and 10 more of each for each " \
-                  "request (4 more WINDOW_UPDATE frames for each DATA frame sent); more end the connection with " \
+                  "request (4 more WINDOW_UPDATE frames for each DATA frame sent). More end the connection with " \
                   "ENHANCE_YOUR_CALM", 1_000_000),
         Limit.new(:http2_continuations, :count, 4, 0,
                   "CONTINUATION frames of an HTTP/2 request; more end the connection with ENHANCE_YOUR_CALM", 1_000),
@@ -42,7 +42,7 @@ module Heddle
                   "reset with CANCEL", 1_000_000_000),
         Limit.new(:http2_memory, :bytes, 16_777_216, 0,
                   "bytes of requests that wait on HTTP/2 connections, in each loop, beyond what a connection over " \
-                  "HTTP/1.1 could have (112 KiB and body_buffer each); further ones are reset with REFUSED_STREAM, " \
+                  "HTTP/1.1 could have (112 KiB and body_buffer each). Further ones are reset with REFUSED_STREAM, " \
                   "and bodies go to files")
       ].freeze
     end

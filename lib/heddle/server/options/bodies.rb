@@ -20,8 +20,8 @@ module Heddle
                    details: "For others the application is called when the body is complete, and reading it never " \
                             "waits. Streaming is for answers that begin before the request has ended (gRPC), and for " \
                             "refusing a body before it is sent. An application that reads such a body waits for the " \
-                            "client; in mode fiber other requests run meanwhile, which a native library that reads " \
-                            "the body itself (Nokogiri::XML(env[\"rack.input\"])) does not bear: read it first.")
+                            "client, and in mode fiber other requests run meanwhile. A native library must not read " \
+                            "such a body itself (Nokogiri::XML(env[\"rack.input\"])): read it first.")
       ].freeze
     end
   end

@@ -64,10 +64,10 @@ module Heddle
         Option.new(name: :max_connections, unit: :count, default: 0, range: 0..10_000_000, advanced: true,
                    default_words: "0: by memory and descriptors", example: "max_connections 5_000",
                    details: "With 0 each worker takes as many as fit into its share of the memory (of the container, " \
-                            "or of the machine) if each had used all that it may before a request runs, which is " \
-                            "112 KiB and body_buffer, and http2_memory for all of them together: about 5,300 in " \
-                            "1 GiB with one worker; and no more than there are descriptors, less 64 for the " \
-                            "application. An idle connection uses much less, so a " \
+                            "or of the machine): about 5,300 in 1 GiB with one worker. A connection counts with " \
+                            "112 KiB and body_buffer, its maximum before a request runs, and http2_memory counts " \
+                            "once for all. Descriptors limit it, too, less 64 for the application. " \
+                            "An idle connection uses much less, so a " \
                             "server of many WebSockets may set more. At the limit new connections wait in the " \
                             "system's queue (backlog) until one ends, and a line in the log says so.",
                    text: "how many connections at once, in each worker; 0: as many as memory and descriptors allow"),

@@ -21,7 +21,7 @@ module Heddle
                    variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
                    text: "number of processes that serve; auto: as many as processors, and 2 at least",
                    details: "See [Processes](processes.md). With 0 the process that was started serves by itself, " \
-                            "and so it does with 1 in development and test: then nothing is forked, and it can be " \
+                            "and so it does with 1 in development and test. Then nothing is forked, and it can be " \
                             "restarted only with a pause."),
         Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
                    text: "number of workers that are kept ready for when all others are held up; 0: none",

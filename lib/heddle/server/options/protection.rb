@@ -9,16 +9,16 @@ module Heddle
                    choices: %i[offload preempt stall_report handoff callback_report],
                    none: "off", example: "protect :off",
                    text: "protections against calls that would hold up the loop, or off. offload: native calls that " \
-                         "release Ruby's lock run on other threads; preempt: a request that computes in Ruby lets " \
-                         "the others run; stall_report: remaining stalls are logged and counted; handoff: during a " \
-                         "stall other workers answer the other clients; callback_report: Ruby code that waits in a " \
+                         "release Ruby's lock run on other threads. preempt: a request that computes in Ruby lets " \
+                         "the others run. stall_report: remaining stalls are logged and counted. handoff: during a " \
+                         "stall other workers answer the other clients. callback_report: Ruby code that waits in a " \
                          "callback of a native library is logged",
                    details: "In development stall_report brings callback_report with it. See " \
                             "[The callback report](stalls.md#the-callback-report)."),
         Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_allow \"mygem.\", \"other\"",
                    text: "native libraries whose calls may run on any thread, each the start of a file's name, " \
-                         "besides those that are known to be good or judged to be safe; read docs/offload.md first"),
+                         "besides those that are known to be good or judged to be safe. Read docs/offload.md first"),
         Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                    example: "offload_deny \"mygem\", \"other\"",
                    text: "native libraries whose calls stay on the loop's thread, each the start of a file's name, " \
