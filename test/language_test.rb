@@ -42,11 +42,10 @@ class LanguageTest < Minitest::Test
     "ext/heddle/http/websocket/session.c" => %w[enter linger feed begin flushed release abandon],
     "ext/heddle/http/websocket/work.c" => %w[object serve served reject],
     "ext/heddle/http/h2_server.c" => %w[sweep pull flush linger settle feed begin release abandon],
-    "ext/heddle/pubsub/fanout.c" => %w[grow collected give offer pump],
     "ext/heddle/pubsub/fanout_wait.c" => %w[ready watch watch],
-    "ext/heddle/pubsub/history.c" => %w[now lock unlock append collect],
+    "ext/heddle/pubsub/history.c" => %w[now],
     "ext/heddle/pubsub/message.c" => %w[encode], "ext/heddle/pubsub/process_history.c" => %w[make],
-    "ext/heddle/pubsub/subscription_ruby.c" => %w[mark collect allocate wake deliver pending ended counts]
+    "ext/heddle/pubsub/subscription_ruby.c" => %w[mark collect allocate wake deliver ended counts]
   }.freeze
   # Sentences of the pages that begin with Who, What or Whoever and ask nothing. Name the actor instead.
   SUBJECTS_LEFT = 0

@@ -34,7 +34,7 @@ module Heddle
 
       # Publishes to subscribers of this process, and of those that share its memory, whether there are any or not.
       # @api private
-      def publish_here(topic, data) = "#{History.epoch}:#{History.publish(topic.to_s, data)}"
+      def publish_here(topic, data) = History.publish(topic.to_s, data)
 
       # @return [String] where a process that is none of the server's publishes, "unix:path"; the default is what a
       #   server in the same folder uses
@@ -45,7 +45,7 @@ module Heddle
       #
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
-      def position(topic) = "#{History.epoch}:#{History.offset(topic.to_s)}"
+      def position(topic) = History.position(topic.to_s)
 
       # Calls the block for each message of the topic, one at a time and in order, in a task of its own. The task ends
       # when it is cancelled, when the block fails, and with the scope it was started in, which does not wait for it.

@@ -13,6 +13,8 @@
 #endif
 #include "net/shared_memory.c"
 
+#include "pubsub/history_memory.c"
+#include "pubsub/history_reading.c"
 #include "pubsub/history.c"
 
 /* The history of messages: shared by processes, any of which may end at any place. */
@@ -29,12 +31,13 @@ static void open_history(uint32_t topics, uint32_t messages)
 
 static int64_t publish(const char *topic, const char *data)
 {
-    return heddle_history_publish(&history, topic, strlen(topic), data, strlen(data));
+    heddle_history_state state;
+    return heddle_history_publish(&history, topic, strlen(topic), data, strlen(data), &state);
 }
 
 static int find(const char *topic, uint64_t since, uint64_t *places, uint64_t *offset)
 {
-    return heddle_history_find(&history, topic, strlen(topic), since, places, HEDDLE_HISTORY_MESSAGES, offset);
+    return heddle_history_find(&history, topic, strlen(topic), heddle_history_generation(&history), since, places, offset);
 }
 
 static bool holds(uint64_t place, const char *data)
@@ -46,19 +49,25 @@ static bool holds(uint64_t place, const char *data)
            memcmp(found, data, strlen(data)) == 0;
 }
 
-static void offsets_of_a_topic_have_no_gaps(void)
+static int append(const char *epoch, uint64_t offset, const char *topic, const char *data)
+{
+    return heddle_history_append(&history, epoch, offset, topic, strlen(topic), data, strlen(data));
+}
+
+static void offsets_count_the_messages_of_all_topics(void)
 {
     uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     CHECK_EQUAL(1, publish("a", "one"));
-    CHECK_EQUAL(1, publish("b", "other"));
-    CHECK_EQUAL(2, publish("a", "two"));
-    CHECK_EQUAL(3, publish("a", ""));
+    CHECK_EQUAL(2, publish("b", "other"));
+    CHECK_EQUAL(3, publish("a", "two"));
+    CHECK_EQUAL(4, publish("a", ""));
     CHECK_EQUAL(2, find("a", 1, places, &offset));
-    CHECK_EQUAL(3, offset);
+    CHECK_EQUAL(4, offset);
     CHECK(holds(places[0], "two"));
     CHECK(holds(places[1], ""));
-    CHECK_EQUAL(0, find("a", 3, places, &offset));
+    CHECK_EQUAL(2, find("a", 2, places, &offset)); /* a position of another topic's message is as good */
+    CHECK_EQUAL(0, find("a", 4, places, &offset));
     heddle_history_close(&history);
 }
 
@@ -68,7 +77,8 @@ static void a_position_that_was_never_given_is_refused(void)
     open_history(64, 100);
     publish("a", "one");
     CHECK_EQUAL(-ENODATA, find("a", 2, places, &offset));
-    CHECK_EQUAL(-ENODATA, find("unknown", 1, places, &offset));
+    CHECK_EQUAL(-ENODATA, find("unknown", 2, places, &offset));
+    CHECK_EQUAL(0, find("unknown", 1, places, &offset));
     heddle_history_close(&history);
 }
 
@@ -99,13 +109,14 @@ static void what_was_overwritten_is_gone_and_is_noticed(void)
     uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
     char large[9000];
     heddle_history_record record;
+    heddle_history_state state;
     memset(large, 'x', sizeof(large));
     open_history(64, 100);
     publish("a", "one");
     CHECK_EQUAL(1, find("a", 0, places, &offset));
     CHECK_EQUAL(1, heddle_history_look(&history, places[0], &record));
     for (int i = 0; i < 10; i++)
-        CHECK_EQUAL(i + 1, heddle_history_publish(&history, "b", 1, large, sizeof(large)));
+        CHECK_EQUAL(i + 2, heddle_history_publish(&history, "b", 1, large, sizeof(large), &state));
     CHECK(!heddle_history_copy_data(&history, &record, large));
     CHECK_EQUAL(-ENODATA, heddle_history_look(&history, places[0], &record));
     CHECK_EQUAL(-ENODATA, find("a", 0, places, &offset));
@@ -116,12 +127,13 @@ static void what_was_overwritten_is_gone_and_is_noticed(void)
 /* A reader that follows finds every record, also where the log begins again. */
 static void a_reader_follows_over_the_end_of_the_log(void)
 {
+    heddle_history_state state;
     open_history(64, 100);
     uint64_t place = 0;
     for (int i = 0; i < 5000; i++) {
         char text[64], found[256];
         size_t size = (size_t)snprintf(text, sizeof(text), "%d%*s", i, i % 40, "");
-        CHECK_EQUAL(i + 1, heddle_history_publish(&history, "a", 1, text, size));
+        CHECK_EQUAL(i + 1, heddle_history_publish(&history, "a", 1, text, size, &state));
         heddle_history_record record;
         CHECK_EQUAL(1, heddle_history_look(&history, place, &record));
         CHECK_EQUAL(size, record.data_size);
@@ -132,7 +144,7 @@ static void a_reader_follows_over_the_end_of_the_log(void)
     heddle_history_close(&history);
 }
 
-static void a_topic_that_was_forgotten_never_gets_an_offset_again(void)
+static void what_a_forgotten_topic_had_is_gone(void)
 {
     uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(8, 100); /* one set */
@@ -140,17 +152,79 @@ static void a_topic_that_was_forgotten_never_gets_an_offset_again(void)
         publish("first", "x");
     for (int i = 0; i < 8; i++)
         publish((char[]){(char)('a' + i), 0}, "x");
-    CHECK_EQUAL(6, publish("first", "y"));
+    CHECK_EQUAL(14, publish("first", "y"));
     CHECK_EQUAL(-ENODATA, find("first", 4, places, &offset));
+    CHECK_EQUAL(1, find("first", 5, places, &offset)); /* "a" is forgotten for it, and was never this topic */
+    heddle_history_close(&history);
+}
+
+/* Whatever room it takes in the table: nothing of it is missing after a position from before. */
+static void a_fresh_topic_begins_without_a_gap(void)
+{
+    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    heddle_history_state state;
+    open_history(8, 100); /* one set, which is full */
+    for (int i = 0; i < 8; i++)
+        publish((char[]){(char)('a' + i), 0}, "x");
+    uint64_t since = (uint64_t)heddle_history_offset(&history, "fresh", 5, &state);
+    CHECK_EQUAL(9, publish("fresh", "one"));
+    CHECK_EQUAL(1, find("fresh", since, places, &offset));
+    CHECK(holds(places[0], "one"));
+    heddle_history_close(&history);
+}
+
+/* -- following a backend ------------------------------------------------------------------------------------------- */
+
+static void a_history_that_follows_takes_the_offsets_it_is_given(void)
+{
+    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    open_history(64, 100);
+    CHECK_EQUAL(-ESTALE, append("aaaabbbbcccc", 8, "a", "x"));
+    CHECK_EQUAL(0, heddle_history_begin(&history, "aaaabbbbcccc", 7));
+    CHECK_EQUAL(1, append("aaaabbbbcccc", 8, "a", "eight"));
+    CHECK_EQUAL(0, append("aaaabbbbcccc", 8, "a", "eight"));
+    CHECK_EQUAL(-ERANGE, append("aaaabbbbcccc", 10, "a", "ten"));
+    CHECK_EQUAL(-ESTALE, append("bbbbaaaacccc", 9, "a", "nine"));
+    CHECK_EQUAL(1, append("aaaabbbbcccc", 9, "b", "nine"));
+    CHECK_EQUAL(-EPERM, publish("a", "x"));
+    CHECK_EQUAL(1, find("a", 7, places, &offset));
+    CHECK(holds(places[0], "eight"));
+    CHECK_EQUAL(-ENODATA, find("a", 6, places, &offset));
+    CHECK_EQUAL(0, find("a", 20, places, &offset)); /* another machine may be ahead */
+    heddle_history_close(&history);
+}
+
+static void a_new_epoch_or_a_loss_makes_what_was_there_unknown(void)
+{
+    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    open_history(8, 100);
+    publish("a", "memory");
+    heddle_history_begin(&history, "aaaabbbbcccc", 7);
+    append("aaaabbbbcccc", 8, "a", "eight");
+    uint32_t generation = heddle_history_generation(&history);
+    CHECK_EQUAL(0, heddle_history_begin(&history, "aaaabbbbcccc", 8)); /* it is there already */
+    CHECK_EQUAL(generation, heddle_history_generation(&history));
+    CHECK_EQUAL(0, heddle_history_begin(&history, "aaaabbbbcccc", 20)); /* a loss */
+    CHECK(generation != heddle_history_generation(&history));
+    CHECK_EQUAL(-ESTALE, heddle_history_find(&history, "a", 1, generation, 8, places, &offset));
+    CHECK_EQUAL(-ENODATA, find("a", 7, places, &offset));
+    CHECK_EQUAL(1, append("aaaabbbbcccc", 21, "a", "later"));
+    CHECK_EQUAL(1, find("a", 20, places, &offset));
+    CHECK_EQUAL(0, heddle_history_begin(&history, "bbbbaaaacccc", 2)); /* offsets begin anew, lower */
+    CHECK_EQUAL(1, append("bbbbaaaacccc", 3, "a", "three"));
+    CHECK_EQUAL(1, find("a", 2, places, &offset));
+    CHECK(holds(places[0], "three"));
+    CHECK_EQUAL(-ENODATA, find("a", 1, places, &offset));
     heddle_history_close(&history);
 }
 
 static void a_message_that_is_too_large_is_refused(void)
 {
     static char large[65536];
+    heddle_history_state state;
     open_history(64, 100);
-    CHECK_EQUAL(-EMSGSIZE, heddle_history_publish(&history, "a", 1, large, sizeof(large)));
-    CHECK_EQUAL(1, heddle_history_publish(&history, "a", 1, large, heddle_history_most(&history) - 1));
+    CHECK_EQUAL(-EMSGSIZE, heddle_history_publish(&history, "a", 1, large, sizeof(large), &state));
+    CHECK_EQUAL(1, heddle_history_publish(&history, "a", 1, large, heddle_history_most(&history) - 1, &state));
     heddle_history_close(&history);
 }
 
@@ -171,7 +245,7 @@ static void end_within(void (*child)(void))
 static void write_half(void)
 {
     const char text[] = "never committed";
-    lock(&history);
+    CHECK_EQUAL(0, heddle_history_lock(&history));
     uint64_t place = heddle_history_head(&history);
     move_tail(&history, place + 1024);
     write_words(&history, place, text, sizeof(text));
@@ -190,22 +264,19 @@ static void a_process_killed_while_it_writes_leaves_nothing(void)
     heddle_history_close(&history);
 }
 
-/* As `append` has it when the journal is complete, and none of it applied. */
+/* As it is when the journal is complete, and none of it applied. */
 static void write_journal(void)
 {
     heddle_history_header *header = history.header;
-    struct topic_and_head {
-        topic topic;
-        uint64_t head;
-    } before;
-    lock(&history);
-    uint32_t slot;
-    uint64_t forgotten;
-    slot = choose_entry(&history, "a", 1, &before.topic, &forgotten);
-    before.head = heddle_history_head(&history);
-    append(&history, "a", 1, "two", 3);
-    topics_of(&history)[slot] = before.topic;
-    atomic_store(&header->head, before.head);
+    CHECK_EQUAL(0, heddle_history_lock(&history));
+    heddle_history_topic_set sets[64 / HEDDLE_HISTORY_WAYS];
+    heddle_history_state state = header->state;
+    uint64_t head = heddle_history_head(&history);
+    memcpy(sets, heddle_history_sets(&history), sizeof(sets));
+    write_message(&history, state.count + 1, "a", 1, "two", 3);
+    memcpy(heddle_history_sets(&history), sets, sizeof(sets));
+    header->state = state;
+    atomic_store(&header->head, head);
     atomic_store(&header->journal.complete, 1);
 }
 
@@ -225,12 +296,14 @@ static void a_process_killed_after_it_has_written_leaves_the_message(void)
 static void another_program_goes_on_with_the_descriptors(void)
 {
     heddle_history other;
+    heddle_history_state state, of_other;
     open_history(64, 100);
     publish("a", "one");
     CHECK_EQUAL(0, heddle_history_open(&other, dup(history.memory.fd), dup(history.wake_fd)));
-    CHECK_EQUAL(2, heddle_history_publish(&other, "a", 1, "two", 3));
+    CHECK_EQUAL(2, heddle_history_publish(&other, "a", 1, "two", 3, &of_other));
     CHECK_EQUAL(3, publish("a", "three"));
-    CHECK(strcmp(heddle_history_epoch(&history), heddle_history_epoch(&other)) == 0);
+    CHECK_EQUAL(0, heddle_history_read_state(&history, &state));
+    CHECK(strcmp(state.epoch, of_other.epoch) == 0);
     heddle_history_close(&other);
     heddle_history_close(&history);
 }
@@ -251,13 +324,16 @@ enum { WRITERS = 3, MESSAGES = 4000 };
 static void *write_many(void *data)
 {
     const char *topic = data;
+    int64_t last = 0;
     for (int i = 1; i <= MESSAGES; i++) {
         char text[128];
         int size = snprintf(text, sizeof(text), "%s %d %0*d", topic, i, i % 64 + 1, i);
+        heddle_history_state state;
         int64_t offset;
-        while ((offset = heddle_history_publish(&history, topic, 1, text, (size_t)size)) == -ETIMEDOUT) {
+        while ((offset = heddle_history_publish(&history, topic, 1, text, (size_t)size, &state)) == -ETIMEDOUT) {
         }
-        CHECK_EQUAL(i, offset);
+        CHECK(offset > last);
+        last = offset;
     }
     return NULL;
 }
@@ -267,11 +343,12 @@ static void readers_and_writers_meet(void)
 {
     pthread_t threads[WRITERS];
     char *topics[WRITERS] = {"a", "b", "c"};
-    uint64_t seen[WRITERS] = {0}, place = 0;
+    uint64_t seen[WRITERS] = {0}, place = 0, lost = 0, last = 0;
+    int numbers[WRITERS] = {0};
     open_history(64, 100);
     for (int i = 0; i < WRITERS; i++)
         pthread_create(&threads[i], NULL, write_many, topics[i]);
-    while (seen[0] < MESSAGES || seen[1] < MESSAGES || seen[2] < MESSAGES) {
+    while (seen[0] + seen[1] + seen[2] + lost < (uint64_t)WRITERS * MESSAGES) {
         heddle_history_record record;
         char topic[8], data[256], expected[256];
         int result = heddle_history_look(&history, place, &record);
@@ -281,20 +358,27 @@ static void readers_and_writers_meet(void)
             place = record.next;
         if (result < 0 || record.topic_size != 1 || record.data_size > sizeof(data) ||
             !heddle_history_copy_topic(&history, &record, topic) || !heddle_history_copy_data(&history, &record, data)) {
-            place = heddle_history_head(&history);
-            for (int i = 0; i < WRITERS; i++) {
-                int64_t offset = heddle_history_offset(&history, topics[i], 1);
-                if (offset > (int64_t)seen[i])
-                    seen[i] = (uint64_t)offset;
+            uint64_t before = last;
+            heddle_history_state state;
+            place = heddle_history_head(&history); /* first: the state is of the same messages, or of more */
+            while (heddle_history_read_state(&history, &state) == -ETIMEDOUT) {
             }
+            last = state.count;
+            lost += last - before;
             continue;
         }
-        int which = topic[0] - 'a', number = (int)record.offset;
+        if (record.offset <= last)
+            continue;
+        lost += record.offset - last - 1;
+        last = record.offset;
+        int which = topic[0] - 'a', number = 0;
+        CHECK_EQUAL(1, sscanf(data + 2, "%d", &number));
         int size = snprintf(expected, sizeof(expected), "%c %d %0*d", topic[0], number, number % 64 + 1, number);
         CHECK_EQUAL(size, record.data_size);
         CHECK(memcmp(data, expected, (size_t)size) == 0);
-        if (record.offset > seen[which])
-            seen[which] = record.offset;
+        CHECK(number > numbers[which]);
+        numbers[which] = number;
+        seen[which]++;
     }
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
@@ -304,13 +388,16 @@ static void readers_and_writers_meet(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("history", "offsets of a topic have no gaps", offsets_of_a_topic_have_no_gaps);
+    check_run("history", "offsets count the messages of all topics", offsets_count_the_messages_of_all_topics);
     check_run("history", "a position that was never given is refused", a_position_that_was_never_given_is_refused);
     check_run("history", "what is beyond the count is gone", what_is_beyond_the_count_is_gone);
     check_run("history", "what is too old is gone", what_is_too_old_is_gone);
     check_run("history", "what was overwritten is gone and is noticed", what_was_overwritten_is_gone_and_is_noticed);
     check_run("history", "a reader follows over the end of the log", a_reader_follows_over_the_end_of_the_log);
-    check_run("history", "a topic that was forgotten never gets an offset again", a_topic_that_was_forgotten_never_gets_an_offset_again);
+    check_run("history", "what a forgotten topic had is gone", what_a_forgotten_topic_had_is_gone);
+    check_run("history", "a fresh topic begins without a gap", a_fresh_topic_begins_without_a_gap);
+    check_run("history", "a history that follows takes the offsets it is given", a_history_that_follows_takes_the_offsets_it_is_given);
+    check_run("history", "a new epoch or a loss makes what was there unknown", a_new_epoch_or_a_loss_makes_what_was_there_unknown);
     check_run("history", "a message that is too large is refused", a_message_that_is_too_large_is_refused);
     check_run("history", "a process killed while it writes leaves nothing", a_process_killed_while_it_writes_leaves_nothing);
     check_run("history", "a process killed after it has written leaves the message", a_process_killed_after_it_has_written_leaves_the_message);

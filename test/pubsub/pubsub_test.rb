@@ -37,11 +37,32 @@ class PubSubTest < Minitest::Test
     assert_equal %w[a b c], got
   end
 
-  def test_positions_of_a_topic_have_no_gaps
-    topic = new_topic
-    offsets = Array.new(5) { offset(PubSub.publish(topic, "x")) }
+  def test_offsets_count_the_messages_of_all_topics
+    offsets = Array.new(5) { |i| offset(PubSub.publish("#{new_topic}#{i % 2}", "x")) }
 
     assert_equal (0..4).map { |i| offsets.first + i }, offsets
+  end
+
+  # A page may be made before its topic has had any message.
+  def test_a_position_of_a_topic_that_was_never_published_to_is_one_to_go_on_from
+    topic = new_topic
+    position = PubSub.position(topic)
+    2.times { PubSub.publish(new_topic, "x") }
+    PubSub.publish(topic, "first")
+    in_loop { assert_equal "first", subscription(topic, since: position).take.first }
+  end
+
+  # More topics than the table has room for: the history forgets this one again and again.
+  def test_the_first_message_of_a_topic_that_the_history_has_forgotten_is_no_reset
+    topic = new_topic
+    in_loop do
+      PubSub.publish(topic, "before")
+      one = subscription(topic)
+      40_000.times { |i| PubSub.publish("#{topic}:#{i}", "") }
+      PubSub.publish(topic, "fresh")
+
+      assert_equal "fresh", one.take.first
+    end
   end
 
   def test_published_messages_are_counted_anew_in_a_child_process
@@ -180,6 +201,25 @@ class PubSubTest < Minitest::Test
       assert_equal [nil, last], one.take
       PubSub.publish(topic, "next")
       assert_equal "next", one.take.first
+    end
+  end
+
+  # So many do not catch up in one tick. What is published meanwhile comes in its order.
+  def test_all_subscribers_catch_up_after_an_overrun
+    topics = Array.new(3) { new_topic }
+    in_loop do
+      subscriptions = Array.new(900) { |i| subscription(topics[i % 3]) }
+      topics.each { |topic| PubSub.publish(topic, "missed") }
+      5.times { PubSub.publish("#{topics.first}:other", "x" * 4_000_000) }
+      topics.each { |topic| PubSub.publish(topic, "kept") }
+      sleep 0
+      last = topics.map { |topic| PubSub.publish(topic, "later") }
+      subscriptions.each_with_index do |one, i|
+        taken = []
+        taken << one.take until taken.last&.last == last[i % 3]
+
+        assert_includes [[nil], [nil, "later"]], taken.map(&:first)
+      end
     end
   end
 

@@ -80,9 +80,9 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     send_soon(events, added);
 }
 
-static size_t count_pending(const heddle_subscriber *subscriber)
+static bool is_full(const heddle_subscriber *subscriber)
 {
-    return events_at(subscriber)->connection->output.size;
+    return events_at(subscriber)->connection->output.size > HEDDLE_PENDING_LIMIT;
 }
 
 static void end_slow(heddle_subscriber *subscriber)
@@ -92,7 +92,7 @@ static void end_slow(heddle_subscriber *subscriber)
 
 static const heddle_subscriber_operations subscriber_operations = {
     .deliver = deliver_message,
-    .pending = count_pending,
+    .is_full = is_full,
     .too_slow = end_slow,
 };
 

@@ -25,8 +25,8 @@
  *
  * Slow readers
  *
- * Before each message the fan-out asks for `pending`, the bytes of output that the client has not taken. Above
- * HEDDLE_PENDING_LIMIT the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one
+ * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows. If
+ * so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one
  * when the output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained,
  * which brings a reset if that is too short. A subscriber that is given what it has missed since a position waits in the
  * same way, whatever its policy.
@@ -44,7 +44,7 @@ typedef struct heddle_topic heddle_topic;
 typedef struct heddle_subscriber heddle_subscriber;
 
 enum {
-    HEDDLE_PENDING_LIMIT = 1048576, /* bytes */
+    HEDDLE_PENDING_LIMIT = 1048576, /* bytes, where no option says how many */
     HEDDLE_TOPIC_LIMIT = 1024,      /* bytes of a topic's name */
 };
 
@@ -57,8 +57,8 @@ typedef enum {
 
 typedef struct {
     void (*deliver)(heddle_subscriber *subscriber, heddle_message *message);
-    /* Bytes of output that its client has not taken. */
-    size_t (*pending)(const heddle_subscriber *subscriber);
+    /* Does more output wait for its client than is allowed? */
+    bool (*is_full)(const heddle_subscriber *subscriber);
     /* Its client is too slow: ends the connection, as WebSockets do with 1008. It gets no more messages. */
     void (*too_slow)(heddle_subscriber *subscriber);
     /* The loop closes; it is unsubscribed. NULL: nothing is to be done. */
@@ -70,6 +70,7 @@ struct heddle_subscriber {
     heddle_topic *topic; /* NULL: it is not subscribed */
     const heddle_subscriber_operations *operations;
     uint64_t seen;  /* the offset of the last message that it was given, or need not be given */
+    uint32_t generation; /* of the history, that `seen` is of */
     uint8_t policy; /* heddle_slow_policy */
     bool behind;    /* it goes on with the history when its output has drained */
     bool closing;   /* it was too slow */

@@ -3,8 +3,11 @@
 
 /*
  * The messages of all topics, in memory that a master shares with its workers: a log of records that overwrites its
- * oldest ones, and a table of topics. A message's position is the ring's epoch and the topic's offset. Offsets of a topic
- * have no gaps, and no offset is given twice in an epoch.
+ * oldest ones, and a table of topics. A message's position is the history's epoch and the message's offset, which counts
+ * the messages of all topics. Each record has the offset of its topic's message before it, so that a gap is visible.
+ *
+ * In memory, offsets are given here. A history that follows a backend, such as Redis, is given them with each message;
+ * its reader calls heddle_history_begin when the backend's epoch is a new one or messages of it are lost.
  *
  * One process at a time writes, under a robust mutex. A process that ends within it leaves either all of a message or
  * nothing of it: what has to change together is written to a journal first, which the next owner of the mutex completes.
@@ -41,49 +44,81 @@ typedef struct {
     int64_t age;       /* of a message that can be replayed, ns */
 } heddle_history_limits;
 
+/* What changes under the mutex, beside the log and the topics. */
+typedef struct {
+    char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
+    uint64_t count;        /* the offset of the last message, whatever its topic */
+    uint64_t floor_place;  /* records before this place are of an earlier generation */
+    uint64_t floor_offset; /* nothing is known of what was published up to this offset */
+    uint32_t generation;   /* rises when all subscribers need a reset */
+    uint32_t follows;      /* a backend gives the offsets */
+} heddle_history_state;
+
 /* A record of the log, without its bytes. */
 typedef struct {
     uint64_t place; /* of the record */
     uint64_t next;  /* place of the record after it */
     uint64_t offset;
+    uint64_t previous;        /* place of the topic's record before it, and 1; 0: none is known */
+    uint64_t previous_offset; /* the topic has no messages between this offset and its own */
     int64_t published; /* CLOCK_MONOTONIC, ns */
     uint32_t topic_size, data_size;
+    uint32_t generation;
 } heddle_history_record;
 
 /* 0 or -errno. */
-int heddle_history_create(heddle_history *ring, const heddle_history_limits *limits);
+int heddle_history_create(heddle_history *history, const heddle_history_limits *limits);
 /* Takes both descriptors, which are closed on failure, too. -EPROTO: of another version. */
-int heddle_history_open(heddle_history *ring, int memory_fd, int wake_fd);
-void heddle_history_close(heddle_history *ring); /* idempotent */
+int heddle_history_open(heddle_history *history, int memory_fd, int wake_fd);
+void heddle_history_close(heddle_history *history); /* idempotent */
 
-const char *heddle_history_epoch(const heddle_history *ring);
+/* 0; -ETIMEDOUT: another process holds the mutex and does not go on. */
+int heddle_history_read_state(heddle_history *history, heddle_history_state *state);
+uint32_t heddle_history_generation(const heddle_history *history);
 /* The size of the largest message, its topic included. */
-size_t heddle_history_most(const heddle_history *ring);
+size_t heddle_history_most(const heddle_history *history);
+
 /*
  * Appends a message and wakes the processes that read. Its offset; -EMSGSIZE: it is larger than heddle_history_most;
- * -ETIMEDOUT: another process holds the mutex and does not go on.
+ * -EPERM: this history follows a backend; -ETIMEDOUT. `state`: after it.
  */
-int64_t heddle_history_publish(heddle_history *ring, const char *topic, size_t topic_size, const char *data, size_t data_size);
+int64_t heddle_history_publish(heddle_history *history, const char *topic, size_t topic_size, const char *data,
+                               size_t data_size, heddle_history_state *state);
+/*
+ * From now on the history follows a backend of this epoch, whose messages up to `offset` it does not have: subscribers
+ * get a reset. Nothing changes when it has the epoch and that message already. 0 or -ETIMEDOUT.
+ */
+int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t offset);
+/*
+ * Appends the message that a backend has given this offset. 1; 0: it is there already; -ESTALE: of another epoch, or the
+ * history follows no backend; -ERANGE: messages before it are missing; -EMSGSIZE; -ETIMEDOUT.
+ */
+int heddle_history_append(heddle_history *history, const char *epoch, uint64_t offset, const char *topic,
+                          size_t topic_size, const char *data, size_t data_size);
 /* Makes all processes that read look at the log. */
-void heddle_history_wake(const heddle_history *ring);
+void heddle_history_wake(const heddle_history *history);
 
 /* Where the next record will be. */
-uint64_t heddle_history_head(const heddle_history *ring);
+uint64_t heddle_history_head(const heddle_history *history);
 /* 1: there is a record at this place or after it; 0: none yet; -ENODATA: it has been overwritten. */
-int heddle_history_look(const heddle_history *ring, uint64_t place, heddle_history_record *record);
+int heddle_history_look(const heddle_history *history, uint64_t place, heddle_history_record *record);
 /* Copies what a record has, topic_size or data_size bytes. false: it was overwritten meanwhile. */
-bool heddle_history_copy_topic(const heddle_history *ring, const heddle_history_record *record, char *topic);
-bool heddle_history_copy_data(const heddle_history *ring, const heddle_history_record *record, char *data);
+bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *record, char *topic);
+bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *record, char *data);
 
 /* A hash of the topic's name that nobody outside can choose. */
-uint64_t heddle_history_hash(const heddle_history *ring, const char *topic, size_t size);
-/* The offset of the topic's last message; -ETIMEDOUT. */
-int64_t heddle_history_offset(heddle_history *ring, const char *topic, size_t size);
+uint64_t heddle_history_hash(const heddle_history *history, const char *topic, size_t size);
 /*
- * The places of the topic's messages after the offset `since`, oldest first, at most `most` of them. How many;
- * -ENODATA: some of them are gone, or `since` was never given; -ETIMEDOUT. `*offset`: of the last message.
+ * The offset of the topic's last message, or of the last one of all where the topic is not known; -ETIMEDOUT.
+ * `state`: as it was then.
  */
-int heddle_history_find(heddle_history *ring, const char *topic, size_t size, uint64_t since, uint64_t *places, int most,
-                     uint64_t *offset);
+int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t size, heddle_history_state *state);
+/*
+ * The places of the topic's messages after the offset `since`, oldest first. How many; -ENODATA: some of them are gone, or
+ * `since` was never given; -ESTALE: the history is of another generation; -ETIMEDOUT. `*offset`: the topic has nothing
+ * after it.
+ */
+int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
+                        uint64_t places[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);
 
 #endif

@@ -22,8 +22,9 @@ typedef VALUE heddle_message_encoder(heddle_message *message);
 struct heddle_message {
     const char *topic;
     size_t topic_size;
-    const char *epoch; /* its position is "epoch:offset" */
+    char epoch[16]; /* its position is "epoch:offset" */
     uint64_t offset;
+    uint64_t previous_offset; /* the topic has no messages between this offset and its own */
     /*
      * Messages before this one are lost, and nobody knows how many: what the client has made of them is out of date.
      * There is no payload, and the offset is that of the last message, after which the client goes on.

@@ -3,8 +3,10 @@
 #include "pubsub/fanout.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 static const heddle_history_limits DEFAULTS = {
     .log_size = 16777216,
@@ -32,7 +34,7 @@ heddle_history *heddle_process_history(void)
 {
     int result = make(&DEFAULTS);
     if (result < 0)
-        rb_syserr_fail(-result, "making the ring of messages");
+        rb_syserr_fail(-result, "making the history of messages");
     return &process_history;
 }
 
@@ -47,10 +49,10 @@ static uint64_t power_of_two(uint64_t least)
 /*
  * call-seq: History.open(memory, topics, messages, age) -> true or false
  *
- * Makes the process's ring, with room for so many bytes and topics; both are rounded up to a power of two. +messages+ of
+ * Makes the process's history, with room for so many bytes and topics; both are rounded up to a power of two. +messages+ of
  * a topic can be replayed as long as they are younger than +age+ seconds. false: there is one already, which stays.
  */
-static VALUE ring_open(VALUE self, VALUE memory, VALUE topics, VALUE messages, VALUE age)
+static VALUE history_open(VALUE self, VALUE memory, VALUE topics, VALUE messages, VALUE age)
 {
     heddle_history_limits limits = {
         .log_size = power_of_two(NUM2SIZET(memory) < 65536 ? 65536 : NUM2SIZET(memory)),
@@ -62,40 +64,40 @@ static VALUE ring_open(VALUE self, VALUE memory, VALUE topics, VALUE messages, V
         return Qfalse;
     int result = make(&limits);
     if (result < 0)
-        rb_syserr_fail(-result, "making the ring of messages");
+        rb_syserr_fail(-result, "making the history of messages");
     return Qtrue;
 }
 
 /*
  * call-seq: History.adopt(memory, wake) -> true or false
  *
- * The process's ring is the one that these descriptors, of .descriptors in another process, stand for; they are its own
+ * The process's history is the one that these descriptors, of .descriptors in another process, stand for; they are its own
  * from now on. false: it is of another version, or there is one already.
  */
-static VALUE ring_adopt(VALUE self, VALUE memory, VALUE wake)
+static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 {
-    heddle_history ring;
-    int result = heddle_history_open(&ring, NUM2INT(memory), NUM2INT(wake));
+    heddle_history history;
+    int result = heddle_history_open(&history, NUM2INT(memory), NUM2INT(wake));
     if (result < 0)
         return Qfalse;
     pthread_mutex_lock(&making);
     bool taken = !there;
     if (taken)
-        process_history = ring;
+        process_history = history;
     there = true;
     pthread_mutex_unlock(&making);
     if (!taken)
-        heddle_history_close(&ring);
+        heddle_history_close(&history);
     return taken ? Qtrue : Qfalse;
 }
 
 /*
  * call-seq: History.descriptors -> [Integer, Integer] or nil
  *
- * Of the memory and of what wakes its readers; they close when a program is executed. nil: there is no ring, or it goes
+ * Of the memory and of what wakes its readers; they close when a program is executed. nil: there is no history, or it goes
  * over a fork only.
  */
-static VALUE ring_descriptors(VALUE self)
+static VALUE history_descriptors(VALUE self)
 {
     if (!there || process_history.memory.fd < 0 || process_history.wake_fd < 0)
         return Qnil;
@@ -105,35 +107,134 @@ static VALUE ring_descriptors(VALUE self)
 /*
  * call-seq: History.open? -> true or false
  */
-static VALUE ring_open_p(VALUE self)
+static VALUE history_open_p(VALUE self)
 {
     return there ? Qtrue : Qfalse;
 }
 
+static VALUE position_of(const heddle_history_state *state, uint64_t offset)
+{
+    return rb_sprintf("%.12s:%" PRIu64, state->epoch, offset);
+}
+
+static void check_topic(VALUE topic)
+{
+    if (RSTRING_LEN(topic) > HEDDLE_TOPIC_LIMIT)
+        rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
+}
+
+/* Raises where a call has failed. */
+static void check_result(int64_t result, long data_size)
+{
+    if (result == -EMSGSIZE)
+        rb_raise(rb_eArgError, "the message has %ld bytes, but may have %zu with its topic: see pubsub_memory",
+                 data_size, heddle_history_most(heddle_process_history()));
+    if (result < 0)
+        rb_syserr_fail((int)-result, "the history of messages");
+}
+
 /*
- * call-seq: History.publish(topic, data) -> Integer
+ * call-seq: History.publish(topic, data) -> String
  *
- * Appends a message; its offset. Raises ArgumentError when it is too large, and Errno::ETIMEDOUT when another process
- * holds the ring and does not go on.
+ * Appends a message; its position. Raises ArgumentError when it is too large, Errno::ETIMEDOUT when another process holds
+ * the history and does not go on, and Errno::EPERM when it follows a backend.
  */
-static VALUE ring_publish(VALUE self, VALUE topic, VALUE data)
+static VALUE history_publish(VALUE self, VALUE topic, VALUE data)
 {
     StringValue(topic);
     StringValue(data);
-    heddle_history *ring = heddle_process_history();
-    if (RSTRING_LEN(topic) > HEDDLE_TOPIC_LIMIT)
-        rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
-    int64_t offset = heddle_history_publish(ring, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), RSTRING_PTR(data),
-                                         (size_t)RSTRING_LEN(data));
-    if (offset == -EMSGSIZE)
-        rb_raise(rb_eArgError, "the message has %ld bytes, but may have %zu with its topic: see pubsub_memory",
-                 RSTRING_LEN(data), heddle_history_most(ring));
-    if (offset < 0)
-        rb_syserr_fail((int)-offset, "publishing to the ring of messages");
+    heddle_history *history = heddle_process_history();
+    heddle_history_state state;
+    check_topic(topic);
+    int64_t offset = heddle_history_publish(history, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), RSTRING_PTR(data),
+                                            (size_t)RSTRING_LEN(data), &state);
+    check_result(offset, RSTRING_LEN(data));
     atomic_fetch_add_explicit(&published, 1, memory_order_relaxed);
     RB_GC_GUARD(topic);
     RB_GC_GUARD(data);
-    return LL2NUM(offset);
+    return position_of(&state, (uint64_t)offset);
+}
+
+/*
+ * call-seq: History.count_published(number) -> nil
+ *
+ * This process has published so many messages to a backend.
+ */
+static VALUE history_count_published(VALUE self, VALUE number)
+{
+    atomic_fetch_add_explicit(&published, NUM2UINT(number), memory_order_relaxed);
+    return Qnil;
+}
+
+static const char *epoch_of(VALUE epoch)
+{
+    if (RSTRING_LEN(epoch) != HEDDLE_EPOCH_SIZE || memchr(RSTRING_PTR(epoch), 0, HEDDLE_EPOCH_SIZE))
+        rb_raise(rb_eArgError, "an epoch has %d characters, but this one is %+" PRIsVALUE, HEDDLE_EPOCH_SIZE, epoch);
+    return StringValueCStr(epoch);
+}
+
+/*
+ * call-seq: History.begin(epoch, offset) -> nil
+ *
+ * From now on the history follows a backend, whose messages up to +offset+ it does not have. All subscribers get a reset,
+ * unless it has that message of that epoch.
+ */
+static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
+{
+    StringValue(epoch);
+    check_result(heddle_history_begin(heddle_process_history(), epoch_of(epoch), NUM2ULL(offset)), 0);
+    RB_GC_GUARD(epoch);
+    return Qnil;
+}
+
+/*
+ * call-seq: History.append(epoch, offset, topic, data) -> Symbol
+ *
+ * Appends a message of the backend. :appended; :known: it is there; :stale: the history is of another epoch; :gap:
+ * messages before it are missing; :too_large.
+ */
+static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, VALUE data)
+{
+    StringValue(epoch);
+    StringValue(topic);
+    StringValue(data);
+    uint64_t number = NUM2ULL(offset);
+    int result = heddle_history_append(heddle_process_history(), epoch_of(epoch), number, RSTRING_PTR(topic),
+                                       (size_t)RSTRING_LEN(topic), RSTRING_PTR(data), (size_t)RSTRING_LEN(data));
+    RB_GC_GUARD(epoch);
+    RB_GC_GUARD(topic);
+    switch (result) {
+    case 1: return ID2SYM(rb_intern("appended"));
+    case 0: return ID2SYM(rb_intern("known"));
+    case -ESTALE: return ID2SYM(rb_intern("stale"));
+    case -ERANGE: return ID2SYM(rb_intern("gap"));
+    case -EMSGSIZE: return ID2SYM(rb_intern("too_large"));
+    }
+    check_result(result, RSTRING_LEN(data));
+    return Qnil;
+}
+
+/*
+ * call-seq: History.state -> [epoch, offset, follows]
+ *
+ * The offset is that of the last message; the last value says whether a backend gives offsets.
+ */
+static VALUE history_state(VALUE self)
+{
+    heddle_history_state state;
+    check_result(heddle_history_read_state(heddle_process_history(), &state), 0);
+    return rb_ary_new_from_args(3, rb_usascii_str_new_cstr(state.epoch), ULL2NUM(state.count),
+                                state.follows ? Qtrue : Qfalse);
+}
+
+/*
+ * call-seq: History.largest -> Integer
+ *
+ * Bytes of the largest message with its topic.
+ */
+static VALUE history_largest(VALUE self)
+{
+    return SIZET2NUM(heddle_history_most(heddle_process_history()));
 }
 
 /*
@@ -141,7 +242,7 @@ static VALUE ring_publish(VALUE self, VALUE topic, VALUE data)
  *
  * Messages that this process has published; a forked process begins with none.
  */
-static VALUE ring_published(VALUE self)
+static VALUE history_published(VALUE self)
 {
     return ULL2NUM(atomic_load_explicit(&published, memory_order_relaxed));
 }
@@ -152,38 +253,35 @@ static void reset_published(void)
 }
 
 /*
- * call-seq: History.epoch -> String
- */
-static VALUE ring_epoch(VALUE self)
-{
-    return rb_usascii_str_new_cstr(heddle_history_epoch(heddle_process_history()));
-}
-
-/*
- * call-seq: History.offset(topic) -> Integer
+ * call-seq: History.position(topic) -> String
  *
- * Of the topic's last message.
+ * After the topic's last message.
  */
-static VALUE ring_offset(VALUE self, VALUE topic)
+static VALUE history_position(VALUE self, VALUE topic)
 {
     StringValue(topic);
-    int64_t offset = heddle_history_offset(heddle_process_history(), RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic));
-    if (offset < 0)
-        rb_syserr_fail((int)-offset, "reading the ring of messages");
+    heddle_history_state state;
+    int64_t offset =
+        heddle_history_offset(heddle_process_history(), RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), &state);
+    check_result(offset, 0);
     RB_GC_GUARD(topic);
-    return LL2NUM(offset);
+    return position_of(&state, (uint64_t)offset);
 }
 
 void Init_heddle_history(VALUE pubsub)
 {
-    VALUE ring = rb_define_module_under(pubsub, "History");
-    rb_define_singleton_method(ring, "open", ring_open, 4);
-    rb_define_singleton_method(ring, "adopt", ring_adopt, 2);
-    rb_define_singleton_method(ring, "descriptors", ring_descriptors, 0);
-    rb_define_singleton_method(ring, "open?", ring_open_p, 0);
-    rb_define_singleton_method(ring, "publish", ring_publish, 2);
-    rb_define_singleton_method(ring, "published", ring_published, 0);
+    VALUE module = rb_define_module_under(pubsub, "History");
+    rb_define_singleton_method(module, "open", history_open, 4);
+    rb_define_singleton_method(module, "adopt", history_adopt, 2);
+    rb_define_singleton_method(module, "descriptors", history_descriptors, 0);
+    rb_define_singleton_method(module, "open?", history_open_p, 0);
+    rb_define_singleton_method(module, "publish", history_publish, 2);
+    rb_define_singleton_method(module, "count_published", history_count_published, 1);
+    rb_define_singleton_method(module, "begin", history_begin, 2);
+    rb_define_singleton_method(module, "append", history_append, 4);
+    rb_define_singleton_method(module, "state", history_state, 0);
+    rb_define_singleton_method(module, "largest", history_largest, 0);
+    rb_define_singleton_method(module, "published", history_published, 0);
     pthread_atfork(NULL, NULL, reset_published);
-    rb_define_singleton_method(ring, "epoch", ring_epoch, 0);
-    rb_define_singleton_method(ring, "offset", ring_offset, 1);
+    rb_define_singleton_method(module, "position", history_position, 1);
 }

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_PUBSUB_PROCESS_HISTORY_H
 #define HEDDLE_PUBSUB_PROCESS_HISTORY_H
 
-/* The ring that this process publishes to and reads from, which those that it forks have, too: Heddle::PubSub::History. */
+/* The history that this process publishes to and reads from, which those that it forks have, too: Heddle::PubSub::History. */
 
 #include "pubsub/history.h"
 

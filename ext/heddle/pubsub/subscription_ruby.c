@@ -6,14 +6,16 @@
 
 #include <ruby/fiber/scheduler.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
+    char epoch[HEDDLE_EPOCH_SIZE + 4];
     uint64_t offset;
     VALUE payload; /* nil: a reset */
 } entry;
 
 enum {
-    ENTRY_SIZE = 64, /* bytes: the entry in an array that doubles, and the String's object */
+    ENTRY_SIZE = 96, /* bytes: the entry in an array that doubles, and the String's object */
 };
 
 typedef struct subscription {
@@ -108,12 +110,13 @@ static void deliver(heddle_subscriber *subscriber, heddle_message *message)
     }
     size_t place = (subscription->first + subscription->count++) % subscription->room;
     subscription->entries[place] = (entry){.offset = message->offset, .payload = message->payload};
+    memcpy(subscription->entries[place].epoch, message->epoch, sizeof(message->epoch));
     subscription->bytes += size_of(message->payload);
 }
 
-static size_t pending(const heddle_subscriber *subscriber)
+static bool is_full(const heddle_subscriber *subscriber)
 {
-    return subscription_at(subscriber)->bytes;
+    return subscription_at(subscriber)->bytes > HEDDLE_PENDING_LIMIT;
 }
 
 static void ended(heddle_subscriber *subscriber)
@@ -123,7 +126,7 @@ static void ended(heddle_subscriber *subscriber)
 
 static const heddle_subscriber_operations operations = {
     .deliver = deliver,
-    .pending = pending,
+    .is_full = is_full,
     .too_slow = ended, /* never: it goes on with the history */
     .ended = ended,
 };
@@ -162,10 +165,17 @@ static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, V
     return self;
 }
 
-static VALUE position_of(uint64_t offset)
+static VALUE position_of(const subscription *subscription)
 {
     char text[HEDDLE_POSITION_SIZE];
-    heddle_message message = {.epoch = heddle_history_epoch(heddle_process_history()), .offset = offset};
+    return rb_usascii_str_new(text, (long)heddle_subscriber_position(&subscription->subscriber, text));
+}
+
+static VALUE position_of_entry(const entry *entry)
+{
+    char text[HEDDLE_POSITION_SIZE];
+    heddle_message message = {.offset = entry->offset};
+    memcpy(message.epoch, entry->epoch, sizeof(message.epoch));
     return rb_usascii_str_new(text, (long)heddle_message_position(&message, text));
 }
 
@@ -205,10 +215,10 @@ static VALUE subscription_take(VALUE self)
     if (subscription->park)
         rb_raise(rb_eIOError, "another fiber waits for this subscription's messages");
     for (;;) {
-        if (subscription->lost) {
+        if (subscription->lost && subscription->subscriber.topic) {
             subscription->lost = false;
             subscription->bytes = subscription->first = subscription->count = 0;
-            return rb_ary_new_from_args(2, Qnil, position_of(subscription->subscriber.seen));
+            return rb_ary_new_from_args(2, Qnil, position_of(subscription));
         }
         if (subscription->count == 0)
             heddle_subscriber_drained(&subscription->subscriber);
@@ -219,7 +229,7 @@ static VALUE subscription_take(VALUE self)
         wait_for_message(subscription);
     }
     entry entry = subscription->entries[subscription->first];
-    VALUE pair = rb_ary_new_from_args(2, entry.payload, position_of(entry.offset));
+    VALUE pair = rb_ary_new_from_args(2, entry.payload, position_of_entry(&entry));
     subscription->first = (subscription->first + 1) % subscription->room;
     subscription->count--;
     subscription->bytes -= size_of(entry.payload);
@@ -235,7 +245,7 @@ static VALUE subscription_take(VALUE self)
 static VALUE subscription_position(VALUE self)
 {
     const subscription *subscription = subscription_of(self);
-    return subscription->subscriber.topic ? position_of(subscription->subscriber.seen) : Qnil;
+    return subscription->subscriber.topic ? position_of(subscription) : Qnil;
 }
 
 /*

@@ -109,12 +109,13 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     heddle_websocket_leave(socket);
 }
 
-static size_t count_pending(const heddle_subscriber *subscriber)
+static bool is_full(const heddle_subscriber *subscriber)
 {
     heddle_connection *connection = subscription_of(subscriber)->socket->work.connection;
-    if (connection && connection->output.size > HEDDLE_PENDING_LIMIT)
+    uint64_t limit = subscription_of(subscriber)->socket->engine->websockets.output_limit;
+    if (connection && connection->output.size > limit)
         heddle_connection_flush(connection); /* the kernel may not have been asked yet; a failure comes as an event */
-    return connection ? connection->output.size : 0;
+    return connection && connection->output.size > limit;
 }
 
 static void too_slow(heddle_subscriber *subscriber)
@@ -127,7 +128,7 @@ static void too_slow(heddle_subscriber *subscriber)
 
 static const heddle_subscriber_operations operations = {
     .deliver = deliver_message,
-    .pending = count_pending,
+    .is_full = is_full,
     .too_slow = too_slow,
 };
 

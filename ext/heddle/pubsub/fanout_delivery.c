@@ -1,0 +1,256 @@
+/* Gives messages to subscribers: what comes, and what they have missed. */
+
+#include "pubsub/fanout_records.h"
+#include "scheduler/take_errinfo.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    SHARED_MESSAGES = 64, /* of a topic, that its subscribers share when all of them catch up */
+};
+
+/* What a topic's subscribers share while all of them catch up. On the C stack, which keeps and pins its Strings. */
+struct heddle_shared_messages {
+    const heddle_topic *topic;
+    uint64_t places[SHARED_MESSAGES]; /* of each, and 1; 0: none */
+    heddle_message messages[SHARED_MESSAGES];
+};
+
+/* -- one message to one subscriber --------------------------------------------------------------------------------- */
+
+static heddle_message new_message(const heddle_topic *topic, uint64_t offset, VALUE payload)
+{
+    heddle_message message = {
+        .topic = topic->name, .topic_size = topic->size, .offset = offset, .payload = payload,
+    };
+    memcpy(message.epoch, topic->fanout->epoch, sizeof(message.epoch));
+    return message;
+}
+
+/* The subscriber may be gone afterwards. */
+static void give_message(heddle_subscriber *subscriber, heddle_message *message)
+{
+    subscriber->seen = message->offset;
+    if (message->reset)
+        subscriber->topic->fanout->counts.resets++;
+    else
+        subscriber->topic->fanout->counts.delivered++;
+    subscriber->operations->deliver(subscriber, message);
+}
+
+void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset)
+{
+    heddle_message message = new_message(subscriber->topic, offset, Qnil);
+    message.reset = true;
+    give_message(subscriber, &message);
+}
+
+/* Its client has taken too little: true, and the message is not for it. The subscriber may be gone then. */
+static bool is_too_slow(heddle_subscriber *subscriber, const heddle_message *message)
+{
+    heddle_fanout *fanout = subscriber->topic->fanout;
+    if (!subscriber->operations->is_full(subscriber))
+        return false;
+    switch (subscriber->policy) {
+    case HEDDLE_SLOW_CLOSE:
+        subscriber->closing = true;
+        fanout->counts.closed++;
+        subscriber->operations->too_slow(subscriber);
+        break;
+    case HEDDLE_SLOW_COALESCE:
+        subscriber->behind = true;
+        fanout->counts.dropped++;
+        break;
+    case HEDDLE_SLOW_RESUME:
+        subscriber->behind = true;
+        break;
+    default:
+        subscriber->seen = message->offset;
+        fanout->counts.dropped++;
+        break;
+    }
+    return true;
+}
+
+/*
+ * A subscriber that is neither behind nor in an overrun has been offered all that came before. The message's previous
+ * offset says less: it is too high where the history has forgotten the topic meanwhile.
+ */
+static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
+{
+    const heddle_topic *topic = subscriber->topic;
+    if (subscriber->closing || subscriber->behind || subscriber->generation != topic->fanout->generation ||
+        message->offset <= subscriber->seen || (topic->overrun && message->previous_offset > subscriber->seen))
+        return;
+    if (!is_too_slow(subscriber, message))
+        give_message(subscriber, message);
+}
+
+static void offer_to_all(heddle_topic *topic, heddle_message *message)
+{
+    heddle_fanout *fanout = topic->fanout;
+    heddle_delivery delivery = {.next = heddle_link_first(&topic->subscribers)};
+    heddle_fanout_begin_delivery(fanout, &delivery);
+    while (delivery.next) {
+        heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(delivery.next, heddle_subscriber, link);
+        delivery.next = heddle_link_after(&topic->subscribers, delivery.next);
+        offer_message(subscriber, message);
+    }
+    heddle_fanout_end_delivery(fanout, &delivery);
+}
+
+/* -- what the history has ------------------------------------------------------------------------------------------ */
+
+static VALUE new_string(VALUE size)
+{
+    VALUE string = rb_str_new(NULL, (long)size);
+    return string;
+}
+
+/* The payload as a frozen String; 0: it was overwritten, or there is no memory. */
+static VALUE copy_payload(const heddle_history *history, const heddle_history_record *record)
+{
+    int state;
+    VALUE string = rb_protect(new_string, (VALUE)record->data_size, &state);
+    if (state) {
+        heddle_take_errinfo();
+        return 0;
+    }
+    bool copied = heddle_history_copy_data(history, record, RSTRING_PTR(string));
+    return copied ? rb_obj_freeze(string) : 0;
+}
+
+bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *record)
+{
+    /* The allocation may collect the topic's last subscriber. */
+    topic->deliveries++;
+    VALUE payload = copy_payload(topic->fanout->history, record);
+    if (payload) {
+        heddle_message message = new_message(topic, record->offset, payload);
+        message.previous_offset = record->previous_offset;
+        offer_to_all(topic, &message);
+    }
+    topic->deliveries--;
+    heddle_fanout_drop_unused_topic(topic);
+    RB_GC_GUARD(payload);
+    return payload != 0;
+}
+
+/* The message at a place of the log: `own`, or one that others are given, too. NULL: it was overwritten. */
+static heddle_message *read_message(heddle_topic *topic, uint64_t place, heddle_message *own)
+{
+    const heddle_fanout *fanout = topic->fanout;
+    heddle_shared_messages *shared = fanout->shared;
+    if (shared && shared->topic != topic)
+        shared = NULL;
+    heddle_history_record record;
+    if (heddle_history_look(fanout->history, place, &record) != 1 || record.place != place ||
+        record.generation != fanout->generation)
+        return NULL;
+    size_t slot = record.offset % SHARED_MESSAGES;
+    if (shared && shared->places[slot] == place + 1)
+        return &shared->messages[slot];
+    VALUE payload = copy_payload(fanout->history, &record);
+    if (!payload)
+        return NULL;
+    /* The first ones stay: each subscriber goes through all of them, and would find none if the last ones did. */
+    bool keep = shared && shared->places[slot] == 0;
+    heddle_message *message = keep ? &shared->messages[slot] : own;
+    *message = new_message(topic, record.offset, payload);
+    if (keep)
+        shared->places[slot] = place + 1;
+    return message;
+}
+
+/* -- catching up --------------------------------------------------------------------------------------------------- */
+
+/* Positions from before mean nothing any more. */
+static void renew_subscriber(heddle_subscriber *subscriber)
+{
+    heddle_topic *topic = subscriber->topic;
+    heddle_history_state state;
+    int64_t offset = heddle_history_offset(topic->fanout->history, topic->name, topic->size, &state);
+    if (offset >= 0 && state.generation != topic->fanout->generation)
+        return; /* the fan-out will hear of it, and this comes again */
+    subscriber->generation = topic->fanout->generation;
+    heddle_fanout_give_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
+}
+
+/* The offset after which it goes on: the last one but one where only the newest message counts. */
+static uint64_t begin_at(const heddle_subscriber *subscriber, bool whole)
+{
+    const heddle_topic *topic = subscriber->topic;
+    heddle_history_state state;
+    if (whole || subscriber->policy != HEDDLE_SLOW_COALESCE)
+        return subscriber->seen;
+    int64_t last = heddle_history_offset(topic->fanout->history, topic->name, topic->size, &state);
+    return last > (int64_t)subscriber->seen ? (uint64_t)last - 1 : subscriber->seen;
+}
+
+static void give_missed(heddle_subscriber *subscriber, bool whole)
+{
+    heddle_topic *topic = subscriber->topic;
+    heddle_fanout *fanout = topic->fanout;
+    uint64_t places[HEDDLE_HISTORY_MESSAGES], since = begin_at(subscriber, whole), offset = since;
+    int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, places, &offset);
+    if (count == -ESTALE)
+        return; /* a reset follows when the fan-out hears of it */
+    heddle_delivery delivery = {.subscriber = subscriber};
+    heddle_fanout_begin_delivery(fanout, &delivery);
+    for (int i = 0; i < count && delivery.subscriber; i++) {
+        heddle_message own, *message = read_message(topic, places[i], &own);
+        /* The garbage collector may have taken it, in the allocation above. */
+        if (!delivery.subscriber)
+            break;
+        if (!message) {
+            heddle_fanout_give_reset(subscriber, offset);
+            break;
+        }
+        if (subscriber->operations->is_full(subscriber)) {
+            subscriber->behind = true;
+            break;
+        }
+        give_message(subscriber, message);
+    }
+    /* Also where the history can't be read, as nobody knows what is missed then. */
+    if (count < 0 && delivery.subscriber)
+        heddle_fanout_give_reset(subscriber, offset);
+    heddle_fanout_end_delivery(fanout, &delivery);
+}
+
+void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole)
+{
+    heddle_topic *topic = subscriber->topic;
+    subscriber->behind = false;
+    topic->deliveries++;
+    if (subscriber->generation == topic->fanout->generation)
+        give_missed(subscriber, whole);
+    else
+        renew_subscriber(subscriber);
+    topic->deliveries--;
+    heddle_fanout_drop_unused_topic(topic);
+}
+
+void heddle_subscriber_catch_up(heddle_subscriber *subscriber)
+{
+    heddle_fanout_catch_up(subscriber, false);
+}
+
+unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most)
+{
+    heddle_fanout *fanout = topic->fanout;
+    heddle_shared_messages shared;
+    unsigned count = 0;
+    shared.topic = topic;
+    memset(shared.places, 0, sizeof(shared.places));
+    fanout->shared = &shared;
+    for (; count < most && fanout->overrun.next; count++) {
+        heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(fanout->overrun.next, heddle_subscriber, link);
+        fanout->overrun.next = heddle_link_after(&topic->subscribers, fanout->overrun.next);
+        if (!subscriber->closing && !subscriber->behind)
+            heddle_fanout_catch_up(subscriber, false);
+    }
+    fanout->shared = NULL;
+    return count;
+}

@@ -1,0 +1,81 @@
+/* The topics of a loop's subscribers: a hash table, and a list of all. */
+
+#include "pubsub/fanout_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static heddle_topic **place_of(heddle_fanout *fanout, uint64_t hash, const char *name, size_t size)
+{
+    heddle_topic **place = &fanout->buckets[hash & (fanout->bucket_count - 1)];
+    while (*place && ((*place)->hash != hash || (*place)->size != size || memcmp((*place)->name, name, size) != 0))
+        place = &(*place)->next;
+    return place;
+}
+
+heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size)
+{
+    return fanout->counts.topics ? *place_of(fanout, heddle_history_hash(fanout->history, name, size), name, size) : NULL;
+}
+
+static bool grow_table(heddle_fanout *fanout)
+{
+    if (fanout->counts.topics < fanout->bucket_count)
+        return true;
+    size_t count = fanout->bucket_count ? fanout->bucket_count * 2 : 16;
+    heddle_topic **buckets = calloc(count, sizeof(heddle_topic *));
+    if (!buckets)
+        return false;
+    free(fanout->buckets);
+    fanout->buckets = buckets;
+    fanout->bucket_count = count;
+    for (heddle_link *link = heddle_link_first(&fanout->topics); link; link = heddle_link_after(&fanout->topics, link)) {
+        heddle_topic *topic = HEDDLE_CONTAINER_OF(link, heddle_topic, link);
+        topic->next = buckets[topic->hash & (count - 1)];
+        buckets[topic->hash & (count - 1)] = topic;
+    }
+    return true;
+}
+
+heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, size_t size)
+{
+    heddle_topic *topic = heddle_fanout_find_topic(fanout, name, size);
+    if (topic)
+        return topic;
+    topic = calloc(1, sizeof(*topic) + size);
+    if (!topic || !grow_table(fanout)) {
+        free(topic);
+        return NULL;
+    }
+    topic->fanout = fanout;
+    topic->hash = heddle_history_hash(fanout->history, name, size);
+    topic->size = (uint32_t)size;
+    memcpy(topic->name, name, size);
+    heddle_link_init_head(&topic->subscribers);
+    heddle_link_push_last(&fanout->topics, &topic->link);
+    *place_of(fanout, topic->hash, name, size) = topic;
+    fanout->counts.topics++;
+    return topic;
+}
+
+static void leave_overrun(heddle_topic *topic)
+{
+    heddle_fanout *fanout = topic->fanout;
+    if (!topic->overrun)
+        return;
+    if (heddle_link_first(&fanout->topics) == &topic->link)
+        fanout->overrun.begun = false;
+    fanout->overrun.topics--;
+}
+
+void heddle_fanout_drop_unused_topic(heddle_topic *topic)
+{
+    heddle_fanout *fanout = topic->fanout;
+    if (topic->deliveries || heddle_link_first(&topic->subscribers))
+        return;
+    leave_overrun(topic);
+    *place_of(fanout, topic->hash, topic->name, topic->size) = topic->next;
+    heddle_link_remove(&topic->link);
+    fanout->counts.topics--;
+    free(topic);
+}
