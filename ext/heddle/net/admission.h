@@ -4,7 +4,7 @@
 /*
  * How many are served at once. The others wait on the ready list, first come first served, for a bounded time; at its
 * end is closed: a request that arrives then gets 503 at once. Before that, new connections stay in the kernel's queue.
- * What the limit is at each moment is decided in Ruby.
+ * Ruby sets the limit.
  */
 
 #include <stddef.h>

@@ -2,8 +2,8 @@
 #define HEDDLE_BALANCE_H
 
 /*
- * Several workers listen on the same sockets; the kernel wakes whoever it likes. Who has clearly more to do than
- * another leaves a connection to that one: it stops accepting until the scoreboard says otherwise.
+ * Several workers listen on the same sockets; the kernel wakes whoever it likes. A worker that is clearly busier than
+ * another stops accepting until the scoreboard says otherwise.
  */
 
 #include "net/scoreboard.h"

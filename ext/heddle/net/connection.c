@@ -80,7 +80,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     ssize_t result = -EAGAIN;
     bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {
-        /* Before the call: who notes what comes meanwhile must not be undone. */
+        /* Cleared before the call, so that events noted during it are kept. */
         heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
         result = transport->operations->recv(transport, memory, size);
     }

@@ -2,8 +2,8 @@
 #define HEDDLE_CONNECTION_H
 
 /*
- * A connection: a transport, what was read and not used, what is to be sent, and its protocol with its session. A record
- * from malloc that holds no Ruby object.
+ * A connection: a transport, what was read and not used, what is to be sent, and its protocol with its session. A
+ * record from malloc that holds no Ruby object.
  */
 
 #include "net/address.h"
@@ -31,9 +31,9 @@ struct heddle_connection {
     bool flush_scheduled; /* its output leaves at the beginning of the next tick */
     bool shared;          /* another process has a copy of its descriptor */
     bool event_pending;   /* a set without epoll: an event that is delivered in the next tick */
-    uint8_t watch_events; /* what the watch thread has heard of it: HEDDLE_HAS_INPUT and so on */
+    uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
     bool secure;          /* its client speaks TLS, with us or with the proxy that says so */
-    uint8_t stage;        /* heddle_handshake_stage: what comes before its protocol */
+    uint8_t stage;        /* heddle_handshake_stage, before its protocol */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not asked yet, or unknown */
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
@@ -44,10 +44,10 @@ struct heddle_connection {
     heddle_due due;             /* the protocol's time limit for its next step */
     heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */
     heddle_wait *waits[2];      /* by heddle_direction: the fiber that waits */
-    char *input;                /* from malloc: what was read and not used, from input_start on */
+    char *input;                /* from malloc: unused input, from input_start on */
     uint32_t input_start, input_end, input_room;
     int error;               /* errno of what broke it, as the kernel reports it only once */
-    heddle_output output;    /* what is to be sent */
+    heddle_output output;    /* bytes to send */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* a set without epoll: reading, writing */
 };
@@ -105,12 +105,14 @@ typedef enum {
 } heddle_wait_result;
 
 /*
- * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. Raises interrupts, and IOError
- * when another fiber waits for the same.
+ * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. Raises interrupts, and
+ * IOError when another fiber waits for the same.
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));
-/* The same, but raises IO::TimeoutError with these words when the time is up, and IOError when the connection is gone. */
+/*
+ * The same, but raises IO::TimeoutError with these words when the time is up, and IOError when the connection is gone.
+ */
 void heddle_connection_await(heddle_connection *connection, heddle_direction direction, int64_t deadline,
                              const char *timed_out);
 /* Wakes the fibers that have to look again. */

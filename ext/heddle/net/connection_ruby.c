@@ -1,4 +1,4 @@
-/* Heddle::Net::Connection: what the code that serves a connection sees of it. */
+/* Heddle::Net::Connection: the Ruby object of a connection, for the code that serves it. */
 
 #include "net/connection.h"
 #include "net/output.h"
@@ -266,7 +266,7 @@ VALUE heddle_connection_detach(heddle_connection *connection)
 /*
  * call-seq: detach -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
  *
- * Takes the connection over as an ordinary socket; what was read and not used is read from it first. Fibers that
+ * Takes the connection over as an ordinary socket, which returns the unused input first. Fibers that
  * wait for the connection get IOError.
  */
 static VALUE connection_detach(VALUE self)

@@ -10,7 +10,7 @@
 
 /*
  * Connections are added once, edge-triggered, and never armed in the loop's selector: that watches the set's own
- * descriptor. Whoever has the set can harvest it, so that a stuck loop does not keep what came.
+ * descriptor. Any thread that holds the set can harvest it, so a stuck loop does not delay its events.
  */
 
 #ifndef EPOLLEXCLUSIVE

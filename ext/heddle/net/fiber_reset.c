@@ -9,7 +9,7 @@ static int drop_from_storage(VALUE key, VALUE value, VALUE data)
     return ST_CONTINUE;
 }
 
-/* What `storage` answers is a copy, which can be walked while the entries go. */
+/* `storage` returns a copy, which can be iterated while entries are removed. */
 static void clear_storage(VALUE fiber)
 {
     VALUE storage = rb_funcall(fiber, id_storage, 0);

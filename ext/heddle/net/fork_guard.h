@@ -2,7 +2,7 @@
 #define HEDDLE_FORK_GUARD_H
 
 /*
- * Whoever owns descriptors that a forked child must not keep: they are closed there, before anything else runs. A
+ * For records with descriptors that a forked child must not keep: it closes them before other code runs. A
  * copy in a child would hold the connection open when the parent closes it. No Ruby here.
  */
 

@@ -33,7 +33,7 @@ void heddle_handoff_leave(heddle_connection *connection)
         transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
-    /* No compare-and-swap: what is the loop's alone nobody else changes. */
+    /* No compare-and-swap: only the loop changes this state. */
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
 
@@ -234,7 +234,7 @@ static void say_farewells(heddle_sockets *sockets)
     }
 }
 
-/* What the loop would have heard of. */
+/* Harvests the events that the loop would have got. */
 static void listen_in(heddle_sockets *sockets, int left)
 {
     struct epoll_event events[HEDDLE_HANDOFF_BATCH];
@@ -257,13 +257,13 @@ static void show_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* with several loops one holds up the others: what it does counts */
+        if (handoff->rescue.label) /* with several loops, one holds up the others: its activity counts */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    heddle_scoreboard_notify(sockets->balance.scoreboard); /* who has left connections to this one takes them */
+    heddle_scoreboard_notify(sockets->balance.scoreboard); /* the worker that left connections to this one takes them */
 }
 
 static heddle_sockets *sockets_of(heddle_rescue *rescue)

@@ -2,9 +2,9 @@
 #define HEDDLE_HANDOFF_H
 
 /*
- * What becomes of the connections while native code holds the GVL and the loop can't run: the watch thread hands those
- * on which something arrives, and those whose work item waits for a runner, to another process, with what was read of
- * them. Clients of connections that can't go are asked to send their next requests on other ones (heddle_wire). The
+ * Handoff of connections while native code holds the GVL and the loop can't run. The watch thread sends two kinds to
+ * another process: those on which input arrives, and those whose work item waits for a runner. Their unused input goes
+ * along. Clients of connections that can't go are asked to send their next requests on other ones (heddle_wire). The
  * watch thread has no GVL and calls no Ruby.
  *
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
@@ -25,7 +25,7 @@ enum {
 
 typedef struct {
     bool on;
-    int socket; /* where they are given to whoever reads it, -1: nowhere */
+    int socket; /* the socket that the receiving processes read; -1: none */
     heddle_rescue rescue;
     pthread_mutex_t lock;
     heddle_link notified; /* connections with watch_events, or that were handed off: for the loop */
@@ -65,7 +65,7 @@ static inline bool heddle_connection_hold(heddle_connection *connection)
 }
 
 /*
- * Sends a copy of its descriptor, with all that was read of its request, to whoever reads the socket with
+ * Sends a copy of its descriptor, with the unused input, to the process that reads the socket with
  * heddle_handoff_receive. On the thread that owns it. 0; -EOPNOTSUPP when it can't go whole (TLS, a chunked body that
  * has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
  */

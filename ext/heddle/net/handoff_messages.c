@@ -1,7 +1,7 @@
 /*
  * Connections go from one process to another: those of a worker that ends, while they are idle, and those of one that
- * is held up. What goes is the descriptor, what was known of the client, and what was read and not answered; what comes
- * meanwhile is still the kernel's. No client finds its connection closed.
+ * is held up. A message has the descriptor, the client's addresses, and the unused input. Input that arrives later is
+ * still in the kernel. No client finds its connection closed.
  */
 
 #include "net/sockets.h"
@@ -17,7 +17,7 @@ enum {
     FLAG_SECURE = 1,
 };
 
-/* Goes over a pair of SOCK_SEQPACKET sockets, to whoever reads it first; a new version of this program may read. The
+/* Sent over a pair of SOCK_SEQPACKET sockets, to the process that reads first. It may run a newer version of this program. The
  * bytes that were read follow it. */
 typedef struct {
     uint32_t version, size;

@@ -81,7 +81,7 @@ static void take_over_from(heddle_connection *connection, const heddle_proxy_hea
 }
 
 /*
- * Takes the header and no byte more: what follows may be a handshake, which reads the socket itself. So what is there
+ * Takes the header and no byte more: a TLS handshake may follow, which reads the socket itself. So what is there
  * is looked at first, and taken as far as it belongs to the header.
  */
 static void read_proxy_header(heddle_connection *connection)
@@ -150,8 +150,8 @@ static VALUE make_socket(VALUE data)
 }
 
 /*
- * Ruby's openssl does what can be done without waiting. What is still needed: a symbol; the socket: nothing; nil: it
- * failed.
+ * Ruby's openssl does what can be done without waiting. A symbol: the event that it still needs; the socket: complete;
+ * nil: failed.
  */
 static VALUE take_step(VALUE data)
 {

@@ -2,8 +2,8 @@
 #define HEDDLE_HANDSHAKE_H
 
 /*
- * The handshake stage: what a listener expects of a connection before its protocol begins, which is the header of the
- * PROXY protocol, a TLS handshake, or both. It takes no fiber. All handshakes together take a bounded part of each tick.
+ * The handshake stage of a connection, before its protocol begins: the header of the PROXY protocol, a TLS handshake,
+ * or both. It takes no fiber. All handshakes together take a bounded part of each tick.
  */
 
 #include "net/connection.h"

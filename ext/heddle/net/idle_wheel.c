@@ -100,7 +100,7 @@ void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, heddle_idl
     if (until - wheel->tick >= HEDDLE_IDLE_WHEEL_SLOTS)
         wheel->tick = until - HEDDLE_IDLE_WHEEL_SLOTS + 1;
     while (wheel->tick <= until) {
-        int64_t tick = wheel->tick++; /* first: what is put in meanwhile comes later */
+        int64_t tick = wheel->tick++; /* first: later entries expire later */
         if (wheel->used[slot_of(tick) / 64] >> (slot_of(tick) % 64) & 1)
             run_slot(wheel, tick, fn, data);
     }

@@ -20,7 +20,7 @@ enum {
 typedef struct heddle_idle_entry heddle_idle_entry;
 struct heddle_idle_entry {
     heddle_idle_entry *next;
-    heddle_idle_entry **link; /* what points to it; NULL: not in the wheel */
+    heddle_idle_entry **link; /* the link that points to it; NULL: not in the wheel */
     int64_t tick;             /* when it is due, in ticks, rounded up */
 };
 

@@ -123,7 +123,7 @@ static heddle_address local_address(int fd)
     return heddle_address_of(&address.any);
 }
 
-/* Linux: what is accepted inherits it. */
+/* Linux: accepted sockets inherit it. */
 static bool set_nodelay(int fd)
 {
     int on = 1;
@@ -283,7 +283,7 @@ void heddle_listeners_accept_rest(heddle_sockets *sockets)
     heddle_balance_leave(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm_listener(listener);
-    /* Whatever comes between the last look and the end of the socket is lost: nothing else is done there. */
+    /* A connection that arrives between the last accept and close is lost, so nothing else is done in between. */
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
         int left = INT_MAX;
         if (!is_closed(listener))

@@ -2,14 +2,16 @@
 
 #include <string.h>
 
-/* IPv4 as the addresses of IPv6 that stand for it (RFC 4291, 2.5.5.2), so that one listener for both sees one network. */
+/*
+ * IPv4 as the addresses of IPv6 that stand for it (RFC 4291, 2.5.5.2), so that one listener for both sees one network.
+ */
 typedef struct {
     uint8_t bytes[16];
     uint8_t bits; /* how many of the first ones count, 0 to 128 */
 } heddle_network;
 
 typedef struct {
-    bool local; /* whoever reaches a unix socket is on this machine */
+    bool local; /* a client of a unix socket is on this machine */
     size_t count;
     heddle_network *networks;
 } heddle_networks;

@@ -149,7 +149,7 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 
 enum { PIECES = 16 };
 
-/* What is left after the first `sent` bytes of a String or of an Array of Strings. */
+/* The rest after the first `sent` bytes of a String or of an Array of Strings. */
 static int gather_pieces(VALUE data, size_t sent, struct iovec *pieces)
 {
     long count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
@@ -168,7 +168,7 @@ static int gather_pieces(VALUE data, size_t sent, struct iovec *pieces)
     return used;
 }
 
-/* Others run while we wait: what is left must not change. */
+/* Other fibers run during the wait: the rest must not change. */
 static VALUE frozen_copy(VALUE data)
 {
     if (!RB_TYPE_P(data, T_ARRAY))

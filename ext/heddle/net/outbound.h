@@ -3,7 +3,7 @@
 
 /*
  * A connection that this process has opened. It has the transport of the server's connections, but belongs to no loop
- * and no thread: whoever uses it waits as fits where it is, in a Heddle loop, under another scheduler, or in a thread.
+ * and no thread: a wait uses the caller's environment: a Heddle loop, another scheduler, or a thread.
  */
 
 #include "net/address.h"
@@ -41,8 +41,8 @@ heddle_outbound *heddle_outbound_of(VALUE object);
 void heddle_outbound_use_input(heddle_outbound *connection, size_t size);
 
 /*
- * What is there now: bytes, 0 at the end of input, -EAGAIN or -errno. The first into `memory`, the second behind what is
- * buffered, with room for `size` bytes.
+ * Receives without a wait: bytes, 0 at the end of input, -EAGAIN or -errno. The first into `memory`, the second behind
+ * what is buffered, with room for `size` bytes.
  */
 ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_t size);
 ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size);
@@ -50,7 +50,7 @@ ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size);
 /* Did the peer say that its output ends, where TLS lets it? Without, an end of input may be anybody's cut. */
 bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 
-/* What the next receive would find, without a wait: false when that is nothing, as it must be for an idle connection. */
+/* Whether the next receive would return at once. An idle connection must have nothing to read: false. */
 bool heddle_outbound_stale(heddle_outbound *connection);
 
 /*
@@ -66,8 +66,8 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timed_out);
 
 /*
- * Sends a String or an Array of Strings; `timeout` in ns, < 0: none, in which the peer must take some of it. How much was
- * sent: less than all only where `stop_at_input` says so, when the peer has sent something and takes no more.
+ * Sends a String or an Array of Strings; `timeout` in ns, < 0: none, in which the peer must take some of it. How much
+ * was sent: less than all only where `stop_at_input` says so, when the peer has sent something and takes no more.
  */
 size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool stop_at_input);
 

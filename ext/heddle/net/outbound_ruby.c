@@ -73,7 +73,7 @@ heddle_outbound *heddle_outbound_of(VALUE self)
     return connection;
 }
 
-/* Its descriptor's number stays taken, for Ruby's IO closes it once more; what it stood for is the parent's alone. */
+/* Its descriptor's number stays taken, because Ruby's IO closes it once more. The connection is the parent's alone. */
 static void in_child(heddle_fork_guard *guard)
 {
     heddle_outbound *connection = (heddle_outbound *)((char *)guard - offsetof(heddle_outbound, guard));
@@ -229,8 +229,8 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write_unless_answered(data, timeout = nil) -> Integer
  *
- * The same, but ends early when the peer takes no more and has sent something, its answer perhaps: how many bytes of the
- * data were written.
+ * The same, but ends early when the peer takes no more and has sent something, its answer perhaps: how many bytes of
+ * the data were written.
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
@@ -300,7 +300,7 @@ static VALUE outbound_secure_p(VALUE self)
 /*
  * call-seq: application_protocol -> String or nil
  *
- * What ALPN has chosen in the TLS handshake (RFC 7301), such as "h2".
+ * The protocol that ALPN chose in the TLS handshake (RFC 7301), such as "h2".
  */
 static VALUE outbound_application_protocol(VALUE self)
 {

@@ -63,7 +63,7 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 
 typedef struct {
     heddle_connection *const *place;
-    VALUE data;    /* what the caller gave */
+    VALUE data;    /* the caller's object */
     VALUE *held;   /* frozen, pinned, from `first` on; NULL: nothing but ours has run yet, `data` is as it was */
     long first, count;
     size_t offset; /* into the first one */
@@ -112,12 +112,12 @@ static size_t total_size(const struct iovec *pieces, int count)
     return bytes;
 }
 
-/* Others run while we wait: what is left must neither change nor move. */
+/* Other fibers run during the wait: the rest must neither change nor move. */
 static void hold_pieces(output *output)
 {
     if (output->held)
         return;
-    /* A temporary buffer is scanned like a stack: what it holds is pinned. */
+    /* A temporary buffer is scanned like a stack, which pins its objects. */
     VALUE *held = rb_alloc_tmp_buffer(&output->buffer, output->count * (long)sizeof(VALUE));
     for (long i = 0; i < output->count; i++)
         held[i] = Qnil;
@@ -134,7 +134,7 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
         int count = gather_pieces(output, pieces, most);
         if (count == 0)
             return;
-        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before: what is noted meanwhile counts */
+        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before the call: events noted during it count */
         ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
         if (sent > 0)
             advance_output(output, (size_t)sent);

@@ -21,7 +21,7 @@ static heddle_piece *new_piece(heddle_output *output)
     return &output->pieces[output->count];
 }
 
-/* A reader that never catches up must not make the bytes grow for ever: what was sent makes room. */
+/* A reader that never catches up must not make the buffer grow for ever: sent bytes make room. */
 static void close_up(heddle_output *output)
 {
     size_t gone = output->used;

@@ -2,7 +2,7 @@
 #define HEDDLE_OUTPUT_QUEUE_H
 
 /*
- * What a connection is to send, in order: bytes that were copied, and frozen Strings that are not. It is empty, and
+ * The output of a connection, in order: copied bytes, and frozen Strings that are not copied. It is empty, and
  * holds no memory, while a connection is idle.
  */
 
@@ -28,7 +28,7 @@ enum {
     HEDDLE_OUTPUT_COPIED = 8192, /* a string up to this size is copied */
     HEDDLE_OUTPUT_FULL = 262144, /* a writer waits … */
     HEDDLE_OUTPUT_LOW = 65536,   /* … until no more than this is left */
-    HEDDLE_OUTPUT_AT_ONCE = 65536, /* what was put off is sent once it is this much */
+    HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output is sent once it is this much */
 };
 
 /* Copies. false: no memory, and nothing was added. */

@@ -2,8 +2,9 @@
 #define HEDDLE_PROTOCOL_H
 
 /*
- * What is spoken over a connection, and who chooses it. A connection has a protocol from the end of its handshake stage
- * on, and a session, which is that protocol's own record of it. Both may change while the connection lives.
+ * The protocol of a connection, and the service that chooses it. A connection has a protocol from the end of its
+ * handshake stage on, and a session, which is that protocol's own record of it. Both may change while the connection
+ * lives.
  */
 
 #include "net/connection.h"
@@ -21,7 +22,7 @@ struct heddle_protocol {
     const char *name;
     bool stays; /* its connections never move to another process: they are never at rest */
     /*
-     * What makes the client ask anew on another connection, and may stand between any two things that are sent. The
+     * Bytes that make the client reconnect. They are valid between any two frames. The
      * watch thread sends it while the loop is held up. NULL: there are no such words. heddle_connection_start uses it.
      */
     const char *farewell;
@@ -58,13 +59,13 @@ struct heddle_protocol {
     void (*abandon)(heddle_connection *connection);
 };
 
-/* What is wrong with the first bytes of a connection. */
+/* Errors in the first bytes of a connection. */
 typedef enum {
     HEDDLE_NO_PROXY_HEADER, /* its listener expects the header of the PROXY protocol */
     HEDDLE_NO_TLS,          /* its listener expects a TLS handshake */
 } heddle_handshake_error;
 
-/* What the connections of a Sockets are for. The C part of a Ruby object, which it may outlive. */
+/* The purpose of the connections of a Sockets. The C part of a Ruby object, which it may outlive. */
 typedef struct heddle_service heddle_service;
 typedef struct {
     /*
@@ -75,8 +76,8 @@ typedef struct {
     /* The client does not send what its listener expects first: answers and closes. The connection may be gone. */
     void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
-     * True when this first byte, where a TLS handshake is expected, begins one of the service's own protocols. NULL: the
-     * service recognizes none.
+     * True when this first byte, where a TLS handshake is expected, begins one of the service's own protocols. NULL:
+     * the service recognizes none.
      */
     bool (*is_plaintext)(char first);
     void (*free)(heddle_service *service); /* NULL: static */

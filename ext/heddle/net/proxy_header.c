@@ -56,7 +56,7 @@ static bool read_line(heddle_proxy_header *header, rest line)
     char word[8];
     size_t size = next_word(&line, word, sizeof(word));
     if (size == 7 && memcmp(word, "UNKNOWN", 7) == 0)
-        return true; /* whatever follows */
+        return true; /* any rest */
     if (size != 4 || memcmp(word, "TCP", 3) != 0 || (word[3] != '4' && word[3] != '6') || line.end[-1] == ' ')
         return false;
     int family = word[3] == '4' ? AF_INET : AF_INET6;
@@ -99,7 +99,7 @@ static unsigned read_number16(const unsigned char *bytes)
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
-/* What the proxy adds: a type, a length of two bytes, a value. */
+/* Additions of the proxy: a type, a length of two bytes, a value. */
 static bool read_additions(heddle_proxy_header *header, const unsigned char *at, size_t size)
 {
     while (size) {
@@ -130,7 +130,7 @@ static bool read_rest(heddle_proxy_header *header, const unsigned char *bytes, s
     if (command > 1 || family > 3 || protocol > 2)
         return false;
     if (command == 0)
-        return true; /* the proxy itself, say to see whether we live: what follows means nothing */
+        return true; /* the proxy itself, such as a health check: the addresses mean nothing */
     size_t length = addresses[family];
     if (size < length)
         return false;

@@ -14,7 +14,7 @@ typedef enum {
     THE_END, /* or an error */
 } prospect;
 
-/* What the next recv will find. */
+/* What the next recv will return. */
 static prospect probe_input(heddle_connection *connection)
 {
     char byte;
@@ -106,7 +106,7 @@ static bool has_input(heddle_connection *connection)
         return true;
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT))
         return false;
-    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* first: what is noted meanwhile stays */
+    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* first: events noted later stay */
     prospect next = probe_input(connection);
     if (next == SOMETHING)
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);

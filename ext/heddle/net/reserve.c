@@ -88,7 +88,7 @@ static void return_connections(heddle_sockets *sockets)
     if (sockets->handoff.socket < 0)
         return;
     empty_held(sockets, return_to_workers);
-    heddle_handoff_send_idle(sockets, sockets->handoff.socket); /* what does not go now goes when we look again */
+    heddle_handoff_send_idle(sockets, sockets->handoff.socket); /* connections that can't be sent now are sent at the next look */
 }
 
 static void look_again(heddle_timer *timer)

@@ -92,7 +92,7 @@ static bool ends_the_loop(VALUE error)
            RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
 }
 
-/* 0 when the fiber can go on; what is to be raised in the loop otherwise. */
+/* 0 when the fiber can go on, otherwise the exception to raise in the loop. */
 static int settle_runner(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
@@ -156,8 +156,8 @@ static heddle_work *claim_work(heddle_sockets *sockets)
 }
 
 /*
- * Serves what is ready now; what becomes ready meanwhile comes after everybody else's turn, and so does the rest when
- * it takes long: there are timers, other fibers, and clients that have not been listened to.
+ * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick. So does the rest when
+ * serving takes long: timers, other fibers and unread sockets must have their turn.
  */
 static int serve_share(heddle_runner *runner)
 {
@@ -249,13 +249,13 @@ static int run_runner(heddle_runner *runner)
 
 /* -- its fiber ---------------------------------------------------------------------------------------------------- */
 
-/* Its fiber serves one after the other: what each of them starts ends with it (Concurrency::Context). */
+/* Its fiber serves one item after the other. Tasks that an item starts end with it (Concurrency::Context). */
 static VALUE runner_hosts_p(VALUE self)
 {
     return Qtrue;
 }
 
-/* What its fiber runs. */
+/* The body of its fiber. */
 static VALUE runner_call(VALUE self)
 {
     heddle_runner *runner;

@@ -14,7 +14,7 @@ struct heddle_runner {
     heddle_runner *next; /* of those at rest, or of those that serve */
     heddle_runner *previous; /* of those that serve */
     const heddle_work_operations *operations; /* of the work item that it serves */
-    const VALUE *served;  /* what the block was called with; NULL or 0: nothing */
+    const VALUE *served;  /* the block's argument; NULL or 0: none */
     unsigned uses;
     bool called; /* it is coming */
     bool ending;
@@ -35,7 +35,7 @@ void heddle_runners_begin_to_serve(heddle_runner *runner);
 void heddle_runners_end_to_serve(heddle_runner *runner);
 /* The more of them wait, the more runners are called at once: all that is ready is to begin in the same turn. */
 void heddle_runners_foresee(heddle_runners *runners, bool waited);
-/* No fiber can be had now: what is ready waits. */
+/* No fiber can be had now: ready items wait. */
 void heddle_runners_call_later(heddle_sockets *sockets);
 
 void Init_heddle_runner(VALUE net);

@@ -39,8 +39,8 @@ typedef struct {
 
 void heddle_runners_start(heddle_sockets *sockets, bool pooled);
 /*
- * Something is on the ready list: sees to it that somebody comes, now or, when as many are served as may be, as soon as
- * one of them is done: whoever has served one looks at the list again. Never raises.
+ * The ready list is not empty: starts a runner now. At the limit a runner that completes an item looks at the list
+ * again. Never raises.
  */
 void heddle_runners_call(heddle_sockets *sockets);
 /* The fibers of those that serve, an Array. */

@@ -2,9 +2,9 @@
 #define HEDDLE_SCOREBOARD_H
 
 /*
- * The scoreboard: memory that all processes of a server share, with a slot for each worker. Who serves writes its own
- * slot only; the master gives slots out and takes them back. Every word is read and written by itself (relaxed): what
- * is read is a hint of how busy somebody is, never a promise. No Ruby here.
+ * The scoreboard: memory that all processes of a server share, with a slot for each worker. A worker writes its own
+ * slot only; the master assigns slots and takes them back. Every word is read and written by itself (relaxed): a read
+ * value is a hint of a worker's load, never a promise. No Ruby here.
  */
 
 #include "net/shared_memory.h"
@@ -58,7 +58,7 @@ typedef struct {
     heddle_scoreboard_slot *slots;
     uint32_t slot_count; /* of the mapping; the header's is for those that open it */
     heddle_shared_memory memory;
-    int poke_fd; /* an eventfd, or -1: whoever writes to it makes all others look at the scoreboard again */
+    int poke_fd; /* an eventfd, or -1: a write to it makes all workers read the scoreboard again */
 } heddle_scoreboard;
 
 /* 0 or -errno. */

@@ -1,4 +1,4 @@
-/* Heddle::Net::Scoreboard: what the master, and whoever wants to show it, knows of the scoreboard. */
+/* Heddle::Net::Scoreboard: the scoreboard for the master, and for status and metrics. */
 
 #include "net/scoreboard_ruby.h"
 
@@ -145,9 +145,9 @@ static double seconds_of(int64_t nanoseconds)
 /*
  * call-seq: read(slot) -> Hash or nil
  *
- * What this slot says now: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil: none), lag
- * in seconds, busy_for: for how many seconds its loop's tick has lasted, nil: it sleeps, accepted, requests. nil: the
- * slot is nobody's.
+ * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil:
+ * none), lag in seconds, busy_for: for how many seconds its loop's tick has lasted, nil: it sleeps, accepted, requests.
+ * nil: the slot is nobody's.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {
@@ -174,8 +174,8 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
 /*
  * call-seq: note(slot, lag, waiting, limit) -> nil
  *
- * What is looked at now and then: by how many seconds the loop is late, how many requests wait, and how many may run
- * at once (nil: any number). By the slot's worker.
+ * Sets the values that change slowly: by how many seconds the loop is late, how many requests wait, and how many may
+ * run at once (nil: any number). By the slot's worker.
  */
 static VALUE scoreboard_note(VALUE self, VALUE number, VALUE lag, VALUE waiting, VALUE limit)
 {

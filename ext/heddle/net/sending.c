@@ -1,4 +1,4 @@
-/* What connections have to send and the kernel has not taken yet. */
+/* Sends the output that the kernel has not taken yet. */
 
 #include "net/sockets.h"
 
@@ -40,7 +40,7 @@ int heddle_connection_flush(heddle_connection *connection)
         size_t offered = 0;
         for (int i = 0; i < count; i++)
             offered += pieces[i].iov_len;
-        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before: what is noted meanwhile counts */
+        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before the call: events noted during it count */
         ssize_t sent = transport->operations->send(transport, pieces, count);
         if (sent < 0 && sent != -EAGAIN) {
             connection->error = (int)-sent;

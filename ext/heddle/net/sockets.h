@@ -1,7 +1,7 @@
 #ifndef HEDDLE_SOCKETS_H
 #define HEDDLE_SOCKETS_H
 
-/* The server's sockets of one worker: listeners, connections, and who serves them. One loop owns them. */
+/* The server's sockets of one worker: listeners, connections, and their runners. One loop owns them. */
 
 #include "net/admission.h"
 #include "net/balance.h"
@@ -44,7 +44,7 @@ struct heddle_sockets {
     heddle_sockets_message *message; /* continues in the loop's next tick; allocated early: posting can't fail */
     bool opened, closed;
     bool abandoned; /* this is a child process, they are its parent's */
-    bool draining;  /* who becomes idle is closed */
+    bool draining;  /* a connection that becomes idle is closed */
 
     heddle_place *places;
     uint32_t place_count, free_place;
@@ -69,7 +69,7 @@ struct heddle_sockets {
     int64_t idle_timeout; /* ns, < 0: none */
 
     heddle_runners runners;
-    char *scratch; /* what recv fills before it becomes a String */
+    char *scratch; /* the buffer of recv, before it becomes a String */
 
     size_t connections, running, max_connections;
     uint64_t accepted, taken_over, closed_idle, left_early, accept_failures, handshakes, failed_handshakes;
@@ -83,15 +83,15 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled);
 /* Raises when it is closed, or used on another thread or in a child process. */
 void heddle_sockets_check(heddle_sockets *sockets);
 /*
- * An accepted socket, which is ours from now on; `listener`: where it came from, NULL: from somebody else, who may have
- * a copy of its descriptor. 0 or -errno (then it is still the caller's).
+ * An accepted socket, which is ours from now on; `listener`: the listener that accepted it; NULL: another process sent
+ * it, and may have a copy of its descriptor. 0 or -errno (then it is still the caller's).
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
 /* The same for one of which these bytes were read already, by another process. */
 int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                             bool secure, const char *bytes, size_t size);
-/* What is at this place, NULL when that one is gone. */
+/* The connection in this slot, NULL when it is gone. */
 heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /* The set has heard something. Callable from a selector's callback. */
@@ -177,7 +177,10 @@ void heddle_balance_look_again(heddle_sockets *sockets);
  * --------------------------------------------------------------------------------------------------
  */
 
-/* Gives the idle connections to whoever reads the socket. 0: all of them, -EAGAIN: it is full, other errors. */
+/*
+ * Hands the idle connections off to the process that reads the socket. 0: all of them, -EAGAIN: it is full, other
+ * errors.
+ */
 int heddle_handoff_send_idle(heddle_sockets *sockets, int socket);
 /* Takes one. 0, -EAGAIN when there is none, -EDQUOT when there is no room for it here, other errors. */
 int heddle_handoff_receive(heddle_sockets *sockets, int socket);

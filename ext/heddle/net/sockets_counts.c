@@ -15,7 +15,7 @@ COUNTER(connections, sockets->connections)
 /* Those that the block is called with at this moment. */
 COUNTER(running, sockets->running)
 
-/* How many times the block runs at this moment; what goes on after an answer counts too. */
+/* The number of running blocks, including those that go on after their response. */
 COUNTER(busy, sockets->runners.serving_count)
 
 /* Those that wait to be served. */
@@ -27,10 +27,10 @@ COUNTER(held, sockets->reserve.held.count)
 /* How often a reserve has stepped in. */
 COUNTER(steps_in, sockets->reserve.steps_in)
 
-/* What was refused because as many waited as may. */
+/* Work items rejected because the queue was full. */
 COUNTER(rejected_full, sockets->admission.rejected_full)
 
-/* What was refused because it had waited for too long. */
+/* Work items rejected because they had waited for too long. */
 COUNTER(rejected_late, sockets->admission.rejected_late)
 
 /* Those that wait for input, or to be served. */

@@ -126,9 +126,9 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
 /*
  * call-seq: listen(io, tls: nil, proxies: nil) -> self
  *
- * Accepts connections from a TCPServer or UNIXServer. The socket stays its owner's, who closes it. +tls+: a TLS, which
+ * Accepts connections from a TCPServer or UNIXServer. The caller keeps the socket and closes it. +tls+: a TLS, which
  * shakes hands with each of them. +proxies+: the Networks from which connections begin with the header of the PROXY
- * protocol, whose addresses then count; such a header from elsewhere is refused.
+ * protocol, whose addresses then count. Such a header from elsewhere is rejected.
  */
 static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
 {
@@ -158,8 +158,8 @@ static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *)
 /*
  * call-seq: adopt(socket) -> self
  *
- * Serves a connected stream socket that somebody else has accepted. What it shares with the given object is the
- * connection, not the descriptor: that object can be closed.
+ * Serves a connected stream socket that somebody else has accepted. It shares the connection with the given object, not
+ * the descriptor: that object can be closed.
  */
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
@@ -182,7 +182,7 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
 /*
  * call-seq: stop_listening -> nil
  *
- * Accepts no more. The listening sockets stay open: who connects waits in the kernel's queue, for another process or
+ * Accepts no more. The listening sockets stay open: new connections wait in the kernel's queue, for another process or
  * until they are closed.
  */
 static VALUE sockets_stop_listening(VALUE self)
@@ -336,7 +336,7 @@ static VALUE sockets_limit(VALUE self)
 /*
  * call-seq: limit = Integer or nil
  *
- * Those that are served go on when there are more of them than that; what is more than the limit waits.
+ * Running items go on when there are more than the limit; further ones wait.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
@@ -353,7 +353,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
  * call-seq: queue(limit, timeout) -> nil
  *
  * How many may wait, 1 at least, while as many are served as may be, and for how many seconds (nil: for ever) one waits
- * to be served. Who comes when there is no room, or waits for too long, is refused; its protocol says how.
+ * to be served. An item that finds the queue full, or waits for too long, is rejected in the way of its protocol.
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {

@@ -3,7 +3,7 @@
 
 #include "net/sockets.h"
 
-/* What a Heddle::Net::Sockets holds; raises when it was never set up. */
+/* The record of a Heddle::Net::Sockets; raises when it was never set up. */
 heddle_sockets *heddle_sockets_of(VALUE self);
 /* NULL when there is nothing to do any more, or yet; raises on another thread. */
 heddle_sockets *heddle_sockets_in_use(VALUE self);

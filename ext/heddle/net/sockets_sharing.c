@@ -1,4 +1,4 @@
-/* Heddle::Net::Sockets beside those of other processes: what they hand each other, and what they know of each other. */
+/* Heddle::Net::Sockets beside those of other processes: handoff and the scoreboard. */
 
 #include "net/sockets_ruby.h"
 

@@ -67,7 +67,7 @@ static bool load_functions(void)
 
 enum {
     SLOTS = 4,
-    VALID = SLOTS - 1, /* one is always free to be written: who reads the others needs no lock */
+    VALID = SLOTS - 1, /* one slot is always free to be written, so readers of the others need no lock */
     NAME = 16,
     IV = 16,
 };
@@ -87,7 +87,7 @@ static const uint64_t MAGIC = UINT64_C(0x6865646474696301); /* "heddtic", and a 
 
 static heddle_shared_memory memory = {.fd = -1};
 static ticket_ring *ring; /* in it */
-static pid_t owner; /* who renews them */
+static pid_t owner; /* the process that renews them */
 
 static int64_t seconds_now(void)
 {

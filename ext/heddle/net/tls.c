@@ -31,7 +31,7 @@ static struct {
 } library;
 
 static bool loaded;
-static void *handle; /* it stays: what it counts is a library that Ruby never unloads */
+static void *handle; /* never closed: Ruby never unloads this library */
 
 void *heddle_tls_function(const char *name)
 {
@@ -191,7 +191,7 @@ static size_t tls_pending(heddle_transport *transport)
 /* -- writing ----------------------------------------------------------------------------------------------------- */
 
 enum {
-    RECORD = 16384, /* what one may hold (RFC 8446, 5.1), and what the library writes in one call */
+    RECORD = 16384, /* the maximum of a record (RFC 8446, 5.1), which the library writes in one call */
 };
 
 /* The same bytes have to be offered again until the library has got rid of the record that it has made of them. */

@@ -12,13 +12,13 @@
 
 struct heddle_tls {
     void *ssl;      /* of the socket, once the hands are shaken */
-    VALUE acceptor; /* Heddle::Net::TLS, who makes the socket; 0 afterwards */
+    VALUE acceptor; /* the Heddle::Net::TLS that makes the socket; 0 afterwards */
     VALUE socket;   /* OpenSSL::SSL::SSLSocket; 0 before. Its IO never closes the descriptor, which is ours */
     bool asks;      /* whether the client was asked for a certificate of its own */
     bool broken;    /* the library must not be asked for anything more */
     bool said_goodbye;
     bool read_wants_room, write_wants_input; /* a handshake's rest in the middle of data */
-    char *stuck;    /* what a record that the kernel has not taken whole is made of: it has to be offered again */
+    char *stuck;    /* the data of a record that the kernel has not taken whole: SSL_write needs it again */
     int stuck_size;
     heddle_tls *next, *previous; /* of those that hold objects */
     heddle_tls **first;
@@ -44,7 +44,7 @@ void heddle_tls_mark(const heddle_tls *list);
 void heddle_tls_begin(heddle_transport *transport);
 /* Tells the peer that nothing more comes, unless there is something that it misses. */
 void heddle_tls_goodbye(heddle_transport *transport);
-/* What the next recv will find: bytes, 0 at the end of input, or -errno. */
+/* The result of the next recv: bytes, 0 at the end of input, or -errno. */
 ssize_t heddle_tls_look(heddle_transport *transport);
 
 /* Maps the kernel's events to those that a waiter needs, where one direction waits for the other. */

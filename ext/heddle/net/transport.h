@@ -3,7 +3,7 @@
 
 /*
  * Where a connection's bytes come from and go to. The kinds differ in their table of operations; a plain one is a
- * stream socket. Nothing here waits: what can't be done now answers -EAGAIN. No Ruby here.
+ * stream socket. Nothing here waits: an operation that would block returns -EAGAIN. No Ruby here.
  */
 
 #include "net/owner.h"
@@ -42,13 +42,13 @@ enum {
 };
 
 /*
- * Who may write to a connection whose protocol has a farewell (net/protocol.h): the watch thread says it while the loop
- * is held up. What is sent at once is always whole in the protocol's terms, so the wire is open whenever all of it is
- * sent. The loop takes it before it touches the transport.
+ * The lock for writing to a connection whose protocol has a farewell (net/protocol.h): the watch thread sends it while
+ * the loop is held up. Each send holds whole frames of the protocol, so the wire is open whenever all of it is sent.
+ * The loop takes it before it touches the transport.
  */
 typedef enum {
     HEDDLE_WIRE_PRIVATE, /* there is no farewell, or it would not stand at a boundary; the loop's alone */
-    HEDDLE_WIRE_OPEN,    /* whoever swaps it first has it */
+    HEDDLE_WIRE_OPEN,    /* the thread that swaps it first holds it */
     HEDDLE_WIRE_WATCHED, /* the watch thread writes to it, or has: a few microseconds */
 } heddle_wire;
 

@@ -2,7 +2,7 @@
 #define HEDDLE_WORK_H
 
 /*
- * What a runner serves: one work item, such as an HTTP exchange. A protocol embeds it in a record of its own. Runners,
+ * A work item, which a runner serves, such as an HTTP exchange. A protocol embeds it in a record of its own. Runners,
  * admission and the reserve know nothing else of what is served.
  */
 
@@ -17,13 +17,13 @@ typedef struct heddle_work heddle_work;
 
 /* All but `label` run in the loop, with the GVL. All but `object` never raise. */
 typedef struct {
-    /* In the runner that has taken it: what the block of the Sockets is called with. May raise. */
+    /* Called in the item's runner: the argument for the block of the Sockets. May raise. */
     VALUE (*object)(heddle_work *work);
     /* In the runner: serves it in place of the block of the Sockets, which NULL leaves it to. May raise. */
     VALUE (*serve)(heddle_work *work, VALUE object);
     /*
-     * Completes the item after the block has returned or raised: closes or aborts what it left open, and frees the item.
-     * `object` is 0 where there is none.
+     * Completes the item after the block has returned or raised: closes or aborts what it left open, and frees the
+     * item. `object` is 0 where there is none.
      */
     void (*served)(heddle_work *work, VALUE object);
     /* Nobody is going to serve it. The item, and its connection, may be gone afterwards. */
@@ -32,7 +32,9 @@ typedef struct {
     uint32_t (*label)(const heddle_work *work);
     /* A description for a person, an Array or nil; NULL: there is none. On any thread, with the GVL. */
     VALUE (*describe)(VALUE object);
-    /* The same in a few words, without a NUL: the number of bytes. NULL: there are none. On any thread, with the GVL. */
+    /*
+     * The same in a few words, without a NUL: the number of bytes. NULL: there are none. On any thread, with the GVL.
+     */
     size_t (*summarize)(VALUE object, char *text, size_t size);
 } heddle_work_operations;
 

@@ -107,7 +107,7 @@ static VALUE end_sleep_in_place(VALUE data)
     return Qnil;
 }
 
-/* False: it may switch. So does what has no end but by somebody else, who may be a fiber of this loop. */
+/* False: it may switch. So does a wait that only another fiber may end, perhaps one of this loop. */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
     sleep_in_place self = {.deadline = heddle_deadline_after(timeout)};

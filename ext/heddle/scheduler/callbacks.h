@@ -1,12 +1,12 @@
 #ifndef HEDDLE_CALLBACKS_H
 #define HEDDLE_CALLBACKS_H
 
-/* Ruby code that a C function of an extension has called, and waits for: what a switch of fibers may do to it. */
+/* Switches of fibers in Ruby code that a C function of an extension has called and waits for. */
 
 #include "scheduler/loop.h"
 #include "scheduler/native_frames.h"
 
-/* What no fiber is preempted above. */
+/* Code above which no fiber is preempted. */
 enum { HEDDLE_KEPT_WHOLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 
 /* As heddle_native_frames_look, for the calling fiber of this loop and for what has resumed it. */

@@ -5,7 +5,7 @@
  * Which library holds the machine code at an address: the executable ranges of everything that is loaded, sorted, with
  * what Heddle thinks of each library. Linux on x86-64 and ARM64, with glibc or musl.
  *
- * With the GVL, in the main Ractor. What it returns is valid until the next heddle_code_map_refresh.
+ * With the GVL, in the main Ractor. The result is valid until the next heddle_code_map_refresh.
  */
 
 #include <stdbool.h>
@@ -41,7 +41,9 @@ bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_
 bool heddle_code_map_refresh(void);
 /* Another number each time that something was loaded or unloaded. */
 uint64_t heddle_code_map_version(void);
-/* Whose code is at this address; NULL for memory of no library (a just-in-time compiler's, a trampoline's). */
+/*
+ * The library whose code is at this address; NULL for memory of no library (a just-in-time compiler's, a trampoline's).
+ */
 const heddle_library *heddle_code_map_find(uintptr_t address);
 /* Is a library of these kinds, a mask, loaded? */
 bool heddle_code_map_has(unsigned kinds);

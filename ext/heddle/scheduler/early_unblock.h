@@ -5,7 +5,7 @@
 
 /*
  * Wake-ups that came before their fiber had parked. Ruby lists a fiber with its queue or mutex first and calls the hook
- * then: whatever runs in between (an instrumented hook, a TracePoint) may let another thread in, which unblocks it.
+ * then. Code that runs in between (an instrumented hook, a TracePoint) may let another thread run, which unblocks it.
  *
  * Only the newest one of a fiber is kept, with the blocker it was for: a later wait for something else does not see it.
  */
@@ -16,7 +16,7 @@ void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker);
 bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker);
 /*
  * The same for kernel_sleep, which gets no blocker. Mutex#sleep (and with it ConditionVariable#wait) may end early,
- * as Ruby documents; Kernel#sleep may not, and nobody lists its fiber: what is kept then is left over.
+ * as Ruby documents; Kernel#sleep may not, and its fiber is in no list: a kept unblock is stale.
  */
 bool heddle_early_unblock_take_asleep(heddle_loop *loop);
 

@@ -11,7 +11,7 @@ static ID id_call, id_child_ends, id_new, id_report_failure, id_report_unstarted
 static VALUE fiber_class;
 
 /*
- * What Ruby allocates for a Fiber. To the collector it is a sign of garbage, so that creating fibers makes it run, and
+ * Ruby's record of a Fiber. To the collector it is a sign of garbage, so that creating fibers makes it run, and
  * each run looks through the stacks of all of them (3 µs a fiber). But the fibers of a loop are no garbage until they
  * end: only then is it counted.
  */
@@ -160,7 +160,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
-    int interrupted = heddle_fiber_stacks_obtain(loop); /* whoever runs the loop releases it */
+    int interrupted = heddle_fiber_stacks_obtain(loop); /* the code that runs the loop releases it */
     if (!state)
         state = interrupted;
     if (state)
@@ -294,7 +294,7 @@ typedef struct {
     VALUE child;
 } starting;
 
-/* Whoever leaves before the child has waited (it was raised at) is not to be looked for by the child. */
+/* A starter that leaves before the child has waited (because of a raise) must not be resumed by the child. */
 static VALUE end_start(VALUE data)
 {
     starting *start = (starting *)data;
@@ -305,7 +305,7 @@ static VALUE end_start(VALUE data)
     return Qnil;
 }
 
-/* Timers don't count: who starts many sleepers is not to wait for those that wake up meanwhile. */
+/* Timers don't count: a fiber that starts many sleepers must not wait for those that wake up meanwhile. */
 static bool has_other_work(heddle_loop *loop)
 {
     return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||

@@ -62,7 +62,7 @@ static void release_stacks(uintptr_t who)
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
-    atomic_store(&holder, 0); /* before `waiting` is read: who waits does it the other way round */
+    atomic_store(&holder, 0); /* before `waiting` is read: the waiter does it in the reverse order */
     if (atomic_load(&waiting)) {
         pthread_mutex_lock(&lock);
         pthread_cond_broadcast(&freed);
@@ -112,7 +112,7 @@ static void *wait_until_free(void *unused)
 
 static VALUE wait_without_gvl(VALUE unused)
 {
-    /* Not interruptible: whoever has it needs it for some microseconds, or for a garbage collection. */
+    /* Not interruptible: the holder needs it for some microseconds, or for a garbage collection. */
     rb_nogvl(wait_until_free, NULL, NULL, NULL, 0);
     return Qnil;
 }
@@ -137,8 +137,8 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 static const int64_t PATIENCE = 1000 * 1000 * 1000;
 
 /*
- * Does that thread sleep? Whoever holds the stacks does so only where it waits for a collection: because it has run out
- * of stacks and asks for memory, before it has touched the list, or on arrival, when it is done with the list.
+ * Does that thread sleep? A thread holds the stacks during a collection in two cases only. It has run out of stacks and
+ * asks for memory, before it touches the list; or it has arrived and is done with the list.
  */
 static bool stands_still(int thread)
 {
@@ -215,7 +215,7 @@ void heddle_fiber_stacks_join(void)
 
 /* -- setting up --------------------------------------------------------------------------------------------------- */
 
-/* In a child, whoever had it is gone. */
+/* In a child, the holder is gone. */
 static void free_in_child(void)
 {
     pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

@@ -2,8 +2,8 @@
 #define HEDDLE_FIBER_TABLE_H
 
 /*
- * From a fiber to a record of ours, by open addressing. The keys are object addresses: whoever puts one in must
- * keep the fiber marked and pinned.
+ * From a fiber to a record of ours, by open addressing. The keys are object addresses: the caller must keep the fiber
+ * marked and pinned.
  */
 
 #include "scheduler/loop.h"

@@ -51,7 +51,7 @@ typedef int mprotect_fn(void *address, size_t length, int protection);
 
 /* -- what Ruby calls instead ------------------------------------------------------------------------------------- */
 
-static mprotect_fn *next_mprotect; /* what the table held before: mprotect, or whoever else leads it elsewhere */
+static mprotect_fn *next_mprotect; /* the table's previous entry: mprotect, or another library's replacement */
 static atomic_uintptr_t lowest = UINTPTR_MAX, highest;
 
 static void note_guard(uintptr_t page)

@@ -27,8 +27,8 @@ const char *heddle_guard_pages_status(void);
 size_t heddle_guard_pages_count(void);
 
 /*
- * What to tell a user when Ruby could not make another fiber (its FiberErrors "can't set a guard page" and "can't
- * alloc machine stack to fiber"): what the limit is and how to raise it. Returns `buffer`.
+ * The message for a user when Ruby could not make another fiber (its FiberErrors "can't set a guard page" and "can't
+ * alloc machine stack to fiber"): the limit and how to raise it. Returns `buffer`.
  */
 const char *heddle_fiber_limit_message(char *buffer, size_t size);
 

@@ -13,7 +13,7 @@
 
 typedef struct heddle_heartbeat heddle_heartbeat;
 
-/* What a loop's thread was found doing. */
+/* The activity of a loop's thread when it was sampled. */
 typedef enum {
     HEDDLE_DOING_NATIVE_FREE, /* in native code that has released the GVL */
     HEDDLE_DOING_NATIVE_HELD, /* in native code that holds it */
@@ -23,7 +23,7 @@ typedef enum {
     HEDDLE_DOINGS,
 } heddle_doing;
 
-/* What the watch thinks of the current heartbeat. */
+/* The watch thread's judgement of the current heartbeat. */
 enum {
     HEDDLE_IN_TIME,
     HEDDLE_LATE,
@@ -39,7 +39,7 @@ enum {
 /* How much is known of where a late loop is. */
 enum {
     HEDDLE_UNSEEN,
-    HEDDLE_GLIMPSED, /* in code of Heddle's own: what is seen later may tell more */
+    HEDDLE_GLIMPSED, /* in Heddle's own code: a later sample may show more */
     HEDDLE_SEEN,
 };
 

@@ -2,7 +2,7 @@
 #define HEDDLE_INBOX_H
 
 /*
- * What other native threads have for the loop: many writers, one reader, no lock and no GVL. A message is part of
+ * Messages of other native threads to the loop: many writers, one reader, no lock and no GVL. A message is part of
  * the sender's own record and must stay until it was opened.
  */
 

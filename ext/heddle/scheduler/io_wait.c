@@ -72,7 +72,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
     heddle_loop *loop = wait->park.loop;
     heddle_io_wait **first = waits_of(loop, wait->waiter.fd);
 
-    /* Another IO object got this number: whoever waits with the closed one must not hear its events. */
+    /* Another IO object got this number: waiters of the closed one must not get its events. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
         if (other->io != wait->io && is_closed(other->io))
             fail_wait(other);

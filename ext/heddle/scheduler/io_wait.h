@@ -35,7 +35,7 @@ int64_t heddle_io_timeout(VALUE io);
 NORETURN(void heddle_io_timed_out(void));
 
 /*
- * What the last transfers showed about a descriptor. A note is about a number: of another file that got it since, it
+ * The results of the last transfers on a descriptor. A note is about a number: of another file that got it since, it
  * costs a turn or a call that fails, and nothing else.
  */
 enum {

@@ -1,4 +1,4 @@
-/* The life of a loop, in this process and in forked children. What it does in a tick is in ticks.c. */
+/* The life of a loop, in this process and in forked children. Its ticks are in ticks.c. */
 
 #include "scheduler/loop.h"
 

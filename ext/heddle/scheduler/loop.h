@@ -2,7 +2,7 @@
 #define HEDDLE_LOOP_H
 
 /*
- * The run loop of one thread: who is ready, who waits, for how long.
+ * The run loop of one thread: ready fibers, waiting fibers, timers.
  *
  * In each tick it runs a snapshot of the ready tokens, each once, then at most one preempted fiber, then asks the
  * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
@@ -42,7 +42,7 @@ struct heddle_park {
     bool timed_out; /* … and it was the deadline */
     bool away;      /* switched away, not yet back */
     bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
-    bool blocked;   /* in the hooks block or kernel_sleep: what Ruby's unblock is for */
+    bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
     VALUE left_for; /* see heddle_park_leave_for */
     bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
     bool preempted; /* its fiber does not wait: it computes, and gave way to the others */
@@ -62,11 +62,11 @@ struct heddle_fiber {
     heddle_timeout *timeouts; /* the blocks of timeout_after it is in, innermost first */
     heddle_interrupt_mask *masks; /* the blocks of Thread.handle_interrupt it is in, innermost first */
     heddle_park *park;        /* where it waits, or NULL */
-    heddle_park *starter;     /* who started it at once and goes on when it first waits */
+    heddle_park *starter;     /* the fiber that started it at once and goes on when it first waits */
     heddle_park entry;        /* its own place in the queue: to be started, or put back after a foreign switch */
     unsigned unpreempted;     /* how many blocks of without_preemption it is in */
     VALUE delivering;         /* an exception that its thread was given for it at a preemption, or 0 */
-    /* What it is there for, in words, for a report: how many bytes, 0 if for nothing. NULL: not known. */
+    /* Its purpose in words, for a report: the number of bytes, 0 if none. NULL: not known. */
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
     /* The request that reports name: an object and a number in it, see `describe`; child fibers inherit all three. */
     VALUE request; /* or nil */
@@ -82,7 +82,7 @@ struct heddle_timeout {
     VALUE fiber;     /* whose block it is: the owner, or one nested in it; kept, as this lies on its stack */
     VALUE exception; /* class or instance, and message, as for Kernel#raise; on the waiting fiber's stack */
     VALUE message;
-    VALUE raised;    /* what was raised for it, or Qundef */
+    VALUE raised;    /* the exception raised for it, or Qundef */
     bool fired;
 };
 
@@ -119,23 +119,23 @@ typedef struct {
 /* The last switch and the next one; see foreign_return.h. */
 typedef struct {
     bool left_to_wait; /* the last switch to the loop's fiber was a wait's, not Ruby's own */
-    VALUE brought;     /* what Ruby brought to the loop's fiber by its last switch there */
+    VALUE brought;     /* the value of Ruby's last switch to the loop's fiber */
     heddle_park *next_unblocked; /* to be switched to before anybody else */
-    heddle_park *arriving;       /* what the loop switches to at this moment */
+    heddle_park *arriving;       /* the fiber that the loop switches to at this moment */
     VALUE went_to; /* whom it last switched to: an address, not held */
     VALUE ending;  /* a fiber that the loop is to switch to once more, for its end; or Qfalse */
 } heddle_loop_switching;
 
-/* What runs the loop. */
+/* The code that runs the loop. */
 typedef struct {
     bool running;       /* inside heddle_loop_run */
-    heddle_park *until; /* whose end the run waits for: a fiber that runs the loop itself */
+    heddle_park *until; /* the fiber whose end the run waits for, which runs the loop itself */
     size_t hosting;     /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
     /*
      * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that
      * forks is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the
-     * thread's root fiber, to which fibers return that end. What ran the loop in the parent must not go on as long as
-     * it lives.
+     * thread's root fiber, to which fibers return that end. In a forked child the parent's code that ran the loop must
+     * not go on.
      */
     VALUE forked_by;
     bool parent_ran; /* … and something did run the loop: it waits in the loop's `fiber` */
@@ -255,7 +255,7 @@ void heddle_loop_run(heddle_loop *loop);
 /* The same for a fiber that waits where nothing runs the loop: it does so itself until the park is woken. */
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
 /*
- * Who is to run next, for a fiber that leaves: it switches there at once, and not through the loop. NULL: to the loop,
+ * The fiber to run next: a leaving fiber switches there directly, and not through the loop. NULL: to the loop,
  * which has something else to do first.
  */
 heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving);
@@ -344,8 +344,8 @@ void heddle_park_arrive(heddle_park *park);
 /*
  * The switch away leads to this fiber, not to the one that runs the loop. When Ruby 3.4 is back from a switch it looks,
  * without having held it, at the fiber that this led to, and puts its stack back if it has ended: so the fiber is kept
- * until then, and whoever switches back claims the stacks if it has ended. Ruby 3.3 leaves that to the collector, from
- * which the fiber is not to be kept.
+ * until then, and the code that switches back claims the stacks if it has ended. Ruby 3.3 leaves that to the collector,
+ * from which the fiber is not to be kept.
  */
 static inline void heddle_park_leave_for(heddle_park *park, VALUE fiber)
 {
@@ -363,8 +363,10 @@ void heddle_park_wait_and_leave(heddle_park *park);
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /* Raises what a wait of this fiber would raise before it begins. The calling fiber's own. */
 void heddle_fiber_check(heddle_loop *loop, VALUE fiber);
-/* Waits for a submitted operation. What is raised meanwhile cancels it, but leaves only after its last event: until
- * then the kernel owns the operation's memory. */
+/*
+ * Waits for a submitted operation. An exception meanwhile cancels the operation, and propagates only after its last
+ * event: until then the kernel owns the operation's memory.
+ */
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 /* Ends the wait. Idempotent; from any thread that has the GVL. */
 void heddle_park_wake(heddle_park *park);

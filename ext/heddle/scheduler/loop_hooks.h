@@ -2,8 +2,8 @@
 #define HEDDLE_LOOP_HOOKS_H
 
 /*
- * What the layers above do at points of a loop: each fills in its own part when it is initialized, before there is a
- * loop. So the scheduler includes nothing of watch/, preempt/ and offload/.
+ * Hooks of the layers above at points of a loop. Each layer fills in its own part when it is initialized, before there
+ * is a loop. So the scheduler includes nothing of watch/, preempt/ and offload/.
  */
 
 #include "scheduler/heartbeat.h"
@@ -48,7 +48,7 @@ typedef struct {
 
 extern heddle_loop_hooks heddle_hooks;
 
-/* What the loop looks at in each tick. Written by the layers above, with the GVL but for the first. */
+/* The fields that the loop reads in each tick. Written by the layers above, with the GVL but for the first. */
 extern _Atomic int heddle_watch_asleep; /* a loop that stops being idle rouses the watch, after its heartbeat */
 extern bool heddle_stalls_pending;       /* stalls were noted, and not announced */
 extern bool heddle_preempting;          /* preemption is on */

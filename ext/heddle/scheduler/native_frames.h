@@ -22,7 +22,7 @@ typedef enum {
 typedef struct {
     const heddle_library *library; /* NULL where that is not known */
     uintptr_t function;            /* … of it, the innermost one */
-    uintptr_t called;              /* what that has called: where the next frame's function begins; 0: not known */
+    uintptr_t called;              /* the start of the next frame's function, which that one called; 0: not known */
 } heddle_native_frame;
 
 /*

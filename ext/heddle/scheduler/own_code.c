@@ -36,7 +36,7 @@ bool heddle_own_code_excludes(VALUE path)
     return !contains_path(neutral_paths, path) && !contains_path(own_paths, path);
 }
 
-/* Methods in C have no path. Ruby's own in Ruby, and its library's, act for whoever has called them. */
+/* Methods in C have no path. Ruby's own methods in Ruby, and those of its library, count as their caller's code. */
 bool heddle_own_code_runs(void)
 {
     VALUE frames[FRAMES];

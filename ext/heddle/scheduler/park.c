@@ -83,7 +83,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     *park = (heddle_park){.loop = loop, .owner = owner, .fiber = rb_fiber_current(), .outer = owner->park};
-    /* What can fail comes first. */
+    /* Steps that can fail come first. */
     take_slot(park);
     if (park->fiber != owner->fiber)
         heddle_fiber_table_put(&loop->by_waiter, park->fiber, park);
@@ -116,7 +116,9 @@ void heddle_fiber_reserve_entry(heddle_fiber *fiber)
     take_slot(&fiber->entry);
 }
 
-/* Who comes back without the loop's doing was switched to by Fiber#raise or #transfer: put back who did that. */
+/*
+ * A fiber that returns here without the loop was switched to by Fiber#raise or #transfer: restore the one that did it.
+ */
 void heddle_park_arrive(heddle_park *park)
 {
     heddle_loop *loop = park->loop;

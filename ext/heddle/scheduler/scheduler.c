@@ -52,7 +52,7 @@ static VALUE scheduler_allocate(VALUE klass)
 
 heddle_loop *heddle_loop_of(VALUE scheduler)
 {
-    /* Every hook comes by here: what almost always holds is seen without a call. */
+    /* Every hook runs this: the common case needs no call. */
     bool plain = RB_TYPE_P(scheduler, T_DATA) && RTYPEDDATA_P(scheduler) && RTYPEDDATA_TYPE(scheduler) == &scheduler_type;
     heddle_loop *loop = plain ? RTYPEDDATA_GET_DATA(scheduler) : rb_check_typeddata(scheduler, &scheduler_type);
     if (!loop->operations)
@@ -95,7 +95,7 @@ static VALUE scheduler_selector(VALUE self)
     return ID2SYM(rb_intern(heddle_loop_of(self)->operations->name));
 }
 
-/* Runs ticks until no fiber is left; what is raised into the loop goes to the caller. */
+/* Runs ticks until no fiber is left. Exceptions raised into the loop go to the caller. */
 static VALUE scheduler_run_ticks(VALUE self)
 {
     heddle_loop_run(heddle_loop_get(self));
@@ -200,7 +200,7 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
 /*
  * call-seq: current -> job or nil
  *
- * What #spawn was given for the fiber on whose behalf the caller runs, also in a fiber nested in it.
+ * The value that #spawn got for the caller's fiber, also for a fiber nested in it.
  */
 static VALUE scheduler_current(VALUE self)
 {

@@ -36,7 +36,7 @@ static bool is_known(const machine *self, uint32_t number)
     return number < HEDDLE_UNWIND_REGISTERS && self->known >> number & 1;
 }
 
-/* What compilers write for functions that align their stack: registers, offsets and a load. */
+/* The code of functions that align their stack: registers, offsets and a load. */
 static bool evaluate_expression(const machine *self, const uint8_t *expression, size_t size, uintptr_t *result)
 {
     uintptr_t operands[OPERANDS];
@@ -142,7 +142,7 @@ static bool follows_call(uintptr_t pc)
 
 /*
  * A just-in-time compiler's frame holds a few registers and a return address: the next word that can be one is taken
- * for it. What it has saved of registers was not touched by it, or is not needed.
+ * for it. The function did not touch the registers that it saved, or they are not needed.
  */
 static bool pass_over(machine *self)
 {
@@ -165,7 +165,7 @@ static bool pass_over(machine *self)
 
 /* -- all frames ---------------------------------------------------------------------------------------------------- */
 
-/* What was found out of one address. Deep stacks consist of few different ones. */
+/* The unwind rule found for one address. Deep stacks consist of few different ones. */
 typedef struct {
     uintptr_t pc; /* 0: nothing */
     const heddle_library *library;

@@ -2,8 +2,8 @@
 #define HEDDLE_STACK_WALK_H
 
 /*
- * Walks the native frames of the calling fiber by the unwind tables of the libraries (.eh_frame), from the caller to the
- * base of the stack. Unlike the unwinder of the compiler's library it goes on behind code without tables: that of a
+ * Walks the native frames of the calling fiber by the unwind tables of the libraries (.eh_frame), from the caller to
+ * the base of the stack. Unlike the unwinder of the compiler's library it goes on behind code without tables: that of a
  * just-in-time compiler, whose frames are few words, and of trampolines.
  */
 
@@ -17,7 +17,7 @@ typedef struct {
 typedef enum {
     HEDDLE_WALK_COMPLETE, /* all frames were visited */
     HEDDLE_WALK_STOPPED,  /* the visitor has seen enough */
-    HEDDLE_WALK_LOST,     /* what lies further out is not known */
+    HEDDLE_WALK_LOST,     /* frames further out are not known */
 } heddle_walk_end;
 
 /* False: enough. */

@@ -4,8 +4,8 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * Comes back from a switch that succeeded only to make the next one. Who switches to it has claimed the fibers' stacks:
- * the one that it started last may have ended, and the next one gets its own.
+ * Comes back from a switch that succeeded only to make the next one. The fiber that switches to it has claimed the
+ * fibers' stacks: the one that it started last may have ended, and the next one gets its own.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {

@@ -72,7 +72,7 @@ static void claim_stacks(heddle_loop *loop, heddle_park *park)
     rb_jump_tag(state);
 }
 
-/* Whose token this is; NULL: void. */
+/* The park of this token; NULL: the token is invalid. */
 static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
 {
     uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
@@ -123,7 +123,7 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
         heddle_hooks.raise_doom(loop);
 }
 
-/* Who was left by a fiber that ended: a chain of them, maybe. */
+/* The starters of a fiber that ended, perhaps a chain. */
 static void dispatch_unblocked(heddle_loop *loop)
 {
     while (loop->switching.next_unblocked) {
@@ -145,8 +145,8 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 static void run_ready(heddle_loop *loop)
 {
     /*
-     * A snapshot: who becomes ready meanwhile waits for the next tick, so that everybody gets one. The same is true of
-     * who is preempted meanwhile: before its next slice the loop looks for events.
+     * A snapshot: fibers that become ready meanwhile wait for the next tick, so that each gets its turn. The same is
+     * true of a fiber that is preempted meanwhile: before its next slice the loop looks for events.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
     dispatch_unblocked(loop); /* if an exception came in between */
@@ -225,7 +225,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
 {
     publish_tick(loop, false);
     atomic_store(&loop->sleeping, 1);
-    /* From here on whoever posts a message sees the flag; who posted before is seen now. */
+    /* From here on a thread that posts a message sees the flag; earlier messages are seen now. */
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->counts.waits++;
@@ -373,7 +373,7 @@ void heddle_loop_tick(heddle_loop *loop)
         return;
     int64_t timeout = has_ready_fiber(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
-        /* Nobody's time is up before the selector was asked: what waits for IO may have got it. */
+        /* No time limit expires before the selector was asked: the fiber's IO may be ready. */
         if (is_timer_due(loop) || is_worth_a_poll(loop)) {
             check_result(loop->operations->poll(loop->selector), loop->operations->name);
             if (loop->operations->blind)

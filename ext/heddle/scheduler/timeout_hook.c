@@ -76,7 +76,7 @@ static VALUE yield_duration(VALUE data)
     return rb_yield(((timed_block *)data)->duration);
 }
 
-/* What has struck and was kept back by a mask is not to strike what follows, or another fiber. */
+/* A timeout that a mask delayed must not strike later code or another fiber. */
 static VALUE take_back(VALUE data)
 {
     heddle_fiber *owner = ((timed_block *)data)->timeout->owner;

@@ -35,7 +35,7 @@ typedef struct {
     off_t offset; /* -1: the file's own position */
     bool once;    /* -EAGAIN is an answer: the caller waits itself, or does not want to */
     bool socket;  /* known to be one: the kernel took a socket's call */
-    uint8_t note; /* what is known of the descriptor (scheduler/io_wait.h) */
+    uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
 } io_transfer;
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */

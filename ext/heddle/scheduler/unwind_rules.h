@@ -2,8 +2,8 @@
 #define HEDDLE_UNWIND_RULES_H
 
 /*
- * What the unwind table of a library (.eh_frame) says of an address: which function it belongs to, and where the
- * registers of its caller are. Linux on x86-64 and ARM64.
+ * Looks an address up in the unwind table of a library (.eh_frame): its function, and the places of the caller's
+ * registers. Linux on x86-64 and ARM64.
  */
 
 #include "scheduler/code_map.h"
@@ -43,7 +43,7 @@ typedef struct {
     } rules[HEDDLE_UNWIND_REGISTERS];
 } heddle_frame_rules;
 
-/* What a function's entry in .eh_frame says. */
+/* A function's entry in .eh_frame. */
 typedef struct {
     uintptr_t start, end;
     const uint8_t *initial, *initial_end, *program, *program_end;

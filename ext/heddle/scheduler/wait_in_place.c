@@ -27,7 +27,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_callbacks_pinned(loop, &frame))
         return false;
-    /* What stands for Ruby's function that the library has called. */
+    /* The replacement of Ruby's function that the library has called. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;
