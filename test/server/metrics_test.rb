@@ -45,8 +45,9 @@ class MetricsTest < Minitest::Test
     require callbacks.path
     found = metrics_of(->(_env) { CallingBack.call(-> { sleep 0.001 }) && [200, {}, []] },
                        protect: %i[callback_report]) { get("/") }
+    waits = found["heddle_callback_waits_total"][{ "worker" => "0", "library" => "callbacks.so" }]
 
-    assert_operator found["heddle_callback_waits_total"][{ "worker" => "0", "library" => "callbacks.so" }], :>=, 1
+    in_threads? ? assert_nil(waits) : assert_operator(waits, :>=, 1)
   end
 
   def test_the_histogram_has_every_answer_where_it_belongs
@@ -64,8 +65,9 @@ class MetricsTest < Minitest::Test
   def test_native_calls_beside_the_loop_are_counted
     found = metrics_of(->(_) { [200, {}, [OpenSSL::PKey::RSA.new(512).n.to_s]] }) { get("/") }
     one = { "worker" => "0" }
+    return assert_nil(found["heddle_offload_calls_total"][one]) if in_threads?
 
-    assert_operator found["heddle_offload_calls_total"][one], :>=, ENV["HEDDLE_MODE"] == "thread" ? 0 : 1
+    assert_operator found["heddle_offload_calls_total"][one], :>=, 1
     assert_equal 0, found["heddle_offload_calls"][one.merge("state" => "running")]
     assert_operator found["heddle_offload_threads"][one], :>=, 0
   end
@@ -251,4 +253,9 @@ class MetricsTest < Minitest::Test
 
     assert_equal "a\\\"b\\\\c\\nd", found["heddle_build_info"].keys.first["selector"]
   end
+
+  private
+
+  # There the application's requests have threads, and need no protection from each other.
+  def in_threads? = ENV["HEDDLE_MODE"] == "thread"
 end

@@ -36,6 +36,19 @@ class ClusterTLSTest < Minitest::Test
     assert_empty first & second
   end
 
+  # Two addresses whose port the system chooses differ in nothing that another process would know them by.
+  def test_a_plain_and_an_encrypted_address_of_any_port_are_both_served
+    certificate, key = TestCertificates.write(@folder, "site", TestCertificates.make("localhost", "127.0.0.1"))
+    command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-p", "0", "-b", "127.0.0.1", "-b", "tls://127.0.0.1",
+               "--tls-cert", certificate, "--tls-key", key, "--no-access-log"]
+    @served = ServedProcess.new(command, folder: @folder, environment: { "RACK_ENV" => "production" },
+                                         address: %r{(https://[^\s/]+:\d+)})
+    plain = URI(served.output[%r{http://[^\s/,]+:\d+}])
+    @certificate = certificate
+
+    assert_equal %w[200 200], [get.code, Net::HTTP.get_response(plain).code]
+  end
+
   # Answers of both workers, each over a connection that takes the session up; the session of the last one.
   def resume(session, version, not_these = [])
     context = OpenSSL::SSL::SSLContext.new

@@ -32,10 +32,9 @@ module Heddle
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_body_folder
           configuration.web_socket_origins
-          configuration.binds.each do |bind|
-            @by_key[bind.key] = bind.open(configuration.backlog, notice: log.method(:notice),
-                                                                 open: inheritance.sockets(bind.key))
-            @tls[bind.key] = bind.tls
+          binds_by_key(configuration).each do |key, bind|
+            @by_key[key] = bind.open(configuration.backlog, notice: log.method(:notice), open: inheritance.sockets(key))
+            @tls[key] = bind.tls
           end
           inheritance.close_rest
           inheritance.adopt_pubsub
@@ -60,11 +59,11 @@ module Heddle
         # @return [void]
         # @raise [BootError] everything stays as it is
         def renew_tls(configuration, log)
-          changed = configuration.binds.select { |bind| @tls[bind.key] && bind.tls && bind.tls != @tls[bind.key] }
-          acceptors = changed.to_h { |bind| [bind, bind.acceptor(log.method(:notice))] }
-          acceptors.each do |bind, acceptor|
-            by_key.fetch(bind.key, []).each { |listener| listener.tls = acceptor }
-            @tls[bind.key] = bind.tls
+          changed = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls && bind.tls != @tls[key] }
+          acceptors = changed.transform_values { |bind| bind.acceptor(log.method(:notice)) }
+          acceptors.each do |key, acceptor|
+            by_key.fetch(key, []).each { |listener| listener.tls = acceptor }
+            @tls[key] = changed.fetch(key).tls
           end
         end
 
@@ -100,6 +99,15 @@ module Heddle
         end
 
         private
+
+        # Several addresses may have one key where the system chooses the port (0): each after the first has a number.
+        def binds_by_key(configuration)
+          counts = Hash.new(0)
+          configuration.binds.to_h do |bind|
+            count = counts[bind.key] += 1
+            [count == 1 ? bind.key : "#{bind.key} #{count}", bind]
+          end
+        end
 
         def speaks_tls? = @tls.each_value.any?
       end
