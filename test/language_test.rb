@@ -105,4 +105,21 @@ class LanguageTest < Minitest::Test
                     .gsub(/\]\([^)]*\)/, "]")
     prose.split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=\|)| \| /).flat_map { |part| part.split(/(?<=[.?!])\)?\s+/) }
   end
+
+  # Comments of these folders name the actor: no sentence in them begins with Who, What, Whoever or Whatever.
+  NAMED = %w[ext/heddle/net ext/heddle/scheduler lib/heddle/server lib/heddle/cli].freeze
+
+  def test_sentences_of_comments_name_their_subject
+    found = SOURCES.grep(/\A(?:#{NAMED.join("|")})/).flat_map do |file|
+      comments(file).flat_map { |comment| comment.scan(/(?:\A|(?<=[.:] ))(?:Who|What)(?:ever)? [^.?]*[.?]?/) }
+                    .reject { |sentence| sentence.end_with?("?") }.map { |sentence| "#{file}: #{sentence}" }
+    end
+
+    assert_empty found
+  end
+
+  def comments(file)
+    pattern = file.end_with?(".rb") ? /(?:^ *# .*\n)+/ : %r{/\*.*?\*/}m
+    text(file).scan(pattern).map { |comment| comment.gsub(%r{^ *(?:#|/?\*)|\*/}, " ").split.join(" ") }
+  end
 end

@@ -215,7 +215,7 @@ module Heddle
       raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
     end
 
-    # What a process has one of, whatever its mode; in the loop that was started first.
+    # Runs the services of which a process has one, in every mode; in the loop that was started first.
     def attended(signals)
       @log.start
       watch = Signals.new(self, @log, @last_resort).watch if signals

@@ -14,7 +14,7 @@ typedef enum {
     THE_END, /* or an error */
 } prospect;
 
-/* What the next recv will return. */
+/* The result of the next recv. */
 static prospect probe_input(heddle_connection *connection)
 {
     char byte;

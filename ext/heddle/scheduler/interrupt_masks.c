@@ -69,7 +69,7 @@ static VALUE call_block(VALUE data)
     return rb_yield(Qnil);
 }
 
-/* What the block has delayed is raised at its end, also where it ends with an exception: Ruby does the same. */
+/* An exception that the block has delayed is raised at its end, also where it ends with an exception, as in Ruby. */
 static VALUE end_block(VALUE data)
 {
     masked_block *self = (masked_block *)data;

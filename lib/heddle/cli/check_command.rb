@@ -98,7 +98,7 @@ module Heddle
         e.message
       end
 
-      # What the application prints is not part of the report.
+      # The application's output is not part of the report.
       def aside
         output = $stdout
         $stdout = $stderr

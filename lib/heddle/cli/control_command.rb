@@ -6,7 +6,7 @@ require "optparse"
 
 module Heddle
   module CLI
-    # What the commands that speak to a running server have in common: where it is, and what to say when it is not.
+    # The base of commands that talk to a running server: its address, and the errors when it can't be reached.
     class ControlCommand
       # @return [String]
       def self.help = new([], nil).parser.help
@@ -44,7 +44,7 @@ module Heddle
 
       private
 
-      # What the user calls it.
+      # The command's name.
       def name = self.class::NAME
 
       def declare(options)

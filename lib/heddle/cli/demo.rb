@@ -6,8 +6,8 @@ module Heddle
   module CLI
     # The demo site: one page, and the endpoints that its panels drive.
     #
-    # It is an ordinary Rack 3 application. What it knows of Heddle is the Fiber scheduler that
-    # serves it, and the server whose counts it draws; `sleep` in it is Ruby's own.
+    # It is an ordinary Rack 3 application. It uses two parts of Heddle: the Fiber scheduler that serves it, and the
+    # server whose counts it draws. `sleep` in it is Ruby's own.
     class Demo
       autoload :Answer, "heddle/cli/demo/answer"
       autoload :Assets, "heddle/cli/demo/assets"

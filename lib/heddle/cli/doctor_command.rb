@@ -6,7 +6,7 @@ require "optparse"
 
 module Heddle
   module CLI
-    # `heddle doctor [config.ru]`: what of an application and of this machine will matter.
+    # `heddle doctor [config.ru]`: checks an application and this machine.
     class DoctorCommand
       DEFAULT = "config.ru"
       private_constant :DEFAULT
@@ -61,7 +61,7 @@ module Heddle
 
       def severity(finding) = Doctor::MARKS.keys.index(finding.level)
 
-      # What says how the application will be served; with a mistake in it, what is so by default.
+      # The configuration of the server; with a mistake in it, the defaults.
       def configure
         @configuration = Server::Configuration.load
         nil

@@ -7,7 +7,7 @@ module Heddle
     # Reads a server's flags, which are its options: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
     # `--no-access-log`. Names must be whole, so that a flag that comes with a later version changes no meaning.
     class Flags
-      # What each name stands for: an option and, for a switch, its value.
+      # The option of each flag and, for a switch, its value.
       NAMES = Server::Options::ALL.each_with_object({}) do |option, names|
         names[option.flag] = [option, true]
         names[option.flag.sub("--", "--no-")] = [option, false] if option.unit == :switch

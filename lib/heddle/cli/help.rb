@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # What `--help` and `heddle help` print.
+    # The text of `--help` and `heddle help`.
     module Help
       WIDTH = 100
       COLUMN = 34

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # What tells a running server to do something.
+    # The base of commands that make a running server act.
     class OrderCommand < ControlCommand
       private
 

@@ -51,7 +51,7 @@ module Heddle
 
       def all = @report[:workers]
 
-      # What stands between two parts.
+      # The separator of two parts.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
       def summary = [[[heading, :title]], traffic, *wrapped(messaging), *wrapped(protection)]
@@ -102,7 +102,7 @@ module Heddle
           "resets #{resets}"
       end
 
-      # What keeps requests from holding each other up, and what it has done so far.
+      # The protections, and their counts.
       def protection
         on = all.filter_map { |one| one[:protection] }
         return [] if on.empty?
@@ -148,7 +148,7 @@ module Heddle
 
       def total(key) = all.sum { |one| one[key] ? one[key].sum : 0 }
 
-      # What was counted since the report before; without one, ever.
+      # The count since the last report; without one, since the start.
       def latencies
         sums = sum_of(all)
         return sums unless @before
@@ -162,7 +162,7 @@ module Heddle
         lists.empty? ? [] : lists.transpose.map(&:sum)
       end
 
-      # Where a bucket ends: what it counts took less.
+      # The upper bound of a bucket.
       def percentile(counts, percent)
         rank = counts.sum * percent / 100.0
         counts.each_with_index { |count, i| return LATENCY_BOUNDS[i] if (rank -= count) <= 0 }
@@ -181,7 +181,7 @@ module Heddle
         (one[key].sum - (earlier&.fetch(key, nil)&.sum || 0)) / @elapsed
       end
 
-      # What an operator should see before anything else.
+      # The most urgent lines for an operator.
       def problems
         found = all.flat_map do |one|
           [held_up(one), limited(one), one[:problem] && "worker #{one[:index]}: #{one[:problem]}"].compact

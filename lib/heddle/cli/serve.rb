@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # What the commands that serve have in common: flags, sockets, the line that says where, mistakes in one message.
+    # The base of the serving commands: flags, sockets, the line with the address, and mistakes in one message.
     class Serve
       # @param arguments [Array<String>] what follows the command's name
       # @param output [IO]
@@ -32,7 +32,7 @@ module Heddle
 
       private
 
-      # What this command wants otherwise than {Server::Options}.
+      # This command's own defaults, in place of those of {Server::Options}.
       def defaults = {}
 
       # Where the configuration file is, when nobody names one.
@@ -103,7 +103,7 @@ module Heddle
         @output.puts(text, mode, "#{protection} Ctrl-C stops it.")
       end
 
-      # Who serves, such as "2 workers, each with 5 threads".
+      # The serving processes, such as "2 workers, each with 5 threads".
       def processes(configuration, workers, reserves)
         threads = configuration.threads
         inside = case configuration.mode

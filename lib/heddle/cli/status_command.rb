@@ -4,7 +4,7 @@ require "json"
 
 module Heddle
   module CLI
-    # `heddle status`: what a running server does now, once.
+    # `heddle status`: prints the state of a running server once.
     class StatusCommand < ControlCommand
       NAME = "status"
 

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle top`: what a running server does, again and again, until q.
+    # `heddle top`: shows the state of a running server again and again, until q.
     class TopCommand < ControlCommand
       NAME = "top"
       ENTER = "\e[?1049h\e[?25l"
@@ -12,7 +12,7 @@ module Heddle
       CLEAR_REST = "\e[J"
       # Rows and columns of a terminal that does not tell its size.
       SIZE = [24, 80].freeze
-      # What a terminal sends for a key.
+      # The bytes that a terminal sends for a key.
       KEY = /\e[\[O]?[A-Z~]?|./m
       UP = ["\e[A", "\eOA", "k"].freeze
       DOWN = ["\e[B", "\eOB", "j"].freeze

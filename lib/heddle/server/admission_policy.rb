@@ -9,7 +9,7 @@ module Heddle
     #
     # Knows no clock and no socket.
     class AdmissionPolicy
-      # What the worker was like at one moment.
+      # The worker's measurements at one moment.
       #
       # @!attribute elapsed [Float] seconds since the last sample
       # @!attribute lag [Float] seconds by which the loop was late for this one
@@ -21,7 +21,7 @@ module Heddle
 
       # As many requests may always run: fewer would not make a late loop any faster.
       FLOOR = 16
-      # What is left of the limit each time that it comes down.
+      # The factor by which the limit shrinks.
       CUT = 0.8
       # Seconds until it may come down again, so that the last time can have shown.
       PATIENCE = 0.5
@@ -33,7 +33,7 @@ module Heddle
       CALM = 10
       # Seconds over which samples are averaged.
       MEMORY_OF_SAMPLES = 1.0
-      # What growth of memory counts, as a share of its limit.
+      # The growth of memory that counts, as a share of its limit.
       NOTABLE = 0.005
       private_constant :CUT, :PATIENCE, :GROWTH, :WELL, :CALM, :MEMORY_OF_SAMPLES, :NOTABLE
 
@@ -104,7 +104,7 @@ module Heddle
         end
       end
 
-      # A process hardly ever gives memory back: what counts above the limit is that it takes more.
+      # A process hardly ever gives memory back, so above the limit only growth counts.
       def memory_grows?
         memory_short? && @memory > (@high_water || 0) + (@memory_limit * NOTABLE)
       end

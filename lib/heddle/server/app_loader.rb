@@ -83,7 +83,7 @@ module Heddle
         "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
       end
 
-      # Where in the application it happened; what is ours and Rack's says nothing about it.
+      # The innermost line of the application; frames of Heddle and Rack are left out.
       def application_lines(error)
         lines = (error.backtrace || []).reject do |line|
           line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")

@@ -9,14 +9,14 @@ module Heddle
     module Bind
       SCHEME = %r{\A(tcp|tls|ssl|unix|systemd)(?::(?://)?|\z)}
       HOST_AND_PORT = /\A(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z/
-      # What an address may say for itself, by its kind.
+      # The parameters of an address, by its kind.
       PARAMETERS = {
         "tcp" => %w[proxy_protocol reuse_port v6only],
         "tls" => %w[proxy_protocol reuse_port v6only cert key min verify ca],
         "unix" => %w[proxy_protocol mode owner],
         "systemd" => %w[proxy_protocol tls cert key min verify ca]
       }.freeze
-      # What the configuration says for those that do not say it themselves.
+      # The configuration's defaults for them.
       #
       # @!attribute port [Integer]
       # @!attribute reuse_port [Boolean]

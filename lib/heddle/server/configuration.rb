@@ -24,7 +24,7 @@ module Heddle
 
       attr_reader(*Options::OWN.map(&:name))
 
-      # @return [HTTP::Configuration] what clients may send and how long they may take
+      # @return [HTTP::Configuration] the limits of clients' requests
       attr_reader :http
 
       # Takes each option from the flags, else the environment, else the configuration file, else its default.
@@ -66,7 +66,7 @@ module Heddle
         found
       end
 
-      # @return [Net::Networks] whose word of a client's address is taken
+      # @return [Net::Networks] the networks whose statement of a client's address is trusted
       # @raise [ConfigurationError]
       def trusted_networks
         Net::Networks.new(trusted_proxies)
@@ -132,15 +132,15 @@ module Heddle
         workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
       end
 
-      # @return [Array<Symbol>] what is done about requests that hold up others, in this mode: most of it is about the
-      #   fibers of a loop, and an application in a thread holds up nobody unless it keeps Ruby's lock
+      # @return [Array<Symbol>] the protections in this mode. Most concern the fibers of a loop; an application in a
+      #   thread blocks others only while it keeps Ruby's lock
       def protections
         wanted = protect
         wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
         wanted & PROTECTIONS.fetch(mode, wanted)
       end
 
-      # @return [Hash{Symbol => String}] the other protections, and who does without them
+      # @return [Hash{Symbol => String}] the other protections, and the workers without them
       def left_out
         (Protection.names - protections).to_h do |name|
           unwanted = PROTECTIONS.fetch(mode, [name]).include?(name)
@@ -148,8 +148,8 @@ module Heddle
         end
       end
 
-      # @return [Integer] how many workers wait until all others are held up; what they would take over is known only
-      #   where a request has a fiber
+      # @return [Integer] how many workers wait until all others are held up; only where a request has a fiber can
+      #   they take over
       def reserve_count
         workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
       end
@@ -182,7 +182,7 @@ module Heddle
       # @return [String, nil] the configuration file that was read
       def file = @origin.file
 
-      # @return [Array<String>] what is no mistake for sure, but looks like one
+      # @return [Array<String>] probable mistakes
       def warnings = idle_port? && source(:port).kind == :flag ? [*@origin.warnings, idle_port] : @origin.warnings
 
       # @return [Boolean] whether a port is said, and every address names one of its own
@@ -190,7 +190,7 @@ module Heddle
         source(:port).kind != :default && bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
       end
 
-      # @return [String] what to say of that
+      # @return [String] the warning
       def idle_port
         "port #{port} (#{source(:port)}) counts for no address: each of bind (#{source(:bind)}) names its own"
       end
@@ -279,7 +279,7 @@ module Heddle
         instance_variable_set(:"@#{option.name}", value.freeze)
       end
 
-      # What defaults may depend on.
+      # Inputs of the defaults.
       def known
         Options::OWN.to_h { |option| [option.name, instance_variable_get(:"@#{option.name}")] }
       end

@@ -27,7 +27,7 @@ module Heddle
 
         private
 
-        # What connections over HTTP/2 may draw together; each has as much besides as one over HTTP/1.1.
+        # The shared memory of all connections over HTTP/2; each also has as much as one over HTTP/1.1.
         def http2_memory(configuration)
           configuration.http2 == :off ? 0 : configuration.http.http2_memory
         end

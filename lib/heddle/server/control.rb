@@ -14,7 +14,7 @@ module Heddle
       autoload :Folder, "heddle/server/control/folder"
       autoload :Refused, "heddle/server/control/refused"
 
-      # What may be asked of it at once, and how long one may take to ask.
+      # Limits of the requests to it: how many at once, and their time.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Bytes of a message to be published, from whoever may give commands.
@@ -83,7 +83,7 @@ module Heddle
         @listeners.each(&:close)
       end
 
-      # In a child process: what is its parent's stays its parent's.
+      # In a child process: closes the parent's resources.
       # @return [void]
       def forget = @listeners.each(&:release)
 

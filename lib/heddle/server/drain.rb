@@ -47,8 +47,8 @@ module Heddle
 
       private
 
-      # Nobody else answers those who are connected but not accepted yet. Who asks just now, or has only just connected,
-      # gets an answer, which says that it is the last one.
+      # Nobody else answers those who are connected but not accepted yet. A client that has just connected, or just
+      # sends a request, gets a response, which says that it is the last one.
       def let_come_to_rest
         @sockets.accept_rest
         yield
@@ -62,7 +62,7 @@ module Heddle
         @sockets.stop_listening
         yield
         loop do
-          # What another process can't go on with, TLS above all, is closed.
+          # Connections that can't move to another process, TLS above all, are closed.
           @sockets.shutdown_idle(LAST_WORD) if @sockets.hand_off_idle(@giving)
           break unless wait_until([@deadline, now + GIVING].min)
         end

@@ -48,7 +48,7 @@ module Heddle
         end
       end
 
-      # In a process that is master, mold and worker in one: what a worker does before it serves, and afterwards.
+      # For a process that is master, mold and worker in one: runs the worker's hooks before and after serving.
       # @yield to serve
       # @return [Object] the block's
       # @raise [BootError] naming the hook that failed, and where

@@ -3,9 +3,9 @@
 module Heddle
   class Server
     # Gives each request its own copy of chosen thread variables. Gems that keep what belongs to a request by
-    # `Thread#thread_variable_set` count on one request a thread; here many requests run in fibers of one thread. What
-    # a request sets is kept in the storage of its fiber, is seen by the fibers that it starts and by no other thread,
-    # and is gone when it is answered.
+    # `Thread#thread_variable_set` count on one request a thread; here many requests run in fibers of one thread. A
+    # request's values are kept in the storage of its fiber. The fibers that it starts see them, other threads do not,
+    # and they end with the request.
     #
     # Variables that are not chosen, of other threads, and outside of a loop stay what they are.
     module Isolation
@@ -50,7 +50,7 @@ module Heddle
         end
       end
 
-      # What is put before the methods of Thread.
+      # The module prepended to Thread.
       module Variables
         # @see Thread#thread_variable_get
         def thread_variable_get(key)

@@ -10,9 +10,9 @@ module Heddle
         MARK = :heddle_request
         # Where a thread keeps what is known about its variables.
         NOTES = :heddle_isolation_watch
-        # Variables that are used by more than one request on purpose: what a thread has of Concurrent::ThreadLocalVar.
+        # Variables that several requests use on purpose: those of Concurrent::ThreadLocalVar.
         SHARED = %i[concurrent_thread_locals].freeze
-        # Who wrote a variable last, and where.
+        # The last writer of a variable, and its call site.
         Writer = Struct.new(:mark, :place)
         private_constant :MARK, :NOTES, :SHARED, :Writer
 

@@ -7,7 +7,7 @@ module Heddle
       include Enumerable
 
       # @param all [Array<Listener>] that are open already
-      # @param shared [Boolean] whether other processes have them, too: what is closed here goes on there
+      # @param shared [Boolean] whether other processes have them, too, and so listen on after a close here
       def initialize(all = [], shared: false)
         @all = all
         @shared = shared

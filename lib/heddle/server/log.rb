@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What the server tells: a line for each request, what it has to say of itself, and what went wrong. How a line
+    # The server's log: a line for each request, notices, and errors. How a line
     # looks is its format's matter.
     class Log
       autoload :Clf, "heddle/server/log/clf"
@@ -92,7 +92,7 @@ module Heddle
       # @param text [String]
       def line(text) = @output.write(text)
 
-      # What the log of a Ractor has counted.
+      # The counts of a Ractor's log.
       # @param number [Integer] clients that left
       def count_gone(number) = @gone += number
 
@@ -104,7 +104,7 @@ module Heddle
       # @param text [String]
       def alarm(text) = write_error(@format.notice(text))
 
-      # What a person who has just started the server wants to know.
+      # The lines at boot.
       # @param text [String]
       def banner(text) = say(@format.banner(text))
 

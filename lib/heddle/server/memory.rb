@@ -6,7 +6,7 @@ module Heddle
   class Server
     # How much memory this process uses, and how much there is for it. Linux tells; elsewhere nothing is known.
     module Memory
-      # What the limit is when the user names none: that much of what there is.
+      # The default limit as a share of the available memory.
       SHARE = 0.9
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
       private_constant :SHARE, :PAGE

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What the server counts, in Prometheus' text format (exposition format, version 0.0.4). Every worker has its own
+    # The server's metrics in Prometheus' text format (exposition format, version 0.0.4). Every worker has its own
     # series, so that a worker that is replaced is a counter that begins again and no sum that falls.
     class Metrics
       autoload :Messaging, "heddle/server/metrics/messaging"
@@ -19,8 +19,8 @@ module Heddle
       UP = %w[running reserve].freeze
       private_constant :BUCKETS, :CLASSES, :UP
 
-      # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: what the
-      #   master says, if there is one
+      # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: the
+      #   master's own, if there is one
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
         @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
@@ -226,7 +226,7 @@ module Heddle
         sample("workers_wanted", @master[:wanted].to_i)
       end
 
-      # What may be asked for before it first happens is there from the beginning.
+      # All series exist from the beginning, before their first event.
       def counts(name, help, key, classes)
         family(name, "counter", help)
         each_with(key) do |one, counts|

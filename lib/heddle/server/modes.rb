@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What runs the requests of a process: fibers of one loop or of several, in one Ractor or in several, or
+    # The ways to run the requests of a process: fibers of one loop or of several, in one Ractor or in several, or
     # threads. See docs/modes.md.
     module Modes
       autoload :Fibers, "heddle/server/modes/fibers"

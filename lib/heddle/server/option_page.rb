@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # All that there is to say of one option: what it does, its default, an example, and what it is called where.
+    # The documentation of one option: its effect, default, example, flag, variable and method.
     class OptionPage
       WIDTH = 96
       private_constant :WIDTH
@@ -58,7 +58,7 @@ module Heddle
 
       def sentence = "#{option.text[0].upcase}#{option.text[1..]}."
 
-      # What is a name is set as code, the words around it are not.
+      # Names are set as code, the words around them are not.
       def code(fact)
         return "`#{fact}`" if fact == option.example
         return fact if fact == values && !option.choices

@@ -14,7 +14,7 @@ module Heddle
   class Server
     # All options of the server, each defined once, by subject.
     module Options
-      # What clients may send and how long they may take.
+      # The limits of clients' requests.
       LIMITS = HTTP::Configuration::LIMITS.map { |limit| Option.of_limit(limit) }.freeze
 
       SUBJECTS = {
@@ -25,9 +25,9 @@ module Heddle
 
       ALL = SUBJECTS.values.flatten.freeze
       OWN = (ALL - LIMITS).freeze
-      # What a configuration file can say: not where it is.
+      # The options of a configuration file: all but its own path.
       IN_FILE = ALL.reject { |option| option.name == :config }.freeze
-      # What a reload does not change: the master's sockets and files stay as they are.
+      # Options that a reload does not change: the master's sockets and files stay.
       AT_START = %i[bind port backlog reuse_port pidfile pubsub_memory pubsub_history pubsub_history_age
                     pubsub_topics].freeze
       BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze

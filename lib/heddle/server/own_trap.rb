@@ -7,7 +7,7 @@ module Heddle
     module OwnTrap
       # @param name [String] of a signal that ends a process by default
       # @yield in this process, at each signal
-      # @return [Object] what the signal meant before, as `trap` has it
+      # @return [Object] the signal's previous handler, as `trap` returns it
       def self.set(name)
         process = Process.pid
         trap(name) do

@@ -14,7 +14,7 @@ module Heddle
         @path = path
       end
 
-      # What is left of a server that was killed is overwritten: whether another one runs, the sockets tell.
+      # The file of a killed server is overwritten: the sockets show whether another one runs.
       # @return [void]
       # @raise [BootError]
       def write

@@ -2,14 +2,14 @@
 
 module Heddle
   class Server
-    # What mode ractor is made of: see {Modes::Ractors}.
+    # The parts of mode ractor: see {Modes::Ractors}.
     module Ractors
       autoload :Figures, "heddle/server/ractors/figures"
       autoload :Serving, "heddle/server/ractors/serving"
       autoload :Sharing, "heddle/server/ractors/sharing"
       autoload :Worker, "heddle/server/ractors/worker"
 
-      # What no Ractor but the main one has to do with.
+      # Modules that only the main Ractor uses.
       NOT_THERE = %i[CLI Rails].freeze
       private_constant :NOT_THERE
 

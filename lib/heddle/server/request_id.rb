@@ -10,19 +10,19 @@ module Heddle
     class RequestId
       KEY = "HTTP_X_REQUEST_ID"
       NAME = "x-request-id"
-      # What is taken over; anything else is replaced.
+      # An acceptable id; any other is replaced.
       ALLOWED = %r{\A[\w\-.+/=@:]{1,200}\z}
       private_constant :KEY, :NAME, :ALLOWED
 
       # @param app [#call]
-      # @param proxies [Net::Networks] whose word is taken
+      # @param proxies [Net::Networks] networks of trusted senders
       def initialize(app, proxies)
         @app = app
         @proxies = proxies
       end
 
       # @param env [Hash{String => Object}]
-      # @return [Array] what the application returned, with the name among the headers
+      # @return [Array] the application's response, with the id among the headers
       def call(env)
         exchange = env["rack.hijack"]
         env[KEY] = exchange.request_id = id = id_of(env[KEY], exchange)
@@ -39,7 +39,7 @@ module Heddle
 
       def named?(headers) = headers.any? { |name, _| name.to_s.casecmp?(NAME) }
 
-      # Who is connected counts, and not on whose behalf.
+      # The address of the connection counts, not the forwarded one.
       def id_of(given, exchange)
         peer = exchange.remote_address if given && ALLOWED.match?(given)
         return given if peer && @proxies.include?(peer)

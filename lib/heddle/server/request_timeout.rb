@@ -18,7 +18,7 @@ module Heddle
       end
 
       # @param env [Hash{String => Object}]
-      # @return [Array] what the application returned, or the answer that it took too long
+      # @return [Array] the application's response, or the one for a timeout
       # @raise [TimeoutError] of a limit that the application itself has set
       def call(env)
         cancelled = nil

@@ -22,7 +22,7 @@ module Heddle
         @sockets = nil
       end
 
-      # @param sockets [Net::Sockets] whose requests they are; in its loop
+      # @param sockets [Net::Sockets] the loop's sockets; call it in that loop
       # @return [void]
       def serve(sockets) = @sockets = sockets
 
@@ -46,7 +46,7 @@ module Heddle
         all.find { |_, request| request.fiber.equal?(fiber) }&.first
       end
 
-      # In the loop: what the block does for a request needs no thread any more, so another one may have it.
+      # In the loop: the rest of the block needs no thread, so another request may have it.
       # @return what the block returns
       def freed
         change_freed(1)
@@ -58,7 +58,7 @@ module Heddle
       # Runs requests, on the calling thread, until {#close}.
       # @return [void]
       def work
-        # What ends a request must strike there and not between two.
+        # An exception that ends a request must strike in it and not between two.
         Thread.handle_interrupt(Cancelled => :never) do
           while (request = @requests.pop)
             @running[Thread.current] = request

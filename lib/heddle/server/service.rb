@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # Serves requests: what runs in a fiber from the moment a request is complete until it is answered.
+    # Serves requests: runs in a fiber from the moment a request is complete until its response is.
     class Service
-      # @return [HTTP::Engine] what the sockets speak
+      # @return [HTTP::Engine] the service of the sockets
       attr_reader :engine
 
       # @param app [#call]

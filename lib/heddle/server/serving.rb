@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # One loop of a server: its sockets, who is served and how many at once, and an end in order.
+    # One loop of a server: its sockets, its admission, and its drain.
     class Serving
       # Seconds between the loop's looks at whether to stop: a request from another thread may come just before
       # it begins to wait.

@@ -6,13 +6,13 @@ module Heddle
     # follow: left to themselves they would end it amid its requests. A trap may do next to nothing, so it writes to a
     # pipe that a task reads.
     class Signals
-      # What a master does at a signal, and nothing else can.
+      # Commands by signal of which only a master is capable.
       MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start a worker more",
                   "TTOU" => "end a worker" }.freeze
       STOPPING = %w[INT TERM].freeze
-      # Those that are left to who has claimed them before: the application's own, and what nohup(1) ignores.
+      # Signals whose existing handler stays: the application's own, and those that nohup(1) ignores.
       YIELDING = ["HUP", *MASTERS.keys].freeze
-      # What trap returns where nobody has claimed a signal.
+      # The results of trap for a signal without a handler.
       FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
       private_constant :MASTERS, :STOPPING, :YIELDING, :FREE
 

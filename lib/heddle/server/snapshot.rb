@@ -97,7 +97,7 @@ module Heddle
 
       def place_of(thread) = application(thread.backtrace)
 
-      # What a line calls in C stands there too, under its place.
+      # C methods are listed too, with the line that calls them.
       def application(lines)
         lines = (lines || []).reject { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
         lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)

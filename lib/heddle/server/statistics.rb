@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # What several loops of a process have counted, as if they were one.
+    # The counts of several loops of a process, added up.
     module Statistics
-      # What is the same for the whole process, or as bad as the worst of its loops.
+      # Values that are the same for the whole process, or the worst of its loops.
       GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST
 

@@ -5,7 +5,8 @@ require "socket"
 module Heddle
   class Server
     # Tells systemd what the service does (sd_notify(3)): over a datagram socket that NOTIFY_SOCKET names. Without one
-    # nothing happens. What can't be sent is dropped: a service must not fail because its manager does not listen.
+    # nothing happens. Messages that can't be sent are dropped: a service must not fail because its manager does not
+    # listen.
     class SystemdNotify
       # How much of the time that systemd waits for a sign of life may pass between two.
       HALF = 0.5

@@ -95,7 +95,7 @@ module Heddle
         raise BootError, reason(e)
       end
 
-      # What systemd has opened for this very address.
+      # The sockets that systemd has opened for this address.
       def take_inherited
         return [] if port == 0 || Inherited.waiting.empty?
 

@@ -4,13 +4,13 @@ module Heddle
   class Server
     # Reads and writes the values of options: as text in flags and in the environment, as Ruby in a configuration file.
     module Units
-      # What a value must be, by its unit.
+      # The check of a value, by its unit.
       WANTED = {
         auto: "a whole number or auto", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
         list: "a word or several", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
         seconds: "a number of seconds", share: "a share such as 0.1", switch: "on or off", word: "a word"
       }.freeze
-      # What the help calls a value.
+      # The placeholder of a value in the help.
       ARGUMENTS = { auto: "NUMBER", bytes: "SIZE", count: "NUMBER", path: "FILE", rate: "SIZE",
                     seconds: "SECONDS", share: "SHARE" }.freeze
       SWITCH = { "1" => true, "true" => true, "yes" => true, "on" => true,

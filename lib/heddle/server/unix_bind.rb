@@ -16,7 +16,7 @@ module Heddle
 
       # @param path [String]
       # @param mode [Integer, nil] the permissions of the socket's file
-      # @param owner [String, nil] who owns that file: `user`, `user:group` or `:group`
+      # @param owner [String, nil] the file's owner: `user`, `user:group` or `:group`
       # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
       def initialize(path, mode, owner: nil, proxies: nil)
         @path = File.expand_path(path)
@@ -33,7 +33,7 @@ module Heddle
 
       # @param backlog [Integer]
       # @param open [Array<UNIXServer>] those that another process has opened for this address
-      # @param _options [Hash] what other binds want to know
+      # @param _options [Hash] unused; other binds have it
       # @return [Array<Listener>]
       # @raise [BootError]
       def open(backlog, open: [], **_options)

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class CheckCommand
-      # What `heddle check` prints.
+      # The output of `heddle check`.
       class Report
         HEADINGS = %w[option value from].freeze
         private_constant :HEADINGS

@@ -10,7 +10,7 @@ module Heddle
       # Their addresses carry a digest of all of them, so that a browser may keep them for good and
       # still never mixes two versions of Heddle.
       class Assets
-        # What every asset's path begins with.
+        # The prefix of every asset's path.
         PREFIX = "/assets/"
 
         TYPES = {

@@ -5,7 +5,7 @@ require "tempfile"
 module Heddle
   module CLI
     class Demo
-      # What holds up a thread, in three ways. Nothing in here gives way of itself.
+      # Three ways to hold up a thread. Nothing in here gives way of itself.
       module Blockade
         # Seconds of a blockade that ends by the clock.
         SECONDS = 2.0

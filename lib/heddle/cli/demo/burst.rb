@@ -7,7 +7,7 @@ module Heddle
     class Demo
       # A body that lets a process of clients loose on this server, such as a {Crowd}, and hands on what it tells.
       class Burst
-        # What the process runs, on the same code as this one.
+        # The program of the process, which loads the same code as this one.
         SCRIPT = "require 'heddle/cli/demo'; %s.main(ARGV)"
         private_constant :SCRIPT
 

@@ -13,10 +13,10 @@ module Heddle
         REQUESTS = 50
         # Seconds from one to the next.
         GAP = 0.016
-        # What they ask for.
+        # The path of their requests.
         LIGHT = "/sleep?seconds=0.2"
 
-        # What the process runs, see {Burst}.
+        # The program of the process, see {Burst}.
         # @param arguments [Array<String>] host, port, and the path of what blocks
         def self.main(arguments)
           host, port, path = arguments

@@ -17,7 +17,7 @@ module Heddle
         PATIENCE = 10
         private_constant :NEWS, :PATIENCE
 
-        # What the process runs, see {Burst}.
+        # The program of the process, see {Burst}.
         # @param arguments [Array<String>] host, port, path, clients, seconds
         def self.main(arguments)
           host, port, path, clients, seconds = arguments

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Demo
-      # What the server knows of itself, as it is now. A fact that this machine or this server does
+      # The server's current facts. A fact that this machine or this server does
       # not tell is nil.
       class Facts
         def initialize

@@ -6,7 +6,7 @@ require "uri"
 module Heddle
   module CLI
     class Demo
-      # One panel of the page: what it says, what it draws, and the endpoints that it drives.
+      # One panel of the page: its text, its drawings, and its endpoints.
       #
       # A subclass answers the questions below and is named in Panels::ALL. A script beside the other
       # assets is loaded for it when it names one.

@@ -41,7 +41,7 @@ module Heddle
           end
         end
 
-        # What the server's engine has counted since it was started: answers by how long they took.
+        # The counters of the server's engine since its start: responses by their duration.
         def counts
           engine = @server&.engine
           { latencies: engine ? engine.latencies : [], rejected: engine ? engine.rejected : 0 }
@@ -49,7 +49,7 @@ module Heddle
 
         private
 
-        # What has held up the loop since the line before: from when to when, and why.
+        # The stalls since the last line: begin, end and cause.
         def stalls(began)
           recent = Stalls.recent
           index = @last_shown ? recent.rindex { |one| one.equal?(@last_shown) } : nil

@@ -9,7 +9,7 @@ module Heddle
       # A body that hands on what {Bystanders} tell while the protections are on, or off, and then where the loop stood
       # still. Afterwards the protections are as they were.
       class Trial
-        # What is switched; the stall report is on either way.
+        # The switched protection; the stall report is on either way.
         SWITCHED = %i[offload preempt].freeze
 
         # @param events [#each] yields lines of JSON, the last of which says when the first was: see {FanOut}
@@ -45,7 +45,7 @@ module Heddle
           on ? protection.enable : protection.disable
         end
 
-        # What the loop's watch has seen since then, in seconds since then.
+        # The stalls since then, with times in seconds since then.
         def stalls(began, length)
           Stalls.recent.each do |stall|
             from = (stall.began - began).round(4)

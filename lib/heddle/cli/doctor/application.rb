@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Doctor
-      # What Rails and ActiveRecord are set to, in the application that was loaded.
+      # Checks the settings of Rails and ActiveRecord in the loaded application.
       class Application
         # @param mode [Symbol] in which it will be served
         def initialize(mode:)

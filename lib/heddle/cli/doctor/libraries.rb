@@ -5,7 +5,7 @@ module Heddle
     class Doctor
       # Gems of the application that keep by its thread what is a request's. In mode fiber many requests share one.
       class Libraries
-        # What is known of a gem: of which versions, what is wrong, what to do, and whether that is so now.
+        # A known problem of a gem: its versions, the problem, the advice, and whether it applies now.
         Known = Data.define(:name, :versions, :level, :text, :advice, :condition) do
           def initialize(name:, versions:, level:, text:, advice:, condition: ->(_isolated) { true }) = super
 
@@ -14,7 +14,7 @@ module Heddle
             Gem::Requirement.new(*versions).satisfied_by?(spec.version) && condition.call(isolated)
           end
 
-          # What only fibers of one thread share is no fault in another mode.
+          # State that only fibers of one thread share is no fault in another mode.
           def finding(spec, mode)
             later = level == :problem && mode != :fiber
             Finding.new(level: later ? :note : level, subject: "#{spec.name} #{spec.version}",
@@ -123,7 +123,7 @@ module Heddle
           end
         end
 
-        # What their source says: it may be harmless, but somebody has to know.
+        # Found in their source: it may be harmless, but the user should know.
         def unknown
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|

@@ -5,7 +5,7 @@ require "etc"
 module Heddle
   module CLI
     class Doctor
-      # What the machine, its limits and this Ruby allow.
+      # Checks the machine, its limits and this Ruby.
       class Machine
         # Connections are descriptors; fewer than that are soon used up.
         DESCRIPTORS = 65_536
@@ -98,13 +98,13 @@ module Heddle
           end
         end
 
-        # What a protection that is on asks of the application.
+        # The requirements of a protection on the application.
         ADVICE = {
           "preempt" => "another request may run between any two lines: code must be as thread-safe as under Puma"
         }.freeze
         private_constant :ADVICE
 
-        # What handoff says of this process, which serves nobody, when there will be several workers.
+        # The handoff's reason in this process, which does not serve, when there will be several workers.
         def shown_alone?(row) = row.name == "handoff" && @configuration.worker_count > 1
 
         def usable?(name, why)

@@ -64,7 +64,7 @@ module Heddle
           ["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?")
         end
 
-        # What Puma asks its clients for.
+        # Translates Puma's modes of client certificates.
         def clients(parameters)
           verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
           return [] unless verify

@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class InitCommand
       # A configuration file of Puma's: its calls, in the order of the file, with the values that they had when it was
-      # run ({PumaRun}). What was not reached, because a condition did not hold, is read from the text.
+      # run ({PumaRun}). Statements that did not run, because a condition did not hold, are read from the text.
       class PumaFile
         # One call.
         #
@@ -51,7 +51,7 @@ module Heddle
         # @return [Array<PumaRun::Failure>] statements that could not be run, and whose settings are missing therefore
         attr_reader :failures
 
-        # @return [Array<PumaStatements::Statement>] what the file says beside settings
+        # @return [Array<PumaStatements::Statement>] the file's statements beside settings
         def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| word?(node) }.to_a
 
         # @return [Array<Call>]
@@ -151,7 +151,7 @@ module Heddle
           false
         end
 
-        # What a variable of the file's was set to.
+        # The value of a variable of the file.
         def value_of_variable(node)
           return unless node.is_a?(Prism::LocalVariableReadNode)
 

@@ -3,13 +3,13 @@
 require "etc"
 require "pathname"
 
-# What `self` is when a configuration file of Puma's is run: it writes down what is called. It is named in one piece so
+# `self` while a configuration file of Puma's runs: it records the calls. It is named in one piece so
 # that constants of the file are looked up from the top, not in Heddle.
 class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndModuleChildren
   # A call that ran.
   Record = Data.define(:name, :line, :values)
 
-  # What `Rails` answers where the application is not loaded, which files ask for its environment and its folder.
+  # Stands for `Rails` where the application is not loaded: files ask for its environment and its folder.
   module Rails
     # @return [String] that answers `production?` and the like
     def self.env

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # What became of Puma's file: as Heddle's file, and as lines for whoever has asked for it.
+      # The result of the translation: Heddle's file, and lines for the user.
       class PumaRewriting
         # @param file [PumaFile]
         # @param failures [Array<String>] what could not be run

@@ -25,7 +25,7 @@ module Heddle
           def constant? = error.instance_of?(NameError) && error.message.start_with?("uninitialized constant")
         end
 
-        # What changes this process or starts something, and can't be a setting.
+        # Calls that change this process or start something, and can't be a setting.
         NEVER_RUN = /\A(?:::)?(?:Signal\.trap|trap|at_exit|fork|exec|system|spawn|(?:Thread|Process|Kernel)\.\w+)\b/
         private_constant :NEVER_RUN
 

@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # What a configuration file of Puma's says beside settings: Ruby that Puma runs once when it starts. None of it is
-      # carried over, so that each line is named with what to do about it.
+      # The statements of a Puma configuration file beside settings: Ruby that Puma runs once when it starts. None of it
+      # is carried over, so that each line is named with what to do about it.
       class PumaStatements
         # @!attribute line [Integer]
         # @!attribute source [String] its first line

@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # Heddle's configuration for Puma's, and what of it could not be carried over, line by line.
       class PumaTranslation
-        # What became of a call.
+        # The translation of a call.
         #
         # @!attribute call [PumaFile::Call, PumaStatements::Statement]
         # @!attribute lines [Array<String>] of the new file

@@ -24,7 +24,7 @@ module Heddle
           on_booted: :on_booted, after_booted: :on_booted, on_restart: :on_restart, before_restart: :on_restart
         }.freeze
 
-        # What takes more than a table: {PumaTranslation} has a method for each.
+        # Words that need more than a table: {PumaTranslation} has a method for each.
         SPECIAL = %i[threads workers port ssl_bind quiet log_requests preload_app! plugin force_shutdown_after
                      set_default_host stdout_redirect bind_to_activated_sockets early_hints].freeze
 
@@ -39,7 +39,7 @@ module Heddle
         SOLID_QUEUE_REMARK = "Jobs run in threads of the first worker. In a process of their own, bin/jobs, they are " \
                              "in nobody's way."
 
-        # What Heddle does by default.
+        # Words that are Heddle's default.
         NEEDLESS = {
           silence_single_worker_warning: "Heddle does not warn of that",
           silence_fork_callback_warning: "Heddle does not warn of that",
@@ -59,7 +59,7 @@ module Heddle
           nakayoshi_fork: "the process that workers are forked from is warmed up (Process.warmup)"
         }.freeze
 
-        # What has no equal.
+        # Words without an equivalent.
         LEFT = {
           app: "the application is in config.ru",
           rackup: "name the file when you start the server: heddle serve path/to/config.ru",

@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # A configuration file that changes nothing: everything in it is a comment.
       module Template
-        # What most people set.
+        # The most common options.
         TOLD = %i[bind port workers mode threads protect stop_timeout access_log body_limit].freeze
         WIDTH = 98
         private_constant :TOLD, :WIDTH

@@ -11,7 +11,7 @@ module Heddle
         BLOCKS = "▁▂▃▄▅▆▇█".chars.freeze
         # The same for a terminal that knows only ASCII.
         PLAIN = "_.:-=+*#".chars.freeze
-        # What stands for a cause (Stall::CAUSES), and what it says.
+        # The letter of each cause (Stall::CAUSES), and its meaning.
         LETTERS = {
           "native" => ["N", "native code"], "native_with_gvl" => ["G", "native code that held Ruby's lock"],
           "ruby" => ["R", "Ruby code"], "waiting_for_gvl" => ["W", "waited for Ruby's lock"],

@@ -12,7 +12,7 @@ module Heddle
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
-          # Method and target; what stands before them takes about thirty columns, and a place should fit, too.
+          # Method and target; the columns before them take about thirty, and a place should fit, too.
           @room = (columns - 50).clamp(20, 60)
         end
 

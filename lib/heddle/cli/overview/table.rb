@@ -15,7 +15,7 @@ module Heddle
           "gc" => ->(one, _) { one.dig(:gc, :count) },
           "up" => ->(one, _) { one[:started] && Figures.duration(Time.now.to_f - one[:started]) }
         }.freeze
-        # What there is not always room for: the first one goes first.
+        # The optional columns, in the order in which they are dropped.
         DISPENSABLE = %w[gc fibers idle up].freeze
         private_constant :COLUMNS, :DISPENSABLE
 

@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # What workers report when they begin to serve: for the one boot line of all workers.
+      # Facts that workers report when they begin to serve: for the one boot line of all workers.
       class BootFacts
-        # What {Cluster.facts} tells.
+        # The names of {Cluster.facts}.
         FACTS = %i[selector protection].freeze
         private_constant :FACTS
 
@@ -35,7 +35,7 @@ module Heddle
 
         private
 
-        # What it lacks the others have.
+        # The others have the protections that it lacks.
         def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
       end
     end

@@ -5,8 +5,8 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # What all processes of a server have in common, made before any is forked or taken over from another master: the
-      # sockets, the scoreboard, and the pair of sockets over which connections are handed off.
+      # The resources that all processes of a server share: the sockets, the scoreboard, and the socket pair of the
+      # handoff. They are made before the first fork, or taken over from another master.
       class Commons
         # How many workers may be on the scoreboard, those that have not ended yet included.
         SLOTS = 64

@@ -6,7 +6,7 @@ module Heddle
       # How a process has ended, in words.
       module Endings
         # @param status [Process::Status]
-        # @return [String] what comes after the name of the process
+        # @return [String] the text after the name of the process
         def self.of(status)
           return "ended with status #{status.exitstatus}" unless status.signaled?
 

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # The workers: how many there are to be, which one is where in its life, who replaces whom. Called by the master,
+      # The workers: their wanted number, their states, and their replacements. Called by the master,
       # in one thread.
       class Fleet
         # Seconds beyond `stop_timeout` that a worker may take to end.
@@ -57,7 +57,8 @@ module Heddle
         # @return [Boolean] whether a worker had to be killed, or has left requests unanswered, while it was to end
         def unclean? = @unclean
 
-        # A reserve does not become a worker, nor a worker a reserve: what has the number of the other kind is replaced.
+        # A reserve does not become a worker, nor a worker a reserve: a process with a number of the other kind is
+        # replaced.
         # @param number [Integer]
         # @param reserves [Integer]
         # @return [void]
@@ -86,7 +87,7 @@ module Heddle
         end
 
         # @param index [Integer]
-        # @param replaces [WorkerHandle, nil] who ends as soon as the new one serves
+        # @param replaces [WorkerHandle, nil] the worker that ends as soon as the new one serves
         # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no free slot, as too many
         #   have not ended yet
         def start(index, replaces: nil)

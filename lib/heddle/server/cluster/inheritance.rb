@@ -6,8 +6,8 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # What a master has from the one that it is to replace: the sockets, the scoreboard, and where
-      # to say that it is ready. It comes as open descriptors, named in an environment variable.
+      # The resources that a master inherits from its predecessor: the sockets, the scoreboard, and the descriptor on
+      # which it reports ready. It comes as open descriptors, named in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
 
@@ -35,7 +35,7 @@ module Heddle
         end
         private_class_method :command_line
 
-        # @param values [Hash{String => Object}] what {Upgrade} has written
+        # @param values [Hash{String => Object}] the values written by {Upgrade}
         # @param command [Array<String>]
         def initialize(values, command)
           @values = values
@@ -60,7 +60,7 @@ module Heddle
           end
         end
 
-        # What no address stands for any more.
+        # Inherited sockets without an address in the new configuration.
         # @return [void]
         def close_rest
           @listeners.each_value { |all| all.each { |descriptor| IO.for_fd(descriptor).close } }

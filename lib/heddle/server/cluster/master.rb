@@ -103,7 +103,7 @@ module Heddle
           @stopping = "now" if now
           handing_over ? commons.release_listeners : commons.close_listeners
           @molding.stop
-          # Who closes a socket last answers what is queued there: that must be a worker, and not the mold.
+          # The last process to close a socket answers its queue: that must be a worker, and not the mold.
           end_workers if @molds.empty? || now
         end
 
@@ -129,7 +129,7 @@ module Heddle
           @molds.start(setting) { forget }
         end
 
-        # In the mold, and so in all workers: what is the master's alone.
+        # In the mold, and so in all workers: closes the master's own resources.
         def forget
           @signals.forget
           fleet.workers.each { |worker| worker.channel.close }

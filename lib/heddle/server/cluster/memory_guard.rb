@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # Which workers use more memory than they may. What counts is a worker's share of what it has in common with the
-      # others (PSS, proc(5)): resident memory would count the mold's again for each.
+      # Which workers use more memory than they may. A worker's memory is its PSS (proc(5)): resident memory would count
+      # the mold's pages again for each.
       class MemoryGuard
         # The limit of each worker is up to this share lower, so that not all of them reach it at once.
         JITTER = 0.1

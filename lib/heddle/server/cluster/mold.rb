@@ -18,7 +18,7 @@ module Heddle
         # Never returns.
         def run
           Process.setproctitle("heddle: mold")
-          # Ctrl-C, and a terminal that closes, tell all of its processes; what it means is the master's to say.
+          # Ctrl-C, and a closing terminal, signal all processes; the master decides what happens.
           %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           @app = prepare
           @channel.say("ready")
@@ -56,7 +56,7 @@ module Heddle
           leave(1)
         end
 
-        # What the application does at the end of its process is for those that serve.
+        # The application's at_exit blocks are for serving processes.
         def leave(status)
           $stdout.flush
           $stderr.flush

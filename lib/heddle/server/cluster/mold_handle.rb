@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # What the master knows of a mold.
+      # The master's record of a mold.
       class MoldHandle
         # @return [Integer]
         attr_reader :pid
@@ -11,7 +11,7 @@ module Heddle
         attr_reader :channel
         # @return [Integer] which one it is since the start, counted from 1
         attr_reader :generation
-        # @return [Configuration] what its workers serve by
+        # @return [Configuration] the configuration of its workers
         attr_reader :configuration
         # @return [Float]
         attr_reader :born

@@ -73,7 +73,7 @@ module Heddle
         # @return [void]
         def hear = @molds.each { |mold| hear_one(mold) unless mold.silent? }
 
-        # @param mold [MoldHandle] whose process has ended
+        # @param mold [MoldHandle] the handle of the ended process
         # @param status [Process::Status]
         # @return [void]
         def ended(mold, status)

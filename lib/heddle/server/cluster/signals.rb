@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # What each signal asks of the master.
+      # The master's command for each signal.
       class Signals
         # CHLD asks for nothing, it ends a wait.
         NAMES = %w[INT TERM HUP USR1 USR2 TTIN TTOU CHLD].freeze

@@ -39,8 +39,8 @@ module Heddle
         # @return [void]
         def stopping(pid = nil) = pid ? @notify.main_pid(pid) : @notify.stopping
 
-        # Says that the service lives, as often as it has to be said and as long as the loop of some worker turns: what
-        # is to become of the others is the master's to say.
+        # Says that the service lives, as often as it has to be said and as long as the loop of some worker runs. The
+        # master handles the others.
         # @param now [Float] seconds
         # @return [void]
         def live(now)

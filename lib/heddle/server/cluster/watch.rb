@@ -3,8 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Looks after the workers once a second: who gives no sign of life, who has taken too much memory, who does not
-      # end.
+      # Checks the workers once a second: for a heartbeat, for too much memory, and for an overdue end.
       class Watch
         # Seconds between two questions whether a worker still lives.
         PING = 5

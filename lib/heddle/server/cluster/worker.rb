@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # The process that serves: a {Server} on sockets that are open already, with a channel to the master.
       class Worker
-        # What the master gives to all workers.
+        # The resources that the master gives to all workers.
         #
         # @!attribute configuration [Configuration]
         # @!attribute log [Log]
@@ -117,7 +117,7 @@ module Heddle
           while (word = @words.pop)
             heed(word)
           end
-          # The master is gone, and with it who would replace anybody: what is queued is served, and that is it.
+          # The master is gone, and no worker would be replaced: serve the queue, then end.
           @server.stop
         end
 

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # What the master knows of a worker.
+      # The master's record of a worker.
       class WorkerHandle
         # @return [Integer] its number, as people know it; that of the one that it replaces
         attr_reader :index
@@ -13,7 +13,7 @@ module Heddle
         attr_reader :slot
         # @return [Channel] to it
         attr_reader :channel
-        # @return [MoldHandle] what has forked it
+        # @return [MoldHandle] the mold that forked it
         attr_reader :mold
         # @return [WorkerHandle, nil] who ends as soon as this one serves
         attr_reader :replaces
@@ -25,7 +25,8 @@ module Heddle
         attr_accessor :state
         # @return [Float] when it last said something
         attr_accessor :heard
-        # @return [Boolean] whether it accepts connections, or is going to; who ends does so until it says otherwise
+        # @return [Boolean] whether it accepts connections, or is going to; an ending worker does so until it reports
+        #   otherwise
         attr_accessor :accepting
         # @return [Boolean] whether it will say nothing any more
         attr_accessor :silent
@@ -61,7 +62,7 @@ module Heddle
         # @return [String]
         def name = "#{"reserve " if reserve?}worker #{index}#{" (pid #{pid})" if pid}"
 
-        # Asks something of the process; what it answers is given to the block, nil if it ends before.
+        # Sends the process a question. The block gets the answer, or nil if the process ends before.
         # @param what [String] see {Worker#on}
         # @param arguments [Object] as JSON
         # @yieldparam answer [Object, nil]

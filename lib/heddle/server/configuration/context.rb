@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What `self` is in a configuration file: an object that has a method for each option and each hook, and nothing else
-# of Heddle's. It is named in one piece so that constants of the file are looked up from the top, not in Heddle.
+# `self` in a configuration file: an object with a method for each option and each hook, and nothing else of Heddle's.
+# It is named in one piece so that constants of the file are looked up from the top, not in Heddle.
 class Heddle::Server::Configuration::Context # rubocop:disable Style/ClassAndModuleChildren
   ::Heddle::Server::Options::IN_FILE.each do |option|
     define_method(option.name) { |*values, &block| @__heddle__.option(option, values, block) }

@@ -32,7 +32,7 @@ module Heddle
 
         # @param path [String]
         # @param folder [String] names are shown relative to it
-        # @param environment [String] what `environment` answers in the file
+        # @param environment [String] the result of `environment` in the file
         def initialize(path, folder:, environment:)
           @path = ::File.expand_path(path, folder)
           @name = @path.delete_prefix("#{folder}/")

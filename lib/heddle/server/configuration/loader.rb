@@ -90,7 +90,7 @@ module Heddle
           [@defaults[option.name], Source.new(:command, "default of the command")] if @defaults.key?(option.name)
         end
 
-        # What is wrong takes part as if nobody had said it, so that all else can be looked at, too.
+        # A wrong value counts as unset, so that all others can be checked, too.
         def parse(option, value, source)
           option.parse(value, source)
         rescue ConfigurationError => e

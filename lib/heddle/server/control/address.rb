@@ -50,8 +50,8 @@ module Heddle
           end
 
           # @param folder [String]
-          # @return [Integer, nil] the user who decides what is in it; nil: everybody may make a file there, so its
-          #   owner says nothing of whose they are; or it is no folder
+          # @return [Integer, nil] the user that controls the folder; nil: it is no folder, or everybody may make
+          #   files in it
           def owner_of(folder)
             stat = File.stat(folder)
             stat.uid if stat.directory? && stat.mode.nobits?(0o002)

@@ -6,7 +6,7 @@ require "uri"
 module Heddle
   class Server
     class Control
-      # What the control sockets answer: a Rack application. Over TCP only what says nothing of single requests.
+      # The Rack application behind the control sockets. Over TCP only what says nothing of single requests.
       class App
         # Over any socket.
         PUBLIC = {
@@ -54,7 +54,7 @@ module Heddle
           text(409, e.message)
         end
 
-        # The message is the request's body; what is answered is its position.
+        # The message is the request's body; the response is its position.
         def publish(env)
           return text(403, "messages are taken over the control socket only") unless @commands
           return text(405, "publishing is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"

@@ -95,7 +95,7 @@ module Heddle
         # @return [Control, nil] the sockets over which it is asked
         attr_accessor :control
 
-        # In a child: what is the master's alone.
+        # In a child: closes the master's own resources.
         # @return [void]
         def forget
           control&.forget
@@ -141,7 +141,7 @@ module Heddle
           { **snapshot, index: one.index, state: one.ending? ? "ending" : snapshot[:state] }
         end
 
-        # What others know of one that says nothing.
+        # The status of a worker that does not answer, from other sources.
         def silent(one, error)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 

@@ -29,7 +29,7 @@ module Heddle
         # @return [nil]
         def web_socket(_account) = nil
 
-        # What was no request has no request line to be shown.
+        # A rejected message has no request line to show.
         # @return [String]
         def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
 

@@ -61,7 +61,7 @@ module Heddle
           "#{Visible.json(JSON.generate({ time:, level:, event:, **values }))}\n"
         end
 
-        # What an application puts into a message may be in any encoding, and JSON is UTF-8.
+        # An application's message may be in any encoding, and JSON is UTF-8.
         def clean(value)
           case value
           when String then utf8(value)

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Log
-      # Lines for a person to read. What clients and applications put into them can't look like another line:
+      # Lines for a person to read. Text from clients and applications can't forge another line:
       #
       #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
       class Text

@@ -46,7 +46,7 @@ module Heddle
           end
         end
 
-        # Whoever publishes from another process over the control socket does so through the master.
+        # Other processes publish over the control socket, through the master.
         def pubsub
           one("pubsub_subscribers", "gauge", "Subscribers of topics.", :pubsub_subscribers)
           one("pubsub_topics", "gauge", "Topics that have subscribers.", :pubsub_topics)

@@ -43,7 +43,7 @@ module Heddle
 
         def looping(&) = Heddle.run(selector: @configuration.selector, name: "server", &)
 
-        # @return [Array<Thread>] whose loops accept requests
+        # @return [Array<Thread>] the serving loops
         def start_others(app, listeners)
           accepting = Thread::Queue.new
           others = @servings.each_with_index.drop(1).map do |serving, index|

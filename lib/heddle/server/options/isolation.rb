@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Options
-      # What a request has for itself.
+      # Options of isolation between requests.
       ISOLATION = [
         Option.new(name: :isolate, unit: :list, default: Isolation::KNOWN, none: "off", argument: "NAMES",
                    advanced: true, example: "isolate :i18n_config, :sentry_hub, :tenant",

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Options
-      # What the server tells.
+      # Options of the logs.
       LOGGING = [
         Option.new(name: :access_log, unit: :switch, default: true, example: "access_log false",
                    text: "whether each request is written to the log, one line a request"),

@@ -6,7 +6,7 @@ module Heddle
       # Environments for people who develop: one process, so that a debugger has the terminal to itself.
       ONE_PROCESS = %w[development test].freeze
 
-      # What runs: processes, threads, where the application lives.
+      # Options of processes, threads and the application's folder.
       PROCESSES = [
         Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
                    text: "the configuration file; - for none", example: "",

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Options
-      # What keeps one request from holding up the others.
+      # Options of the protections, which keep one request from holding up the others.
       PROTECTION = [
         Option.new(name: :protect, unit: :list, default: %i[offload preempt stall_report handoff],
                    choices: %i[offload preempt stall_report handoff callback_report],

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Options
-      # What Heddle::PubSub keeps.
+      # Options of the history of Heddle::PubSub.
       PUBSUB = [
         Option.new(name: :pubsub_memory, unit: :bytes, default: 16 << 20, range: (64 << 10)..(1 << 30),
                    example: 'pubsub_memory "64m"',

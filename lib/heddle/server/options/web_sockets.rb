@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Options
-      # Who may open a WebSocket.
+      # Options of WebSockets.
       WEB_SOCKETS = [
         Option.new(name: :allowed_origins, unit: :list, argument: "ORIGINS", none: "same", default: [],
                    default_words: "same: the server's own",

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Ractors
-      # What a Ractor's engine has counted when it last said so: HTTP::Engine itself is the Ractor's alone.
+      # The last reported counters of a Ractor's engine: HTTP::Engine itself is the Ractor's alone.
       Figures = Data.define(:requests, :rejected, :answers, :rejections, :latencies, :latency_sum, :slowest,
                             :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]

@@ -6,11 +6,11 @@ module Heddle
   class Server
     module Ractors
       # The main Ractor's side of one that serves: starts it, tells it to stop, hears what it has counted, and replaces
-      # it when it dies. What it says is as of half a second ago at most.
+      # it when it dies. Its figures are half a second old at most.
       class Serving
         # Seconds until one that has died is replaced.
         PAUSE = 1.0
-        # What of {Server#statistics} is counted, and so goes on where the one before has ended.
+        # The counters in {Server#statistics}, which continue after a Ractor is replaced.
         COUNTERS = %i[accepted rejected_full rejected_late
                       pubsub_delivered pubsub_dropped pubsub_resets pubsub_closed].freeze
         private_constant :PAUSE, :COUNTERS
@@ -74,7 +74,7 @@ module Heddle
         # @return [Boolean] whether the process is one worker among others
         def placed? = @placed
 
-        # What the others can do and this one can't: it is no part of a scoreboard, and gives and takes no connections.
+        # Features that are missing here: it has no scoreboard, and no handoff.
         def take_place(*, **) = @placed = true
 
         def giving=(_socket)

@@ -36,7 +36,8 @@ module Heddle
           blame(e)
         end
 
-        # What can't be seen before it is tried, as with objects of extensions: the innermost one that can't be shared.
+        # For objects that fail only when tried, such as those of extensions: finds the innermost one that can't be
+        # shared.
         def blame(error)
           object, place = @seen.reverse_each.find { |one, _| !one.is_a?(Module) && !freezes?(one) }
           @culprits << (place ? alone(object, place) : "the application (#{@app.class}): #{reason(error)}")
@@ -115,7 +116,7 @@ module Heddle
           NEVER.any? { |kind| object.is_a?(kind) } || (defined?(::Monitor) && object.is_a?(::Monitor))
         end
 
-        # A class may be shared; what stands in it may be not.
+        # A class may be shared; its constants and variables may be not.
         def look_at(type)
           return if @seen[type]
 

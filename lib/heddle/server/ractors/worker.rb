@@ -5,7 +5,7 @@ require "socket"
 module Heddle
   class Server
     module Ractors
-      # What runs in a Ractor that serves: a loop with its sockets.
+      # Runs in a serving Ractor: a loop with its sockets.
       class Worker
         # Seconds between two reports of what was counted.
         REPORT = 0.5

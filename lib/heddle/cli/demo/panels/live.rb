@@ -6,13 +6,13 @@ module Heddle
       module Panels
         # Requests a second and how long they take, drawn while it happens, and a button that makes many of them.
         class Live < Panel
-          # What the crowd asks for.
+          # The body of the response that the crowd gets.
           HELLO = "hello\n"
           # How long it asks, in seconds.
           SECONDS = 5
           # The crowds that the page offers, in clients.
           CROWDS = [1, 16, 64, 256].freeze
-          # What the page tells of now, and what it calls it.
+          # The current values that the page shows, and their labels.
           ROWS = { "connections" => "Connections", "idle" => "of them idle", "running" => "Requests under way",
                    "limit" => "Limit on them", "waiting" => "Waiting for a turn",
                    "answers" => "Answers seen here" }.freeze

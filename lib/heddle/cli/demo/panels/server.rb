@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class Demo
       module Panels
-        # What the server says of itself, as the pulse brings it.
+        # The server's facts, as the pulse sends them.
         class Server < Panel
           # Name in the answer, and what the page calls it.
           ROWS = {
