@@ -59,12 +59,13 @@ class Game
     reading.cancel
   end
 
-  # @param message [Heddle::PubSub::Message] the first page that gets it applies it for all of this process
+  # The first page that gets a message applies it for all pages of this process. None can miss one: a page subscribes
+  # before it catches up.
+  # @param message [Heddle::PubSub::Message]
   def apply(message)
     offset = message.position.split(":").last.to_i
     return restart(nil, offset) if message.reset? # the server was stopped meanwhile
     return if offset <= @offset
-    return catch_up if offset > @offset + 1
 
     @offset = offset
     @moves += 1

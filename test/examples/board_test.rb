@@ -33,7 +33,9 @@ class BoardExampleTest < Minitest::Test
   end
 
   def await(expression)
-    assert @browser.wait_for(expression, seconds: 60), [expression, *@browser.console, @served.output].join("\n")
+    found = @browser.wait_for(expression, seconds: 20)
+
+    assert found, [expression, *@browser.console, @served.output].join("\n")
   end
 
   def count(expression) = @browser.run("return #{expression}")
