@@ -54,6 +54,7 @@ module Heddle
     autoload :Map, "heddle/concurrency/map"
     autoload :Race, "heddle/concurrency/race"
     autoload :Root, "heddle/concurrency/root"
+    autoload :Shield, "heddle/concurrency/shield"
     autoload :Supervisor, "heddle/concurrency/supervisor"
     autoload :TreeSignal, "heddle/concurrency/tree_signal"
   end
@@ -153,6 +154,24 @@ module Heddle
       end
 
       Concurrency::Deadline.new(current_task("Heddle.timeout"), seconds).run(&block)
+    end
+
+    # Runs to its end what must not be left half done: what is cancelled around the block (a task, a scope, a time
+    # limit, the request of a client that has left) has to wait until the block has returned, and strikes at the next
+    # wait after it. The same holds for tasks that are started in the block. Outside of a loop the block is just run.
+    #
+    # What is cancelled inside the block strikes as ever, a time limit there above all. `Timeout.timeout` around it, the
+    # end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, strike inside it, too.
+    #
+    #     Heddle.shield { charge(card) && record(charge) }
+    #
+    # @yield [Scope]
+    # @return what the block returns
+    def shield(&block)
+      raise ArgumentError, "Heddle.shield needs a block: what must run to its end" unless block
+      return yield unless Fiber.current_scheduler.is_a?(Scheduler)
+
+      Concurrency::Shield.new(current_task("Heddle.shield")).run(&block)
     end
 
     # Calls the block for every item, concurrently, and returns the results in the order of the items. The first failure

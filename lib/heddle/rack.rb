@@ -6,6 +6,7 @@ module Heddle
   # A request becomes an env, an answer becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
   # here: the specification is about plain Ruby objects.
   module Rack
+    autoload :CancellingHandler, "heddle/rack/cancelling_handler"
     autoload :EarlyHints, "heddle/rack/early_hints"
     autoload :Handler, "heddle/rack/handler"
     autoload :Input, "heddle/rack/input"

@@ -38,6 +38,8 @@ typedef struct {
      * object.
      */
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
+    /* It is open. From now on an event tells when the client leaves; true: it has left already. */
+    bool (*watch_disconnect)(heddle_exchange *exchange);
     /* A runner has taken it. The connection may be gone afterwards. NULL: nothing is to be done. */
     void (*taken)(heddle_exchange *exchange);
     /* Nobody has taken it, and nobody will: the client gets this answer. The exchange and its connection may be gone. */
@@ -76,6 +78,11 @@ struct heddle_exchange {
 heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchange_operations *operations,
                                      heddle_connection *connection, const heddle_request_head *head, const char *bytes);
 void heddle_exchange_free(heddle_exchange *exchange);
+/*
+ * The client has left, or its stream has ended early, as far as anybody can tell: what the application has asked to be
+ * cancelled is. Also for one that no runner has taken. Never raises.
+ */
+void heddle_exchange_disconnected(heddle_exchange *exchange);
 /*
  * The session is done with it: takes it out of the queue, and frees it unless a runner has it, which does so when the
  * application has returned.

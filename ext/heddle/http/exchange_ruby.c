@@ -3,10 +3,14 @@
 #include "http/body_spool_ruby.h"
 #include "http/forwarded.h"
 #include "net/networks.h"
+#include "scheduler/take_errinfo.h"
 
 static void handle_mark(void *data)
 {
-    rb_gc_mark(((heddle_exchange_handle *)data)->engine_object);
+    heddle_exchange_handle *handle = data;
+    rb_gc_mark(handle->engine_object);
+    if (handle->on_disconnect)
+        rb_gc_mark(handle->on_disconnect); /* pinned: its life is short */
 }
 
 static void handle_free(void *data)
@@ -289,6 +293,41 @@ static VALUE exchange_closed_p(VALUE self)
     return heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue;
 }
 
+static VALUE call_cancel(VALUE object)
+{
+    return rb_funcallv(object, rb_intern("cancel"), 0, NULL);
+}
+
+void heddle_exchange_disconnected(heddle_exchange *exchange)
+{
+    heddle_exchange_handle *handle = exchange->handle;
+    if (!handle || !handle->on_disconnect)
+        return;
+    VALUE object = handle->on_disconnect;
+    int state = 0;
+    handle->on_disconnect = 0;
+    rb_protect(call_cancel, object, &state);
+    if (state)
+        heddle_take_errinfo();
+    RB_GC_GUARD(object);
+}
+
+/*
+ * call-seq: cancel_on_disconnect(scope) -> nil
+ *
+ * Calls `scope.cancel`, once, when the client leaves before the exchange is complete: it closes its side of the
+ * connection, resets the connection or the stream, or the connection fails. At once where that has happened already.
+ */
+static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    handle->on_disconnect = scope;
+    if (!exchange->work.connection || exchange->operations->watch_disconnect(exchange))
+        heddle_exchange_disconnected(exchange);
+    return Qnil;
+}
+
 /* Does the client ask for a WebSocket, and may it have one? */
 static VALUE exchange_upgradable_p(VALUE self)
 {
@@ -327,6 +366,7 @@ void Init_heddle_exchange(VALUE http)
     rb_define_method(exchange_class, "remote_address", exchange_remote_address, 0);
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "closed?", exchange_closed_p, 0);
+    rb_define_method(exchange_class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
     rb_define_method(exchange_class, "upgradable?", exchange_upgradable_p, 0);
     rb_define_method(exchange_class, "status_sent", exchange_status_sent, 0);
     rb_define_method(exchange_class, "content_sent", exchange_content_sent, 0);

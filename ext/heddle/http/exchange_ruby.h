@@ -15,6 +15,7 @@ struct heddle_exchange_handle {
     uint64_t sent;             /* bytes of content */
     bool upgradable;           /* the client asks for a WebSocket, and the application may give it */
     bool chunking;             /* content leaves as it comes, in pieces of unknown number */
+    VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
 };
 

@@ -238,6 +238,7 @@ const heddle_exchange_operations heddle_h1_exchange_operations = {
     .object_class = object_class,
     .respond = heddle_h1_respond,
     .write_piece = heddle_h1_write_piece,
+    .watch_disconnect = heddle_h1_watch_disconnect,
     .reject = reject_exchange,
     .abandon = abandon_exchange,
 };

@@ -1,6 +1,7 @@
 #include "http/h1_states.h"
 
 #include "http/body_rules.h"
+#include "http/exchange_ruby.h"
 #include "http/request_label.h"
 
 #include <errno.h>
@@ -165,9 +166,32 @@ static bool sends_on(heddle_connection *connection)
     return result == 0 || result == -EAGAIN;
 }
 
+/*
+ * Has the client left, as far as anybody can tell? One that has ended its side of the connection may still read; it
+ * can't be told from one that has closed its socket.
+ */
+static bool has_left(const heddle_connection *connection)
+{
+    char byte;
+    if (heddle_transport_has(&connection->transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
+        return true;
+    return heddle_sockets_hide_input_end(connection->sockets) &&
+           recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
+{
+    heddle_connection *connection = exchange->work.connection;
+    connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+    return has_left(connection);
+}
+
 /* A request waits for its runner, or has one. */
 static void continue_exchange(heddle_connection *connection, uint8_t ready)
 {
+    heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
+    if (exchange->handle && exchange->handle->on_disconnect && has_left(connection))
+        heddle_exchange_disconnected(exchange);
     heddle_connection_go_on(connection, ready);
     if (heddle_h1_of(connection)->exchange->work.list == &connection->sockets->ready)
         heddle_connection_leave_at_rest(connection);

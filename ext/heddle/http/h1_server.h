@@ -77,5 +77,7 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
 void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session);
 /* The same, after which it lingers: the client gets the answer though it still sends. */
 void heddle_h1_rejected(heddle_connection *connection, int status);
+/* `watch_disconnect` of the exchange's operations. */
+bool heddle_h1_watch_disconnect(heddle_exchange *exchange);
 
 #endif

@@ -206,6 +206,7 @@ void heddle_h2_give_up(heddle_h2_carrier *carrier)
         carrier->server->swept = false;
     wake(carrier, HEDDLE_READING);
     wake(carrier, HEDDLE_WRITING);
+    heddle_exchange_disconnected(carrier->exchange);
 }
 
 void heddle_h2_cut_off(heddle_h2_carrier *carrier)

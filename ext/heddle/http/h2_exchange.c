@@ -340,11 +340,18 @@ static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *r
         heddle_h2_send(server);
 }
 
+static bool watch_disconnect(heddle_exchange *exchange)
+{
+    const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    return carrier->gone || carrier->server->ended;
+}
+
 const heddle_exchange_operations heddle_h2_exchange_operations = {
     .version = "HTTP/2",
     .object_class = object_class,
     .respond = respond,
     .write_piece = write_piece,
+    .watch_disconnect = watch_disconnect,
     .taken = heddle_h2_exchange_taken,
     .reject = reject_exchange,
     .abandon = cut_off,

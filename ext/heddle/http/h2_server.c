@@ -240,6 +240,8 @@ static void end_input(heddle_h2_server *server)
             return;
         heddle_h2_give_up(carrier);
     }
+    for (carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
+        heddle_exchange_disconnected(carrier->exchange);
 }
 
 /* Reads until nothing is there, or the session wants no more before its output has left. */
@@ -356,6 +358,8 @@ static void release(heddle_connection *connection)
         heddle_exchange *exchange = carrier->exchange;
         heddle_h2_set_owner(carrier->stream, NULL);
         heddle_h2_free_carrier(carrier);
+        if (!connection->sockets->abandoned)
+            heddle_exchange_disconnected(exchange);
         heddle_exchange_detach(exchange);
     }
     server->connection = NULL;

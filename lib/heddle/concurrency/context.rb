@@ -118,9 +118,11 @@ module Heddle
       # The task that stands for this fiber, if it has a scope open.
       def implicit_task(fiber) = @implicit_tasks[fiber]
 
-      private
-
-      def host = @hosted[@scheduler.current_fiber] = Scope.new(task!).open
+      # Opens a scope for what the current fiber serves from now on; {leave} ends it.
+      #
+      # @param type [Class] of scope
+      # @return [Scope]
+      def host(type = Scope) = @hosted[@scheduler.current_fiber] = type.new(task!).open
     end
   end
 end

@@ -33,9 +33,9 @@ module Heddle
 
         owner = task
         owner.check_thread("cancelled")
-        unwinding = struck_inside(owner.innermost)
-        strike_from(unwinding ? unwinding.outer : owner.innermost)
-        deliver unless unwinding
+        deferring = deferring_inside(owner.innermost)
+        strike_from(deferring ? deferring.outer : owner.innermost)
+        deliver unless deferring
         true
       end
 
@@ -52,6 +52,11 @@ module Heddle
         clock.remove(@sent) if @sent
         @sent = clock.add(grace, self, :interrupt)
       end
+
+      # Does it put off what is cancelled around it?
+      #
+      # @api private
+      def shields? = false
 
       protected
 
@@ -91,11 +96,12 @@ module Heddle
         frame.outer = @outer if frame
       end
 
-      # The outermost frame inside this one that is struck already: it is being unwound, and must not be disturbed.
-      def struck_inside(frame)
+      # The outermost frame inside this one that must not be disturbed: it is struck already, and being unwound, or it
+      # is a {Shield}.
+      def deferring_inside(frame)
         found = nil
         until frame.equal?(self)
-          found = frame if frame.origin
+          found = frame if frame.origin || frame.shields?
           frame = frame.outer
         end
         found

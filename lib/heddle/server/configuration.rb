@@ -249,10 +249,16 @@ module Heddle
         Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
       end
 
+      # What ends requests in the middle, and the value that does not.
+      INTERRUPTING = { request_timeout: 0, cancel_on_disconnect: :off }.freeze
+      private_constant :INTERRUPTING
+
       def check_mode
-        if request_timeout.positive? && %i[thread single].include?(mode)
-          raise ConfigurationError, "request_timeout counts for fibers only, and mode is #{mode}: nothing can end a " \
-                                    "thread's request safely. Set request_timeout 0, or mode :fiber"
+        INTERRUPTING.each do |name, none|
+          next if public_send(name) == none || !%i[thread single].include?(mode)
+
+          raise ConfigurationError, "#{name} counts for fibers only, and mode is #{mode}: nothing can end a " \
+                                    "thread's request safely. Set #{name} #{none.inspect}, or mode :fiber"
         end
         return unless mode == :ractor && selector&.to_sym == :io_uring
 

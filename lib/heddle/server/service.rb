@@ -23,9 +23,7 @@ module Heddle
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
         options = { early_hints: configuration.early_hints, allowed_origins: configuration.web_socket_origins }
-        @handler = if runners then Rack::ThreadHandler.new(app, env_builder, log, runners, **options)
-                   else Rack::Handler.new(app, env_builder, log, **options)
-                   end
+        @handler = make_handler(app, env_builder, configuration.cancel_on_disconnect, runners, options)
       end
 
       # @param exchange [HTTP::Exchange]
@@ -34,6 +32,15 @@ module Heddle
         @handler.call(exchange)
       ensure
         @log.request(exchange) if @access
+      end
+
+      private
+
+      def make_handler(app, env_builder, methods, runners, options)
+        return Rack::ThreadHandler.new(app, env_builder, @log, runners, **options) if runners
+        return Rack::Handler.new(app, env_builder, @log, **options) if methods == :off
+
+        Rack::CancellingHandler.new(app, env_builder, @log, methods:, **options)
       end
     end
   end

@@ -50,6 +50,15 @@ module Heddle
                    details: "The call for which the application waits then raises Heddle::Cancelled; ensure clauses " \
                             "may clean up. The log says where it was, the worker goes on. Code that computes is not " \
                             "interrupted before it waits. In the modes fiber and ractor."),
+        Option.new(name: :cancel_on_disconnect, unit: :word, default: :off, choices: %i[off safe all],
+                   example: "cancel_on_disconnect :safe",
+                   text: "which requests are cancelled when their client leaves: none (off), those whose method " \
+                         "changes nothing (safe: GET, HEAD, OPTIONS, TRACE) or all",
+                   details: "The call for which the application waits then raises Heddle::Cancelled, as with " \
+                            "request_timeout: its query or its upstream request ends at once. Heddle.shield { } " \
+                            "keeps a part from that. A client that has only ended its side of the connection and " \
+                            "still reads counts as one that has left. In the modes fiber and ractor. See " \
+                            "[databases](databases.md#clients-that-leave)."),
         Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
                    text: "how long a worker may give no sign of life until it is killed and replaced; 0: for ever",
                    details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \

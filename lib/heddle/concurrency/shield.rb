@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/scope"
+
+module Heddle
+  module Concurrency
+    # The scope of {Heddle.shield}: what is cancelled around it has to wait until it has ended.
+    class Shield < Scope
+      # What has struck before, and was not raised yet, is raised before the block begins.
+      def run
+        pending = task.scheduler.uninterrupt(task.fiber)
+        raise pending if pending
+
+        super
+      end
+
+      def to_s = "the shield in #{task}"
+
+      # @api private
+      def shields? = true
+
+      protected
+
+      # What was put off is raised at the task's next wait.
+      def leave(surfaced)
+        super
+        @outer.origin&.deliver
+      end
+    end
+  end
+end

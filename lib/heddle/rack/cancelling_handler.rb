@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/scope"
+
+module Heddle
+  module Rack
+    # Answers requests, and cancels one whose client has left: the wait that it is in ends with {Cancelled}, and tasks
+    # that it has started end, too. {Heddle.shield} holds that back.
+    class CancellingHandler < Handler
+      # What a request and its tasks run in; it is cancelled when the client leaves.
+      class ClientScope < Scope
+        def to_s = "the request of a client that has left"
+
+        private
+
+        def raise_outcome
+          super
+          raise ClientGone, "the client left, and what it had asked for was cancelled" if @surfaced
+        end
+      end
+      private_constant :ClientScope
+
+      # @param methods [Symbol] whose requests: :safe or :all
+      # @see Handler#initialize
+      def initialize(app, env_builder, log, methods:, **)
+        @all = methods == :all
+        super(app, env_builder, log, **)
+      end
+
+      # @see Handler#call
+      def call(exchange)
+        exchange.cancel_on_disconnect(@context.host(ClientScope)) if @all || safe?(exchange.method)
+        super
+      end
+
+      private
+
+      # RFC 9110, section 9.2.1: nothing is expected to change on the server.
+      def safe?(method)
+        case method
+        when "GET", "HEAD", "OPTIONS", "TRACE" then true
+        else false
+        end
+      end
+    end
+  end
+end
