@@ -167,8 +167,8 @@ static bool sends_on(heddle_connection *connection)
 }
 
 /*
- * Has the client left, as far as anybody can tell? One that has ended its side of the connection may still read; it
- * can't be told from one that has closed its socket.
+ * Has the client left, as far as anybody can tell? One that has ended its side of the connection and still reads looks
+ * like one that has closed its socket.
  */
 static bool has_left(const heddle_connection *connection)
 {
