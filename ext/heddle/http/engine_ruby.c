@@ -106,6 +106,7 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
 {
     heddle_h2_limits *limits = &engine->h2_limits;
     heddle_h2_apply_limits(engine);
+    limits->connect_protocol = RTEST(read_limit(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(read_limit(configuration, "http2_streams"));
     limits->reset_burst = limits->rejected_burst = NUM2UINT(read_limit(configuration, "http2_resets"));
     limits->reset_rate = refill_of(limits->reset_burst);
@@ -121,6 +122,16 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
     limits->connection_output = NUM2UINT(read_limit(configuration, "http2_connection_buffer"));
     limits->write_rate = NUM2UINT(read_limit(configuration, "http2_write_rate"));
     engine->h2_memory = NUM2ULL(read_limit(configuration, "http2_memory"));
+}
+
+static void set_websocket_limits(heddle_websockets *sockets, VALUE configuration)
+{
+    sockets->limits.message = NUM2ULL(read_limit(configuration, "websocket_message_limit"));
+    sockets->limits.fragments = NUM2UINT(read_limit(configuration, "websocket_fragment_limit"));
+    sockets->output_limit = NUM2ULL(read_limit(configuration, "websocket_output_limit"));
+    sockets->ping = heddle_parse_duration(read_limit(configuration, "websocket_ping"));
+    sockets->timeout = heddle_parse_duration(read_limit(configuration, "websocket_timeout"));
+    sockets->retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
 }
 
 /* Called once, by Engine.new with a checked configuration. */
@@ -155,12 +166,7 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
     engine->body_pause = heddle_parse_duration(read_limit(configuration, "body_pause"));
     engine->write_timeout = heddle_parse_duration(read_limit(configuration, "write_timeout"));
     engine->linger_timeout = heddle_parse_duration(read_limit(configuration, "linger_timeout"));
-    engine->websockets.limits.message = NUM2ULL(read_limit(configuration, "websocket_message_limit"));
-    engine->websockets.limits.fragments = NUM2UINT(read_limit(configuration, "websocket_fragment_limit"));
-    engine->websockets.output_limit = NUM2ULL(read_limit(configuration, "websocket_output_limit"));
-    engine->websockets.ping = heddle_parse_duration(read_limit(configuration, "websocket_ping"));
-    engine->websockets.timeout = heddle_parse_duration(read_limit(configuration, "websocket_timeout"));
-    engine->websockets.retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
+    set_websocket_limits(&engine->websockets, configuration);
     set_h2_limits(engine, configuration);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)

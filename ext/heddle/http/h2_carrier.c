@@ -75,6 +75,16 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
     queue_next(server);
 }
 
+void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
+{
+    heddle_h2_server *server = carrier->server;
+    heddle_exchange *exchange = carrier->exchange;
+    heddle_h2_free_carrier(carrier);
+    heddle_exchange_detach(exchange);
+    heddle_connection_end_work(server->connection);
+    queue_next(server);
+}
+
 /* -- requests ------------------------------------------------------------------------------------------------------ */
 
 static void reject_late(heddle_due *due)
@@ -155,7 +165,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->exchange = exchange;
     carrier->received = request->ended;
     carrier->due.at = -1;
-    carrier->streams = !request->ended && heddle_body_is_streamed(engine, exchange);
+    bool tunnels = request->protocol.size > 0; /* what it asks for may need what it sends */
+    carrier->streams = !request->ended && (tunnels || heddle_body_is_streamed(engine, exchange));
     exchange->carrier = carrier;
     carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
     heddle_h2_hold(server, (ssize_t)carrier->head_memory);
@@ -182,6 +193,11 @@ static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, c
 static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
     (void)session;
+    heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
+    if (tunnel) {
+        tunnel->operations->take_data(tunnel, (char *)bytes, size); /* the connection's input, of which this is used up */
+        return;
+    }
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
     wake(carrier, HEDDLE_READING);
     heddle_h2_take_data(carrier, bytes, size);
@@ -190,6 +206,11 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
 static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     (void)session;
+    heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
+    if (tunnel) {
+        tunnel->operations->end_input(tunnel);
+        return;
+    }
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
     wake(carrier, HEDDLE_READING);
     heddle_h2_end_body(carrier);
@@ -218,16 +239,25 @@ void heddle_h2_cut_off(heddle_h2_carrier *carrier)
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     (void)error;
+    heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    if (carrier)
+    if (tunnel && !tunnel->closing)
+        tunnel->operations->handle_reset(tunnel);
+    else if (carrier && !tunnel)
         heddle_h2_give_up(carrier);
-    else
+    else if (!tunnel)
         heddle_h2_release(session, stream);
 }
 
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     (void)session;
+    heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
+    if (tunnel) { /* the session is being pulled */
+        tunnel->noted = true;
+        heddle_connection_flush_later(tunnel->server->connection);
+        return;
+    }
     wake(heddle_h2_owner(stream), HEDDLE_WRITING);
 }
 

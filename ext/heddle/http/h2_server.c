@@ -156,7 +156,7 @@ static bool settle(heddle_h2_server *server)
         return true;
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
-    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server))))
+    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
@@ -167,7 +167,8 @@ static bool settle(heddle_h2_server *server)
     return true;
 }
 
-bool heddle_h2_send(heddle_h2_server *server)
+/* With `now`, everything that the kernel takes; else what is little leaves with what others have in this tick. */
+static bool send_output(heddle_h2_server *server, bool now)
 {
     heddle_connection *connection = server->connection;
     if (!connection)
@@ -181,8 +182,8 @@ bool heddle_h2_send(heddle_h2_server *server)
         server->write_deadline = INT64_MAX;
     for (;;) {
         bool pulled = pull(server);
-        if (pulled && connection->output.size < AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
-            if (connection->output.size) /* with what others have in this tick */
+        if (!now && pulled && connection->output.size < AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
+            if (connection->output.size)
                 heddle_connection_flush_later(connection);
             return settle(server);
         }
@@ -196,6 +197,25 @@ bool heddle_h2_send(heddle_h2_server *server)
         if (!heddle_h2_has_output(server->session))
             return settle(server);
     }
+}
+
+bool heddle_h2_send(heddle_h2_server *server)
+{
+    return send_output(server, false);
+}
+
+int heddle_h2_flush(heddle_h2_server *server)
+{
+    heddle_connection *connection = server->connection;
+    int result;
+    if (server->depth > 0)
+        return -EAGAIN;
+    do {
+        result = pull(server) ? flush(server) : -ENOMEM;
+    } while (result == 0 && heddle_h2_has_output(server->session));
+    if (result == 0 || result == -EAGAIN)
+        heddle_connection_flush_later(connection); /* what is next is settled then */
+    return result;
 }
 
 /* Keeps what the session does not want yet. */
@@ -234,6 +254,9 @@ static void end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
     server->ended = true;
+    server->depth++;
+    heddle_h2_tunnels_end_input(server);
+    server->depth--;
     while ((carrier = find_incomplete(server))) {
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
         if (heddle_h2_is_closing(server->session)) /* that was one too many, and all have been given up */
@@ -326,9 +349,25 @@ static void handle_deadline(heddle_connection *connection)
         heddle_h2_send(server);
 }
 
+/* Tunnels may have written something, which is in the session only. */
+static void handle_flushed(heddle_connection *connection)
+{
+    heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
+                             heddle_h2_is_closing(server->session)))
+        return;
+    if (!send_output(server, true))
+        return;
+    server->depth++;
+    heddle_h2_tunnels_flushed(server);
+    heddle_h2_leave_session(server);
+}
+
 static bool is_idle(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
+        return true;
     return heddle_h2_stream_count(server->session) == 0 && !connection->output.size &&
            !heddle_connection_buffered(connection);
 }
@@ -338,6 +377,10 @@ static void end_idle(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->lingers)
+        return;
+    server->depth++;
+    heddle_h2_tunnels_retire(server);
+    if (!heddle_h2_leave_session(server))
         return;
     heddle_h2_drain(server->session, heddle_clock_coarse());
     heddle_h2_send(server);
@@ -354,6 +397,7 @@ static void release(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     heddle_h2_carrier *carrier;
+    heddle_h2_tunnels_release(server);
     while ((carrier = heddle_h2_first_carrier(server))) {
         heddle_exchange *exchange = carrier->exchange;
         heddle_h2_set_owner(carrier->stream, NULL);
@@ -374,6 +418,7 @@ static void abandon(heddle_connection *connection)
     heddle_h2_server *server = heddle_h2_server_of(connection);
     for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
         carrier->exchange->work.connection = NULL;
+    heddle_h2_tunnels_abandon(server);
 }
 
 /* GOAWAY with the largest stream: no request is refused, and the next ones come on another connection (RFC 9113, 6.8). */
@@ -387,6 +432,7 @@ const heddle_protocol heddle_h2_protocol = {
     .begin = begin,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
+    .flushed = handle_flushed,
     .is_idle = is_idle,
     .end_idle = end_idle,
     .collect_input = collect_input,
@@ -432,6 +478,7 @@ void heddle_h2_begin(heddle_connection *connection)
         server->write_deadline = INT64_MAX;
         heddle_link_init_head(&server->carriers);
         heddle_link_init_head(&server->waiting);
+        heddle_link_init_head(&server->tunnels);
         server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2_limits, &engine->h2_workspace, server,
                                                 heddle_clock_coarse());
     }

@@ -5,9 +5,9 @@
 
 #include "http/engine.h"
 #include "http/h2/session.h"
+#include "http/h2_tunnel.h"
 #include "net/sockets.h"
 
-typedef struct heddle_h2_server heddle_h2_server;
 typedef struct heddle_h2_carrier heddle_h2_carrier;
 
 /* A fiber that waits for its stream, on that fiber's stack. */
@@ -20,6 +20,7 @@ typedef struct {
 
 /* What carries an exchange over a stream; exchange->carrier. It lives as long as both have to do with each other. */
 struct heddle_h2_carrier {
+    heddle_h2_stream_owner owner; /* no tunnel; first, as in heddle_h2_tunnel */
     heddle_h2_server *server;
     heddle_h2_stream *stream;
     heddle_exchange *exchange;
@@ -43,6 +44,7 @@ struct heddle_h2_server {
     heddle_connection *connection; /* NULL: released while the session was at work */
     heddle_h2_session *session;
     heddle_link carriers;
+    heddle_link tunnels;
     /* One exchange at a time is in the ready list: runners take them in turn with those of other connections. */
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers */
@@ -91,6 +93,11 @@ extern const heddle_exchange_operations heddle_h2_exchange_operations;
 void heddle_h2_begin(heddle_connection *connection);
 /* Sends what the session has. The connection may be gone afterwards: false. */
 bool heddle_h2_send(heddle_h2_server *server);
+/*
+ * Sends what the kernel takes now, and closes nothing. 0: all of it, -EAGAIN: some is left, or the session is at work;
+ * other errors: the connection is broken.
+ */
+int heddle_h2_flush(heddle_h2_server *server);
 /* Does what is left wait for windows that a client that has ended can't open? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
 /* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
@@ -113,6 +120,8 @@ void heddle_h2_hold(heddle_h2_server *server, ssize_t change);
 /* Is the connection beyond its share while nothing is left to be drawn? */
 bool heddle_h2_holds_too_much(const heddle_h2_server *server);
 
+/* The exchange is over, and its stream somebody else's, whose owner is set. */
+void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier);
 /* A runner has taken it: `taken` of the operations. */
 void heddle_h2_exchange_taken(heddle_exchange *exchange);
 

@@ -43,6 +43,7 @@ typedef struct {
     heddle_slice path, query;    /* query: what follows the first `?`, empty if there is none; path: empty only for
                                     `OPTIONS http://host`, where it means `*` */
     heddle_slice authority;      /* of an absolute target or else of Host; size 0: empty or none */
+    heddle_slice protocol;       /* of an extended CONNECT (RFC 8441); size 0: it is none */
     heddle_slice host, port;     /* of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
     uint8_t minor;               /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions */

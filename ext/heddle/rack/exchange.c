@@ -7,6 +7,7 @@
 #include "http/fields.h"
 
 #include <ruby/encoding.h>
+#include <string.h>
 #include <strings.h>
 
 static VALUE can_hijack_key, server_protocol_key;
@@ -46,11 +47,13 @@ static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
     return sent ? Qtrue : Qfalse;
 }
 
-/* Does the client ask for a WebSocket (RFC 6455, section 4.1)? */
+/* Does the client ask for a WebSocket (RFC 6455, section 4.1; RFC 8441, section 5)? */
 static bool asks_for_websocket(const heddle_exchange *exchange)
 {
     const heddle_request_head *head = &exchange->head;
     bool asked = false, key = false;
+    if (head->protocol.size > 0) /* RFC 8441 */
+        return head->protocol.size == 9 && memcmp(exchange->bytes + head->protocol.start, "websocket", 9) == 0;
     if (head->method_id != HEDDLE_GET || head->content_length > 0 || head->content_length == HEDDLE_CHUNKED_BODY)
         return false;
     for (unsigned i = 0; i < head->field_count; i++) {
@@ -79,7 +82,12 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
     if (exchange->operations->version)
         rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
     rb_hash_aset(env, finished_key, rb_ary_new());
-    if (exchange->head.upgrade && asks_for_websocket(exchange)) {
+    heddle_slice protocol = exchange->head.protocol;
+    if (protocol.size > 0) {
+        VALUE name = rb_str_new(exchange->bytes + protocol.start, protocol.size);
+        rb_hash_aset(env, protocol_key, rb_ary_new_from_args(1, name));
+    }
+    if ((exchange->head.upgrade || protocol.size > 0) && asks_for_websocket(exchange)) {
         handle->upgradable = true;
         rb_hash_aset(env, upgrade_key, websocket_symbol);
     }

@@ -48,6 +48,9 @@ module Heddle
         @exchange.expected
       end
 
+      # @return [String, nil] what has come ahead and nobody has read
+      def unread = (take_ahead if @ahead.is_a?(String))
+
       private
 
       def take_ahead

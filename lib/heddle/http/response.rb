@@ -150,7 +150,7 @@ module Heddle
       # @param callbacks [Rack::SocketCallbacks]
       # @return [void]
       def upgrade(handler, callbacks)
-        @exchange.open_websocket(handler, callbacks, callbacks.logged?)
+        @exchange.open_websocket(handler, callbacks, callbacks.logged?, @exchange.body&.unread)
         @finished = true
       end
 

@@ -28,13 +28,22 @@ module Heddle
         violation = violation_of(env)
         return reject(exchange, *violation) if violation
 
-        accept = ::Digest::SHA1.base64digest(env["HTTP_SEC_WEBSOCKET_KEY"] + GUID)
-        exchange.response.start(101, own_fields(headers).merge("sec-websocket-accept" => accept), protocol: "websocket")
+        start(exchange.response, env, own_fields(headers))
         exchange.response.flush
         exchange.response.upgrade(handler, @callbacks)
       end
 
       private
+
+      # Over HTTP/2 (RFC 8441, section 5) there is no key, and the stream is what is upgraded.
+      def start(response, env, fields)
+        return response.start(200, fields) if extended_connect?(env)
+
+        accept = ::Digest::SHA1.base64digest(env["HTTP_SEC_WEBSOCKET_KEY"] + GUID)
+        response.start(101, fields.merge("sec-websocket-accept" => accept), protocol: "websocket")
+      end
+
+      def extended_connect?(env) = env["REQUEST_METHOD"] == "CONNECT"
 
       # Fields of content, which there is none of, and those that are the handshake's own.
       def own_fields(headers)
@@ -50,7 +59,9 @@ module Heddle
           return [426, { "sec-websocket-version" => VERSION },
                   "only version #{VERSION} of the WebSocket protocol is spoken here"]
         end
-        return [400, {}, "the field Sec-WebSocket-Key is malformed"] unless KEY.match?(env["HTTP_SEC_WEBSOCKET_KEY"])
+        unless extended_connect?(env) || KEY.match?(env["HTTP_SEC_WEBSOCKET_KEY"])
+          return [400, {}, "the field Sec-WebSocket-Key is malformed"]
+        end
 
         origin = env["HTTP_ORIGIN"]
         return if origin.nil? || allowed?(origin, env)

@@ -201,6 +201,6 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
     request->bytes = block->bytes->bytes;
     request->size = block->bytes->size;
     request->scheme = scheme;
-    request->protocol = block->pseudo[HEDDLE_H2_PROTOCOL];
+    request->protocol = head->protocol = block->pseudo[HEDDLE_H2_PROTOCOL];
     return HEDDLE_H2_ACCEPTED;
 }

@@ -142,6 +142,31 @@ size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, con
     return taken;
 }
 
+bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
+                           const char *more, size_t more_size)
+{
+    if (!heddle_h2_may_write(stream))
+        return false;
+    if (size + more_size == 0)
+        return true;
+    heddle_h2_segment *segment = malloc(sizeof(*segment) + size + more_size);
+    if (!segment)
+        return false;
+    *segment = (heddle_h2_segment){.bytes = segment->own, .size = size + more_size};
+    if (size)
+        memcpy(segment->own, bytes, size);
+    if (more_size)
+        memcpy(segment->own + size, more, more_size);
+    stream->waits = HEDDLE_H2_WAITS_FOR_EMPTY;
+    queue_segment(session, stream, segment);
+    return true;
+}
+
+size_t heddle_h2_unsent(const heddle_h2_stream *stream)
+{
+    return stream->queued;
+}
+
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
     if (!heddle_h2_may_write(stream) || size == 0)
@@ -150,7 +175,7 @@ bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const 
     if (!segment)
         return false;
     *segment = (heddle_h2_segment){.bytes = bytes, .size = size};
-    stream->waits = HEDDLE_H2_WAITS_FOR_END_OF_LOAN;
+    stream->waits = HEDDLE_H2_WAITS_FOR_EMPTY;
     queue_segment(session, stream, segment);
     return true;
 }

@@ -154,6 +154,24 @@ heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /* The same without a copy: the bytes stay as they are until on_window or on_reset. False: it can't be sent. */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
+/*
+ * The stream carries bytes both ways from here on (RFC 9113, 8.5; RFC 8441): that it ends in one direction does not end it
+ * in the other. The head of a successful answer is written.
+ */
+void heddle_h2_begin_tunnel(heddle_h2_stream *stream);
+/*
+ * Copies all of both pieces, as the owner bounds what waits: see heddle_h2_unsent. on_window is called when all of it is
+ * pulled. False: the stream takes nothing, or there is no memory, and nothing was written.
+ */
+bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
+                           const char *more, size_t more_size);
+/* Bytes of the body that were not pulled yet. */
+size_t heddle_h2_unsent(const heddle_h2_stream *stream);
+/*
+ * Ends a tunnel without a word of on_reset: in order where both sides have ended it, or can; else, and if `abrupt`, with
+ * RST_STREAM.
+ */
+void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt);
 /* Ends the answer once all of the body is pulled. The trailers are checked as a head's fields. */
 heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream,
                                         const heddle_h2_field *trailers, size_t count);

@@ -97,7 +97,7 @@ typedef struct {
 typedef enum {
     HEDDLE_H2_WAITS_FOR_NOTHING,
     HEDDLE_H2_WAITS_FOR_ROOM,
-    HEDDLE_H2_WAITS_FOR_END_OF_LOAN,
+    HEDDLE_H2_WAITS_FOR_EMPTY,
 } heddle_h2_wait;
 
 struct heddle_h2_stream {
@@ -113,6 +113,7 @@ struct heddle_h2_stream {
     bool head_written, finished; /* by the owner */
     bool rejected;        /* its body is not delivered */
     bool has_trailers;
+    bool tunnel;         /* see heddle_h2_begin_tunnel */
     int64_t send_window, receive_window;
     uint32_t credit;     /* consumed, not yet announced by WINDOW_UPDATE */
     uint32_t unconsumed; /* delivered, and not consumed */

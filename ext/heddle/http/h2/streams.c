@@ -312,7 +312,7 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
     /* The client may save the rest of its request (RFC 9113, 8.1). */
-    if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL) {
+    if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel) {
         send_reset(session, stream->id, HEDDLE_H2_NO_ERROR);
         heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
         if (stream->held)
@@ -320,6 +320,26 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
         return;
     }
     tell_completion(session, stream);
+}
+
+/* -- tunnels ------------------------------------------------------------------------------------------------------- */
+
+void heddle_h2_begin_tunnel(heddle_h2_stream *stream)
+{
+    stream->tunnel = true;
+}
+
+void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt)
+{
+    if (heddle_h2_state_is_closed(stream->state))
+        return;
+    /* Browsers remember an RST_STREAM after a close handshake, and come back over HTTP/1.1 from then on. */
+    if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL)
+        heddle_h2_reset(session, stream, HEDDLE_H2_NO_ERROR);
+    else if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_REMOTE && stream->queued == 0 && !stream->finished)
+        heddle_h2_finish(session, stream, NULL, 0);
+    else
+        heddle_h2_reset(session, stream, HEDDLE_H2_CANCEL);
 }
 
 /* -- facts --------------------------------------------------------------------------------------------------------- */

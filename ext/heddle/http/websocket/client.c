@@ -2,6 +2,7 @@
 
 #include "http/exchange_ruby.h"
 #include "http/h1_server.h"
+#include "http/h2_server.h"
 #include "http/websocket/subscriptions.h"
 
 #include <ruby/encoding.h>
@@ -11,7 +12,6 @@
 static VALUE client_class;
 static ID id_call, id_ended, id_request_id;
 static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* by the number of the bit */
-static ID as_ids[3], slow_ids[3]; /* by heddle_websocket_form and heddle_slow_policy */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 
@@ -59,17 +59,11 @@ static const rb_data_type_t client_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-static heddle_websocket_handle *handle_of(VALUE self)
+heddle_websocket_handle *heddle_websocket_handle_of(VALUE self)
 {
     heddle_websocket_handle *handle;
     TypedData_Get_Struct(self, heddle_websocket_handle, &client_type, handle);
     return handle;
-}
-
-/* NULL: it is closed, or this is a child process. */
-static heddle_websocket *session_of(VALUE self)
-{
-    return handle_of(self)->session;
 }
 
 /* -- the list of an engine's clients ------------------------------------------------------------------------------- */
@@ -112,7 +106,7 @@ void heddle_websocket_part(heddle_websocket *socket, bool abandoned)
 
 /* -- callbacks ----------------------------------------------------------------------------------------------------- */
 
-static VALUE string_of(heddle_websocket_message *message)
+VALUE heddle_websocket_message_string(heddle_websocket_message *message)
 {
     VALUE string = message->text ? rb_utf8_str_new(message->bytes, (long)message->size)
                                  : rb_str_new(message->bytes, (long)message->size);
@@ -122,7 +116,7 @@ static VALUE string_of(heddle_websocket_message *message)
     return string;
 }
 
-static void keep_end(heddle_websocket *socket, VALUE client)
+void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client)
 {
     heddle_websocket_handle *handle = socket->handle;
     const heddle_websocket_reader *reader = &socket->reader;
@@ -147,300 +141,20 @@ static VALUE account_for(const heddle_websocket *socket, const heddle_websocket_
 
 VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message)
 {
-    heddle_websocket_handle *handle = handle_of(client);
-    VALUE data = message ? string_of(message) : Qnil;
+    heddle_websocket_handle *handle = heddle_websocket_handle_of(client);
+    VALUE data = message ? heddle_websocket_message_string(message) : Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_RESET)
         data = heddle_websocket_take_reset(socket);
     if (callback == HEDDLE_WEBSOCKET_ON_RESET && NIL_P(data)) /* the subscription is gone meanwhile */
         return Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
-        keep_end(socket, client);
+        heddle_websocket_keep_end(socket, client);
         if (!NIL_P(handle->label))
             rb_funcall(handle->caller, id_ended, 1, account_for(socket, handle));
         if (!(socket->wanted & callback))
             return Qnil;
     }
     return rb_funcall(handle->caller, id_call, 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]), client, data);
-}
-
-/* -- what a handler calls ------------------------------------------------------------------------------------------ */
-
-/* A child process must not write to its parent's sockets; a closed one takes nothing. */
-static heddle_websocket *open_session(VALUE self)
-{
-    heddle_websocket *socket = session_of(self);
-    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN ? socket : NULL;
-}
-
-static VALUE text_of(VALUE string)
-{
-    if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
-        string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
-    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
-        rb_raise(rb_eArgError, "the message is not valid UTF-8: text has to be; for other bytes use String#b");
-    return string;
-}
-
-/*
- * call-seq: write(data) -> true or false
- *
- * Sends a message: text, or binary where the String's encoding is BINARY. It never waits: what the client has not taken
- * yet counts in #pending, and when that is more than websocket_output_limit, the socket is closed with 1008. false: the
- * socket is closed. From any thread.
- */
-static VALUE client_write(VALUE self, VALUE data)
-{
-    StringValue(data);
-    bool binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
-    if (!binary)
-        data = text_of(data);
-    if (RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED)
-        data = rb_str_new_frozen(data);
-    heddle_websocket *socket = open_session(self); /* the conversions may have run other code */
-    if (!socket)
-        return Qfalse;
-    heddle_websocket_hold(socket);
-    bool sent = heddle_websocket_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
-    heddle_websocket_leave(socket);
-    RB_GC_GUARD(data);
-    return sent ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: close(code = 1000, reason = "") -> nil
- *
- * Begins the close handshake: what was written leaves first, and no message comes any more. Idempotent. From any
- * thread. Raises ArgumentError for a code that RFC 6455 (section 7.4) does not allow to send, and a reason above 123
- * bytes.
- */
-static VALUE client_close(int argc, VALUE *argv, VALUE self)
-{
-    rb_check_arity(argc, 0, 2);
-    unsigned code = argc > 0 ? NUM2UINT(argv[0]) : HEDDLE_WEBSOCKET_NORMAL;
-    VALUE reason = argc > 1 ? argv[1] : rb_str_new(NULL, 0);
-    StringValue(reason);
-    reason = text_of(reason);
-    if (!heddle_websocket_code_is_valid(code))
-        rb_raise(rb_eArgError, "the close code is %u, but must be 1000 to 1003, 1007 to 1014 or 3000 to 4999", code);
-    if (RSTRING_LEN(reason) > HEDDLE_WEBSOCKET_REASON)
-        rb_raise(rb_eArgError, "the reason of a close frame has %ld bytes, at most %d are allowed", RSTRING_LEN(reason),
-                 HEDDLE_WEBSOCKET_REASON);
-    heddle_websocket *socket = open_session(self);
-    if (!socket)
-        return Qnil;
-    heddle_websocket_hold(socket);
-    heddle_websocket_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
-    heddle_websocket_wake(socket);
-    heddle_websocket_leave(socket);
-    RB_GC_GUARD(reason);
-    return Qnil;
-}
-
-/* call-seq: pending -> Integer
- *
- * Bytes that were written and that the client's kernel has not taken yet; 0 when the socket is closed.
- */
-static VALUE client_pending(VALUE self)
-{
-    const heddle_websocket *socket = session_of(self);
-    return socket ? SIZET2NUM(heddle_websocket_pending(socket)) : INT2FIX(0);
-}
-
-/* Can messages be written? */
-static VALUE client_open_p(VALUE self)
-{
-    return open_session(self) ? Qtrue : Qfalse;
-}
-
-/* The object that the request was upgraded with. */
-static VALUE client_handler(VALUE self)
-{
-    return handle_of(self)->handler;
-}
-
-/*
- * call-seq: close_code -> Integer or nil
- *
- * How the socket has ended, from on_close on: the client's code, or ours where it said nothing; 1005: its close frame
- * had none; 1006: it left without a close frame.
- */
-static VALUE client_close_code(VALUE self)
-{
-    unsigned code = handle_of(self)->code;
-    return code ? UINT2NUM(code) : Qnil;
-}
-
-/* call-seq: close_reason -> String or nil */
-static VALUE client_close_reason(VALUE self)
-{
-    return handle_of(self)->reason;
-}
-
-/* -- topics -------------------------------------------------------------------------------------------------------- */
-
-static unsigned choose_symbol(VALUE symbol, const ID *ids, const char *what, const char *known)
-{
-    for (unsigned i = 0; SYMBOL_P(symbol) && i < 3; i++) {
-        if (SYM2ID(symbol) == ids[i])
-            return i;
-    }
-    rb_raise(rb_eArgError, "%s is %+" PRIsVALUE ", but must be one of %s", what, symbol, known);
-}
-
-/*
- * call-seq: subscribe_to(topic, since, as, slow) -> String or nil
- *
- * See Client#subscribe. The position that the client goes on from; nil: the socket is closed.
- */
-static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow)
-{
-    heddle_position position = {NULL, 0};
-    StringValue(topic);
-    heddle_websocket_form form = choose_symbol(as, as_ids, "as", ":text, :binary, :json");
-    heddle_slow_policy policy = choose_symbol(slow, slow_ids, "slow", ":close, :coalesce, :drop");
-    if (!NIL_P(since)) {
-        StringValue(since);
-        position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
-    }
-    heddle_websocket *socket = open_session(self);
-    if (!socket)
-        return Qnil;
-    heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
-    char text[HEDDLE_POSITION_SIZE];
-    size_t size = 0;
-    heddle_websocket_hold(socket);
-    heddle_subscribe_result result = heddle_websocket_subscribe(socket, fanout, RSTRING_PTR(topic),
-                                                                (size_t)RSTRING_LEN(topic), position, form, policy);
-    const heddle_websocket_subscription *subscription =
-        heddle_websocket_find_subscription(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic));
-    if (subscription && subscription->subscriber.topic)
-        size = heddle_subscriber_position(&subscription->subscriber, text);
-    heddle_websocket_leave(socket);
-    RB_GC_GUARD(since);
-    if (result == HEDDLE_TOPIC_TOO_LONG)
-        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
-    if (result == HEDDLE_SUBSCRIBE_FAILED)
-        rb_raise(rb_eRuntimeError, "no subscription could be made: there is no memory, or another process holds the history");
-    return size ? rb_usascii_str_new(text, (long)size) : Qnil;
-}
-
-/* call-seq: unsubscribe_from(topic) -> true or false */
-static VALUE client_unsubscribe_from(VALUE self, VALUE topic)
-{
-    StringValue(topic);
-    heddle_websocket *socket = session_of(self);
-    return socket && heddle_websocket_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic)) ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: prepare(scheduler) -> nil
- *
- * Callbacks run on other threads than the loop's: what they subscribe to has to be there.
- */
-static VALUE websocket_prepare(VALUE self, VALUE scheduler)
-{
-    heddle_fanout_of(heddle_loop_get(scheduler));
-    return Qnil;
-}
-
-/* -- waiting, for a fiber that serves the socket all the time ------------------------------------------------------ */
-
-static VALUE wait_in_park(VALUE data)
-{
-    heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
-    heddle_park_until(&wait->park, wait->deadline);
-    wait->session->wait = wait;
-    heddle_park_wait(&wait->park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE data)
-{
-    heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
-    if (wait->session && wait->session->wait == wait)
-        wait->session->wait = NULL;
-    heddle_park_leave(&wait->park);
-    return Qnil;
-}
-
-static heddle_websocket *own_session(VALUE self)
-{
-    heddle_websocket *socket = session_of(self);
-    if (socket)
-        heddle_connection_check_thread(socket->work.connection);
-    return socket;
-}
-
-/*
- * call-seq: receive(timeout = nil) -> String or nil
- *
- * The next message; waits for it. nil: the socket is closed. Raises IO::TimeoutError after so many seconds.
- */
-static VALUE client_receive(int argc, VALUE *argv, VALUE self)
-{
-    rb_check_arity(argc, 0, 1);
-    int64_t timeout = argc > 0 ? heddle_parse_duration(argv[0]) : -1;
-    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
-    for (;;) {
-        heddle_websocket *socket = own_session(self);
-        if (!socket)
-            return Qnil;
-        heddle_websocket_message *message = heddle_websocket_take(socket);
-        if (message) {
-            if (socket->paused && !heddle_websocket_is_full(socket)) {
-                heddle_websocket_hold(socket);
-                heddle_websocket_read_on(socket);
-                heddle_websocket_leave(socket);
-            }
-            return string_of(message);
-        }
-        if (socket->state != HEDDLE_WEBSOCKET_OPEN) {
-            keep_end(socket, self);
-            return Qnil;
-        }
-        if (socket->wait)
-            rb_raise(rb_eIOError, "another fiber waits for this socket's messages already");
-        heddle_websocket_wait wait = {.session = socket, .deadline = deadline};
-        heddle_park_enter(socket->work.connection->sockets->loop, &wait.park);
-        rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
-        if (wait.park.timed_out)
-            rb_raise(rb_eIOTimeoutError, "no message came in time");
-    }
-}
-
-/*
- * call-seq: drain(most) -> true or false
- *
- * Waits until no more than +most+ bytes are pending. false: the socket is closed.
- */
-static VALUE client_drain(VALUE self, VALUE most)
-{
-    size_t low = NUM2SIZET(most);
-    for (;;) {
-        heddle_websocket *socket = own_session(self);
-        if (!socket || socket->state != HEDDLE_WEBSOCKET_OPEN)
-            return Qfalse;
-        heddle_connection *connection = socket->work.connection;
-        if (connection->output.size <= low)
-            return Qtrue;
-        int result = heddle_connection_flush(connection);
-        if (result != 0 && result != -EAGAIN) {
-            heddle_websocket_hold(socket);
-            heddle_websocket_break_off(socket);
-            heddle_websocket_leave(socket);
-            return Qfalse;
-        }
-        if (result == 0) { /* this flush replaces the scheduled one, which would have called on_drained */
-            heddle_websocket_hold(socket);
-            heddle_websocket_handle_drained(socket);
-            heddle_websocket_leave(socket);
-            continue;
-        }
-        if (connection->output.size <= low)
-            return Qtrue;
-        if (heddle_connection_wait_for(connection, HEDDLE_WRITING, -1) == HEDDLE_WAIT_GONE)
-            return Qfalse;
-    }
 }
 
 /* -- the upgrade --------------------------------------------------------------------------------------------------- */
@@ -480,13 +194,15 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
 }
 
 /*
- * call-seq: open_websocket(handler, caller, logged) -> Heddle::HTTP::WebSocket::Client
+ * call-seq: open_websocket(handler, caller, logged, early) -> Heddle::HTTP::WebSocket::Client
  *
- * The head of the response, with the status 101, is written: from here on the connection is a WebSocket. `caller` is
- * called with the handler, the name of a callback, the client and the message or nil; where it is `logged`, `caller.ended`
- * is called once with what there is to be said of the socket, see account_for.
+ * The head of the response, with the status 101, or 200 over HTTP/2, is written: from here on the connection or the stream
+ * is a WebSocket. `caller` is called with the handler, the name of a callback, the client and the message or nil; where it
+ * is `logged`, `caller.ended` is called once with what there is to be said of the socket, see account_for. `early`: frames
+ * that came with the request over HTTP/2, a String or nil.
  */
-static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged)
+static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early,
+                            const heddle_websocket_carrier *carrier)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     uint8_t wanted = callbacks_of(handler);
@@ -495,11 +211,17 @@ static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller, VA
     handle->handler = handle->caller = handle->reason = handle->label = Qnil;
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
-    heddle_connection *connection = heddle_exchange_open(exchange);
+    heddle_connection *connection = heddle_exchange_writable(exchange);
+    if (carrier == &heddle_websocket_h2_carrier && heddle_h2_carrier_of(exchange->exchange)->gone)
+        heddle_exchange_raise_gone("the client has reset the stream before it was a WebSocket", 0);
     if (RTEST(logged))
         RB_OBJ_WRITE(client, &handle->label, label_of(self, exchange));
     uint32_t slot = list_client(&exchange->engine->websockets, client);
-    heddle_websocket *socket = heddle_websocket_new(exchange->engine);
+    heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier);
+    if (socket && carrier == &heddle_websocket_h2_carrier && !heddle_websocket_prepare_stream(socket)) {
+        heddle_websocket_free(socket);
+        socket = NULL;
+    }
     if (!socket) {
         unlist_client(&exchange->engine->websockets, slot);
         rb_memerror();
@@ -508,38 +230,36 @@ static VALUE exchange_open_websocket(VALUE self, VALUE handler, VALUE caller, VA
     socket->slot = slot;
     socket->handle = handle;
     handle->session = socket;
-    heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket);
+    if (carrier == &heddle_websocket_h1_carrier)
+        heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket);
+    else
+        heddle_websocket_begin_on_stream(socket, exchange->exchange, early);
     return client;
+}
+
+static VALUE open_on_connection(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early)
+{
+    return open_websocket(self, handler, caller, logged, early, &heddle_websocket_h1_carrier);
+}
+
+static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early)
+{
+    return open_websocket(self, handler, caller, logged, early, &heddle_websocket_h2_carrier);
 }
 
 void Init_heddle_websocket(VALUE http)
 {
     static const char *const names[] = {"on_open", "on_message", "on_drained", "on_shutdown", "on_close", "on_reset"};
-    static const char *const forms[] = {"text", "binary", "json"}, *const policies[] = {"close", "coalesce", "drop"};
     VALUE module = rb_define_module_under(http, "WebSocket");
     id_call = rb_intern("call");
     id_ended = rb_intern("ended");
     id_request_id = rb_intern("@request_id");
     for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
-    for (unsigned i = 0; i < 3; i++) {
-        as_ids[i] = rb_intern(forms[i]);
-        slow_ids[i] = rb_intern(policies[i]);
-    }
     client_class = rb_define_class_under(module, "Client", rb_cObject);
     rb_gc_register_mark_object(client_class);
     rb_undef_alloc_func(client_class);
-    rb_define_method(client_class, "write", client_write, 1);
-    rb_define_method(client_class, "close", client_close, -1);
-    rb_define_method(client_class, "pending", client_pending, 0);
-    rb_define_method(client_class, "open?", client_open_p, 0);
-    rb_define_method(client_class, "handler", client_handler, 0);
-    rb_define_method(client_class, "close_code", client_close_code, 0);
-    rb_define_method(client_class, "close_reason", client_close_reason, 0);
-    rb_define_private_method(client_class, "subscribe_to", client_subscribe_to, 4);
-    rb_define_private_method(client_class, "unsubscribe_from", client_unsubscribe_from, 1);
-    rb_define_singleton_method(module, "prepare", websocket_prepare, 1);
-    rb_define_method(client_class, "receive", client_receive, -1);
-    rb_define_method(client_class, "drain", client_drain, 1);
-    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", exchange_open_websocket, 3);
+    Init_heddle_websocket_methods(module, client_class);
+    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 4);
+    rb_define_method(rb_path2class("Heddle::HTTP::H2::Exchange"), "open_websocket", open_on_stream, 4);
 }

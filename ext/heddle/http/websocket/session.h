@@ -2,25 +2,29 @@
 #define HEDDLE_HTTP_WEBSOCKET_SESSION_H
 
 /*
- * A WebSocket of the server (RFC 6455): what a connection speaks after its upgrade. While nothing happens it is this
+ * A WebSocket of the server (RFC 6455). While nothing happens it is this
  * record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a
  * socket at a time and in order.
  *
- *   session.c   states, input, time limits: the protocol table
- *   sending.c   frames into the connection's output
- *   work.c      what is due to the handler, and the runner that calls it
- *   client.c    Heddle::HTTP::WebSocket::Client, which the handler sees
+ *   session.c         states, input, life
+ *   time_limits.c     pings, and the end when the server stops
+ *   sending.c         frames into the carrier's output
+ *   work.c            what is due to the handler, and the runner that calls it
+ *   client.c          Heddle::HTTP::WebSocket::Client, which the handler sees
+ *   client_methods.c  what the handler calls of it
+ *   carrier.h         what carries it
  *
  * All of it runs with the GVL. What may be called on another thread than the loop's says so.
  */
 
 #include "http/engine.h"
+#include "http/websocket/carrier.h"
 #include "http/websocket/reader.h"
 #include "selector/assert.h"
 
-typedef struct heddle_websocket heddle_websocket;
 typedef struct heddle_websocket_subscription heddle_websocket_subscription;
 typedef struct heddle_websocket_handle heddle_websocket_handle;
+typedef struct heddle_websocket_stream heddle_websocket_stream;
 
 typedef enum {
     HEDDLE_WEBSOCKET_OPEN,
@@ -69,6 +73,8 @@ typedef struct {
 struct heddle_websocket {
     heddle_work work;
     heddle_engine *engine;
+    const heddle_websocket_carrier *carrier;
+    heddle_websocket_stream *stream; /* of the HTTP/2 carrier; else NULL */
     heddle_websocket_handle *handle; /* the C part of its Client; NULL: that is gone */
     uint8_t state;              /* heddle_websocket_state */
     uint8_t wanted;             /* the callbacks that the handler has */
@@ -115,7 +121,7 @@ static inline heddle_websocket *heddle_websocket_of_work(const heddle_work *work
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
 /* NULL without memory. */
-heddle_websocket *heddle_websocket_new(heddle_engine *engine);
+heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier);
 /* Frees one that no connection has had yet, or has any more. */
 void heddle_websocket_free(heddle_websocket *socket);
 /*
@@ -135,15 +141,47 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
 void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason);
 /* The output is empty after a flush: tells the handler and the subscriptions. Held. */
 void heddle_websocket_handle_drained(heddle_websocket *socket);
-/* Its transport is of no use. Held. */
+/* Its carrier is of no use. Held. */
 void heddle_websocket_break_off(heddle_websocket *socket);
+/* The same, and the client is to see that it is cut off. */
+void heddle_websocket_cut_off(heddle_websocket *socket);
+/* The carrier has it from now on. The socket may be gone afterwards. */
+void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connection);
+/* The carrier is gone, and with it the socket, unless it is held or runs. */
+void heddle_websocket_release(heddle_websocket *socket);
+/* A child process: its fibers are gone. */
+void heddle_websocket_abandon(heddle_websocket *socket);
+/* Does the handler have to catch up before more is read? */
+bool heddle_websocket_must_pause(const heddle_websocket *socket);
+/* Returns how many bytes were used: all, unless it must pause, or no more frames are read. Held. */
+size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size);
+
+/* Is this the thread of its loop? */
+static inline bool heddle_websocket_is_in_loop(const heddle_websocket *socket)
+{
+    return socket->work.connection->sockets->loop->thread == rb_thread_current();
+}
 /* A message was received or sent. */
 void heddle_websocket_count_received(heddle_websocket *socket, uint64_t bytes);
 void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes);
 
+/* -- time_limits.c ------------------------------------------------------------------------------------------------- */
+
+/* The next time at which an open socket has to do something. Held. */
+void heddle_websocket_set_deadline(heddle_websocket *socket);
+void heddle_websocket_due_in(heddle_websocket *socket, int64_t duration);
+/* How long the client has for its side. A server that stops does not wait for one that is gone. */
+int64_t heddle_websocket_closing_time(const heddle_websocket *socket);
+/* The deadline has passed. Held. */
+void heddle_websocket_handle_deadline(heddle_websocket *socket);
+/* The server stops, and on_shutdown is not due yet. */
+bool heddle_websocket_has_to_retire(const heddle_websocket *socket);
+/* Begins its end, some time from now. The socket may be gone afterwards. */
+void heddle_websocket_retire(heddle_websocket *socket);
+
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes that the kernel has not taken yet. */
+/* Bytes that have not left; 0 where the carrier is gone. */
 size_t heddle_websocket_pending(const heddle_websocket *socket);
 /* Queues a short frame. false: no memory. Held. On any thread. */
 bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
@@ -156,6 +194,8 @@ bool heddle_websocket_check_pace(heddle_websocket *socket);
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
 
+/* What another thread has found is judged in the loop, after a flush. Held. */
+void heddle_websocket_check_overflow(heddle_websocket *socket);
 /* The same for a frame that is encoded already. false: no memory. */
 bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame);
 /* Closes a socket whose client reads too slowly. Held. */
@@ -198,10 +238,15 @@ struct heddle_websocket_handle {
     heddle_websocket *session; /* NULL: it is closed */
     VALUE handler, caller;
     VALUE reason; /* of the close frame: a String, or nil */
-    VALUE label;  /* for the log: a String, see exchange_open_websocket; nil: nothing is logged */
+    VALUE label;  /* for the log: a String, see label_of in client.c; nil: nothing is logged */
     uint16_t code;
 };
 
+heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
+/* As a String; the message is gone. */
+VALUE heddle_websocket_message_string(heddle_websocket_message *message);
+/* How the socket has ended is kept for the Client. */
+void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
 /* The Client of this one. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
 /* The session ends: its Client stays with whoever holds it. Without Ruby's memory when `abandoned`. */
@@ -209,6 +254,17 @@ void heddle_websocket_part(heddle_websocket *socket, bool abandoned);
 /* Calls the handler for one thing that is due. */
 VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message);
 
+/* -- h2_carrier.c -------------------------------------------------------------------------------------------------- */
+
+/* Gives the socket what it needs for that. false: no memory. */
+bool heddle_websocket_prepare_stream(heddle_websocket *socket);
+/*
+ * The exchange is over, and its stream carries the socket. `early`: frames that have come, a String or nil. The socket may
+ * be gone afterwards.
+ */
+void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early);
+
 void Init_heddle_websocket(VALUE http);
+void Init_heddle_websocket_methods(VALUE module, VALUE client_class);
 
 #endif

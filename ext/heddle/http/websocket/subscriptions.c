@@ -111,11 +111,11 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
 
 static bool is_full(const heddle_subscriber *subscriber)
 {
-    heddle_connection *connection = subscription_of(subscriber)->socket->work.connection;
-    uint64_t limit = subscription_of(subscriber)->socket->engine->websockets.output_limit;
-    if (connection && connection->output.size > limit)
-        heddle_connection_flush(connection); /* the kernel may not have been asked yet; a failure comes as an event */
-    return connection && connection->output.size > limit;
+    heddle_websocket *socket = subscription_of(subscriber)->socket;
+    uint64_t limit = socket->engine->websockets.output_limit;
+    if (heddle_websocket_pending(socket) > limit)
+        socket->carrier->flush(socket); /* the kernel may not have been asked yet; a failure comes as an event */
+    return heddle_websocket_pending(socket) > limit;
 }
 
 static void too_slow(heddle_subscriber *subscriber)

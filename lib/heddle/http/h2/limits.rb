@@ -5,6 +5,9 @@ module Heddle
     module H2
       # What a client may do on one connection of HTTP/2, where HTTP/1.1 has no such limit.
       LIMITS = [
+        Limit.new(:http2_websockets, :switch, false, nil,
+                  "whether WebSockets may come over HTTP/2 (RFC 8441); for applications whose WebSockets are all " \
+                  "served by Heddle::WebSocket or rack.upgrade, see websockets.md"),
         Limit.new(:http2_streams, :count, 100, 1,
                   "requests of one HTTP/2 connection at once (SETTINGS_MAX_CONCURRENT_STREAMS), of which a reset one " \
                   "counts until its application has returned; more are reset with REFUSED_STREAM", 10_000),

@@ -1,0 +1,163 @@
+#include "http/h2_tunnel.h"
+
+#include "http/h2_server.h"
+
+static heddle_h2_tunnel *tunnel_at(heddle_link *link)
+{
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_h2_tunnel, link) : NULL;
+}
+
+heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server)
+{
+    return tunnel_at(heddle_link_first(&server->tunnels));
+}
+
+static heddle_h2_tunnel *next_tunnel(const heddle_h2_tunnel *tunnel)
+{
+    return tunnel_at(heddle_link_after(&tunnel->server->tunnels, &tunnel->link));
+}
+
+heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream)
+{
+    heddle_h2_stream_owner *owner = heddle_h2_owner(stream);
+    return owner && owner->is_tunnel ? HEDDLE_CONTAINER_OF(owner, heddle_h2_tunnel, owner) : NULL;
+}
+
+heddle_connection *heddle_h2_tunnel_connection(const heddle_h2_tunnel *tunnel)
+{
+    return tunnel->server->connection;
+}
+
+/* -- what its owner does ------------------------------------------------------------------------------------------- */
+
+void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
+{
+    heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    tunnel->server = carrier->server;
+    tunnel->stream = carrier->stream;
+    tunnel->owner.is_tunnel = true;
+    tunnel->due.at = -1;
+    heddle_link_push_last(&tunnel->server->tunnels, &tunnel->link);
+    heddle_h2_set_owner(tunnel->stream, &tunnel->owner);
+    heddle_h2_begin_tunnel(tunnel->stream);
+    heddle_h2_hand_over_stream(carrier);
+}
+
+/* The session has something to send. */
+static void send_soon(heddle_h2_tunnel *tunnel)
+{
+    heddle_connection_flush_later(tunnel->server->connection);
+}
+
+bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more, size_t more_size)
+{
+    heddle_h2_session *session = tunnel->server->session;
+    heddle_connection *connection = tunnel->server->connection;
+    heddle_h2_set_now(session, heddle_clock_coarse());
+    if (!heddle_h2_write_whole(session, tunnel->stream, bytes, size, more, more_size))
+        return false;
+    tunnel->noted |= connection->sockets->loop->thread != rb_thread_current();
+    send_soon(tunnel);
+    return true;
+}
+
+void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size)
+{
+    if (size == 0)
+        return;
+    heddle_h2_consume(tunnel->server->session, tunnel->stream, size);
+    send_soon(tunnel);
+}
+
+void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel)
+{
+    heddle_h2_set_now(tunnel->server->session, heddle_clock_coarse());
+    heddle_h2_finish(tunnel->server->session, tunnel->stream, NULL, 0);
+    send_soon(tunnel);
+}
+
+static void detach_tunnel(heddle_h2_tunnel *tunnel)
+{
+    heddle_h2_set_owner(tunnel->stream, NULL);
+    heddle_link_remove(&tunnel->link);
+    heddle_due_remove(tunnel->server->connection->sockets, &tunnel->due);
+}
+
+void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
+{
+    heddle_h2_session *session = tunnel->server->session;
+    heddle_h2_set_now(session, heddle_clock_coarse());
+    tunnel->closing = true; /* one reset too many ends all streams of the session, this one, too */
+    heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
+    detach_tunnel(tunnel);
+    heddle_h2_release(session, tunnel->stream);
+    send_soon(tunnel);
+    tunnel->operations->release(tunnel);
+}
+
+void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at)
+{
+    heddle_due_set(tunnel->server->connection->sockets, &tunnel->due, at);
+}
+
+/* -- what the server does ------------------------------------------------------------------------------------------ */
+
+static heddle_h2_tunnel *find_noted(const heddle_h2_server *server)
+{
+    heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
+    while (tunnel && !tunnel->noted)
+        tunnel = next_tunnel(tunnel);
+    return tunnel;
+}
+
+void heddle_h2_tunnels_flushed(heddle_h2_server *server)
+{
+    heddle_h2_tunnel *tunnel;
+    while (server->connection && (tunnel = find_noted(server))) {
+        tunnel->noted = false;
+        tunnel->operations->flushed(tunnel);
+    }
+}
+
+void heddle_h2_tunnels_end_input(heddle_h2_server *server)
+{
+    for (heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server), *next; tunnel; tunnel = next) {
+        next = next_tunnel(tunnel);
+        tunnel->operations->end_input(tunnel);
+    }
+}
+
+static heddle_h2_tunnel *find_to_retire(const heddle_h2_server *server)
+{
+    heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
+    while (tunnel && !tunnel->operations->has_to_retire(tunnel))
+        tunnel = next_tunnel(tunnel);
+    return tunnel;
+}
+
+bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server)
+{
+    return find_to_retire(server) != NULL;
+}
+
+void heddle_h2_tunnels_retire(heddle_h2_server *server)
+{
+    heddle_h2_tunnel *tunnel;
+    while (server->connection && (tunnel = find_to_retire(server)))
+        tunnel->operations->retire(tunnel);
+}
+
+void heddle_h2_tunnels_release(heddle_h2_server *server)
+{
+    heddle_h2_tunnel *tunnel;
+    while ((tunnel = heddle_h2_first_tunnel(server))) {
+        detach_tunnel(tunnel);
+        tunnel->operations->release(tunnel);
+    }
+}
+
+void heddle_h2_tunnels_abandon(heddle_h2_server *server)
+{
+    for (heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server); tunnel; tunnel = next_tunnel(tunnel))
+        tunnel->operations->abandon(tunnel);
+}

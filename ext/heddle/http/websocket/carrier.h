@@ -1,0 +1,45 @@
+#ifndef HEDDLE_HTTP_WEBSOCKET_CARRIER_H
+#define HEDDLE_HTTP_WEBSOCKET_CARRIER_H
+
+/*
+ * What carries a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
+ * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; none raises
+ * but wait_for_room. The carrier calls heddle_websocket_feed, _handle_drained, _handle_deadline and _break_off.
+ */
+
+#include <ruby.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct heddle_websocket heddle_websocket;
+
+typedef struct {
+    /*
+     * Queues bytes, and a String behind them unless that is 0; a long String is frozen. They leave at the latest in the
+     * loop's next tick. false: no memory, and the output ends within a frame. On any thread.
+     */
+    bool (*write)(heddle_websocket *socket, const char *bytes, size_t size, VALUE string);
+    /* Bytes that are queued. On any thread. */
+    size_t (*pending)(const heddle_websocket *socket);
+    /* Sends what can be sent now. 0: nothing is pending; -EAGAIN: some is; others: the carrier is broken. */
+    int (*flush)(heddle_websocket *socket);
+    /* Reads until there is no input, the session is no longer open, or heddle_websocket_must_pause: then it is paused. */
+    void (*read)(heddle_websocket *socket);
+    /* The last frame is queued: sends the rest, ends the output, and throws input away until the client has ended. */
+    void (*end)(heddle_websocket *socket);
+    /* Nothing more is sent or read; `abrupt`: the client is to see that something is missing. */
+    void (*break_off)(heddle_websocket *socket, bool abrupt);
+    /* Lets the carrier go: calls heddle_websocket_release. */
+    void (*close)(heddle_websocket *socket);
+    /* Calls heddle_websocket_handle_deadline at this time, ns; < 0: never. */
+    void (*set_deadline)(heddle_websocket *socket, int64_t at);
+    /* The fiber waits until some output has left. false: the carrier is gone. Raises interrupts. */
+    bool (*wait_for_room)(heddle_websocket *socket);
+    /* Wakes that fiber. */
+    void (*wake_writer)(heddle_websocket *socket);
+} heddle_websocket_carrier;
+
+extern const heddle_websocket_carrier heddle_websocket_h1_carrier, heddle_websocket_h2_carrier;
+
+#endif

@@ -1,0 +1,270 @@
+/* The connection of an HTTP/1.1 request as the carrier of a WebSocket: its protocol after the upgrade. */
+
+#include "http/websocket/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    READS = 16, /* of the scratch's size in a row: then others have their turn */
+};
+
+/* -- input --------------------------------------------------------------------------------------------------------- */
+
+/* Keeps what the handler's backlog leaves no room for. */
+static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
+{
+    heddle_connection *connection = socket->work.connection;
+    size_t used = heddle_websocket_feed(socket, bytes, size);
+    if (used == size || socket->state > HEDDLE_WEBSOCKET_CLOSING)
+        return;
+    char *room = heddle_connection_room(connection, size - used);
+    if (!room) {
+        heddle_websocket_break_off(socket);
+        return;
+    }
+    memcpy(room, bytes + used, size - used);
+    connection->input_end += (uint32_t)(size - used);
+}
+
+static void feed_buffered(heddle_websocket *socket)
+{
+    heddle_connection *connection = socket->work.connection;
+    size_t used = heddle_websocket_feed(socket, connection->input + connection->input_start, heddle_connection_buffered(connection));
+    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING)
+        heddle_connection_use_input(connection, used);
+}
+
+static void read_input(heddle_websocket *socket)
+{
+    heddle_connection *connection = socket->work.connection;
+    for (unsigned reads = 0; socket->state <= HEDDLE_WEBSOCKET_CLOSING;) {
+        if (heddle_websocket_must_pause(socket)) {
+            socket->paused = true;
+            return;
+        }
+        if (heddle_connection_buffered(connection)) {
+            feed_buffered(socket);
+            continue;
+        }
+        if (reads++ == READS) {
+            socket->breathes = true;
+            heddle_websocket_due_in(socket, 0);
+            return;
+        }
+        char *scratch = heddle_sockets_scratch(connection->sockets);
+        ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
+        if (bytes == -EAGAIN) {
+            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+            return;
+        }
+        if (bytes <= 0) { /* the end without a close frame is none in order */
+            heddle_websocket_break_off(socket);
+            return;
+        }
+        socket->heard = heddle_clock_coarse();
+        feed_scratch(socket, scratch, (size_t)bytes);
+    }
+}
+
+/* -- output -------------------------------------------------------------------------------------------------------- */
+
+static bool write_output(heddle_websocket *socket, const char *bytes, size_t size, VALUE string)
+{
+    heddle_connection *connection = socket->work.connection;
+    heddle_output *output = &connection->output;
+    if ((size && !heddle_output_add_bytes(output, bytes, size)) ||
+        (string && RSTRING_LEN(string) && !heddle_output_add_string(output, string, 0)))
+        return false;
+    heddle_connection_flush_later(connection);
+    return true;
+}
+
+static size_t count_pending(const heddle_websocket *socket)
+{
+    return socket->work.connection->output.size;
+}
+
+static int flush_output(heddle_websocket *socket)
+{
+    heddle_connection *connection = socket->work.connection;
+    int result = heddle_connection_flush(connection);
+    if (result == 0)
+        heddle_output_clear(&connection->output); /* an idle socket keeps no memory for output */
+    return result;
+}
+
+static bool wait_for_room(heddle_websocket *socket)
+{
+    return heddle_connection_wait_for(socket->work.connection, HEDDLE_WRITING, -1) != HEDDLE_WAIT_GONE;
+}
+
+static void wake_writer(heddle_websocket *socket)
+{
+    heddle_connection_wake(socket->work.connection, HEDDLE_BROKEN);
+}
+
+/* -- the end ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * After our last frame. A socket that is closed with unread input resets the connection, and the reset can overtake
+ * that frame: so the output ends first, and the input when the client has ended, too.
+ */
+static void discard_input(heddle_websocket *socket)
+{
+    heddle_connection *connection = socket->work.connection;
+    ssize_t bytes;
+    do {
+        bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+        socket->lingered += bytes > 0 ? (uint64_t)bytes : 0;
+    } while (bytes > 0 && socket->lingered < socket->engine->linger_limit);
+    if (bytes == -EAGAIN)
+        connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+    else
+        heddle_websocket_break_off(socket);
+}
+
+static void end_output(heddle_websocket *socket)
+{
+    heddle_connection *connection = socket->work.connection;
+    heddle_transport *transport = &connection->transport;
+    if (!socket->lingers) {
+        int result = heddle_connection_flush(connection);
+        if (result == -EAGAIN)
+            return;
+        if (result != 0 || socket->engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
+            heddle_websocket_break_off(socket);
+            return;
+        }
+        socket->lingers = true;
+        heddle_websocket_due_in(socket, socket->engine->linger_timeout);
+    }
+    discard_input(socket);
+}
+
+static void begin_to_end(heddle_websocket *socket)
+{
+    heddle_connection_drop_input(socket->work.connection);
+    end_output(socket);
+}
+
+static void break_off(heddle_websocket *socket, bool abrupt)
+{
+    heddle_connection *connection = socket->work.connection;
+    if (abrupt)
+        heddle_transport_will_reset(&connection->transport);
+    heddle_connection_drop_output(connection);
+}
+
+static void close_connection(heddle_websocket *socket)
+{
+    heddle_sockets_close_connection(socket->work.connection);
+}
+
+static void set_deadline(heddle_websocket *socket, int64_t at)
+{
+    heddle_connection_set_deadline(socket->work.connection, at);
+}
+
+const heddle_websocket_carrier heddle_websocket_h1_carrier = {
+    .write = write_output,
+    .pending = count_pending,
+    .flush = flush_output,
+    .read = read_input,
+    .end = begin_to_end,
+    .break_off = break_off,
+    .close = close_connection,
+    .set_deadline = set_deadline,
+    .wait_for_room = wait_for_room,
+    .wake_writer = wake_writer,
+};
+
+/* -- as a protocol ------------------------------------------------------------------------------------------------- */
+
+static void begin_socket(heddle_connection *connection)
+{
+    heddle_connection_flush_later(connection); /* the head of the response */
+    heddle_websocket_begin(heddle_websocket_of(connection), connection);
+}
+
+static void handle_deadline(heddle_connection *connection)
+{
+    heddle_websocket *socket = heddle_websocket_of(connection);
+    heddle_websocket_hold(socket);
+    heddle_websocket_handle_deadline(socket);
+    heddle_websocket_leave(socket);
+}
+
+static void handle_event(heddle_connection *connection, uint8_t ready)
+{
+    heddle_websocket *socket = heddle_websocket_of(connection);
+    heddle_websocket_hold(socket);
+    if ((ready & HEDDLE_BROKEN) || connection->error) {
+        heddle_websocket_break_off(socket);
+    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_WEBSOCKET_LEAVING) {
+        int result = flush_output(socket);
+        if (result == 0)
+            heddle_websocket_handle_drained(socket);
+        else if (result != -EAGAIN)
+            heddle_websocket_break_off(socket);
+    }
+    heddle_connection_wake(connection, ready);
+    if (socket->state == HEDDLE_WEBSOCKET_LEAVING)
+        end_output(socket);
+    else if (socket->state != HEDDLE_WEBSOCKET_OVER && !socket->paused && !socket->breathes)
+        heddle_websocket_read_on(socket);
+    heddle_websocket_leave(socket);
+}
+
+static void handle_flushed(heddle_connection *connection)
+{
+    heddle_websocket *socket = heddle_websocket_of(connection);
+    heddle_websocket_hold(socket);
+    heddle_websocket_check_overflow(socket);
+    if (!connection->output.size) {
+        heddle_output_clear(&connection->output);
+        heddle_websocket_handle_drained(socket);
+    }
+    heddle_websocket_leave(socket);
+}
+
+static bool is_idle(const heddle_connection *connection)
+{
+    return heddle_websocket_has_to_retire(heddle_websocket_of(connection));
+}
+
+static void end_idle(heddle_connection *connection)
+{
+    heddle_websocket_retire(heddle_websocket_of(connection));
+}
+
+static int collect_input(const heddle_connection *connection, struct iovec *pieces)
+{
+    (void)connection;
+    (void)pieces;
+    return -1;
+}
+
+static void release_socket(heddle_connection *connection)
+{
+    heddle_websocket_release(heddle_websocket_of(connection));
+}
+
+static void abandon_socket(heddle_connection *connection)
+{
+    heddle_websocket_abandon(heddle_websocket_of(connection));
+}
+
+const heddle_protocol heddle_websocket_protocol = {
+    .name = "WebSocket",
+    .stays = true, /* its handler is this process's */
+    .begin = begin_socket,
+    .handle_event = handle_event,
+    .handle_deadline = handle_deadline,
+    .flushed = handle_flushed,
+    .is_idle = is_idle,
+    .end_idle = end_idle,
+    .collect_input = collect_input,
+    .release = release_socket,
+    .abandon = abandon_socket,
+};

@@ -1,0 +1,341 @@
+/* A stream of HTTP/2 as the carrier of a WebSocket (RFC 8441). */
+
+#include "http/h2_server.h"
+#include "http/websocket/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A fiber that waits for room, on that fiber's stack. */
+typedef struct {
+    heddle_park park;
+    heddle_websocket_stream *stream; /* NULL: it is gone */
+} writer;
+
+struct heddle_websocket_stream {
+    heddle_h2_tunnel tunnel;
+    heddle_websocket *socket;
+    writer *writer;
+    char *input; /* from malloc: what has come and waits, not consumed: the stream's window bounds it */
+    size_t start, end, room;
+    bool ended;  /* the client has sent END_STREAM */
+    bool abrupt;
+};
+
+static heddle_websocket_stream *stream_of(const heddle_h2_tunnel *tunnel)
+{
+    return HEDDLE_CONTAINER_OF(tunnel, heddle_websocket_stream, tunnel);
+}
+
+/* -- input --------------------------------------------------------------------------------------------------------- */
+
+static void drop_input(heddle_websocket_stream *stream)
+{
+    free(stream->input);
+    stream->input = NULL;
+    stream->start = stream->end = stream->room = 0;
+}
+
+/* false: no memory. */
+static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_t size)
+{
+    if (stream->room - stream->end < size) {
+        size_t kept = stream->end - stream->start, room = kept + size;
+        char *input = malloc(room);
+        if (!input)
+            return false;
+        if (kept)
+            memcpy(input, stream->input + stream->start, kept);
+        drop_input(stream);
+        stream->input = input;
+        stream->end = kept;
+        stream->room = room;
+    }
+    memcpy(stream->input + stream->end, bytes, size);
+    stream->end += size;
+    return true;
+}
+
+static void read_input(heddle_websocket *socket)
+{
+    heddle_websocket_stream *stream = socket->stream;
+    while (stream->end > stream->start && socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
+        if (heddle_websocket_must_pause(socket)) {
+            socket->paused = true;
+            return;
+        }
+        size_t used = heddle_websocket_feed(socket, stream->input + stream->start, stream->end - stream->start);
+        if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
+            break; /* what it has not used is dropped */
+        stream->start += used;
+        heddle_h2_tunnel_consume(&stream->tunnel, used);
+    }
+    if (stream->start == stream->end)
+        drop_input(stream);
+    if (stream->ended && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
+        heddle_websocket_break_off(socket); /* the end without a close frame is none in order */
+}
+
+/* Of an open socket. */
+static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
+{
+    heddle_websocket_stream *stream = socket->stream;
+    size_t used = 0;
+    socket->heard = heddle_clock_coarse();
+    if (!socket->paused && !socket->breathes && stream->start == stream->end) {
+        used = heddle_websocket_feed(socket, bytes, size);
+        if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
+            used = size;
+        heddle_h2_tunnel_consume(&stream->tunnel, used);
+    }
+    if (used == size)
+        return;
+    socket->paused |= heddle_websocket_must_pause(socket);
+    if (!keep_input(stream, bytes + used, size - used))
+        heddle_websocket_break_off(socket);
+}
+
+static void take_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
+{
+    heddle_websocket *socket = stream_of(tunnel)->socket;
+    heddle_websocket_hold(socket);
+    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
+        take_frames(socket, bytes, size);
+    } else {
+        socket->lingered += size;
+        heddle_h2_tunnel_consume(tunnel, size);
+        if (socket->lingered > socket->engine->linger_limit)
+            heddle_websocket_break_off(socket);
+    }
+    heddle_websocket_leave(socket);
+}
+
+static void end_input(heddle_h2_tunnel *tunnel)
+{
+    heddle_websocket_stream *stream = stream_of(tunnel);
+    heddle_websocket *socket = stream->socket;
+    heddle_websocket_hold(socket);
+    stream->ended = true;
+    if (stream->start == stream->end || socket->state > HEDDLE_WEBSOCKET_CLOSING)
+        heddle_websocket_break_off(socket);
+    heddle_websocket_leave(socket);
+}
+
+static void handle_reset(heddle_h2_tunnel *tunnel)
+{
+    heddle_websocket *socket = stream_of(tunnel)->socket;
+    heddle_websocket_hold(socket);
+    heddle_websocket_break_off(socket);
+    heddle_websocket_leave(socket);
+}
+
+/* -- output -------------------------------------------------------------------------------------------------------- */
+
+static bool write_output(heddle_websocket *socket, const char *bytes, size_t size, VALUE string)
+{
+    const char *more = string ? RSTRING_PTR(string) : NULL;
+    size_t more_size = string ? (size_t)RSTRING_LEN(string) : 0;
+    return heddle_h2_tunnel_write(&socket->stream->tunnel, bytes, size, more, more_size);
+}
+
+static size_t count_pending(const heddle_websocket *socket)
+{
+    return heddle_h2_unsent(socket->stream->tunnel.stream);
+}
+
+/* What the client's windows hold back stays, whatever the kernel would take. */
+static int flush_stream(heddle_websocket *socket)
+{
+    int result = heddle_h2_flush(socket->stream->tunnel.server);
+    if (result != 0 && result != -EAGAIN)
+        return result;
+    return count_pending(socket) ? -EAGAIN : 0;
+}
+
+static VALUE wait_in_park(VALUE data)
+{
+    writer *writer = (void *)data;
+    writer->stream->writer = writer;
+    heddle_park_until(&writer->park, -1);
+    heddle_park_wait(&writer->park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE data)
+{
+    writer *writer = (void *)data;
+    if (writer->stream && writer->stream->writer == writer)
+        writer->stream->writer = NULL;
+    heddle_park_leave(&writer->park);
+    return Qnil;
+}
+
+static bool wait_for_room(heddle_websocket *socket)
+{
+    writer writer = {.stream = socket->stream};
+    if (socket->stream->writer)
+        rb_raise(rb_eIOError, "another fiber waits for this socket's output already");
+    heddle_park_enter(socket->work.connection->sockets->loop, &writer.park);
+    rb_ensure(wait_in_park, (VALUE)&writer, leave_park, (VALUE)&writer);
+    return writer.stream != NULL;
+}
+
+static void wake_writer(heddle_websocket *socket)
+{
+    if (socket->stream->writer)
+        heddle_park_wake(&socket->stream->writer->park);
+}
+
+/* -- the end ------------------------------------------------------------------------------------------------------- */
+
+/* All output has left: the client has a while for its own end. */
+static void begin_to_linger(heddle_websocket *socket)
+{
+    if (socket->stream->ended || socket->engine->linger_timeout == 0) {
+        heddle_websocket_break_off(socket);
+        return;
+    }
+    socket->lingers = true;
+    heddle_websocket_due_in(socket, socket->engine->linger_timeout);
+}
+
+static void begin_to_end(heddle_websocket *socket)
+{
+    heddle_websocket_stream *stream = socket->stream;
+    heddle_h2_tunnel_consume(&stream->tunnel, stream->end - stream->start);
+    drop_input(stream);
+    bool empty = count_pending(socket) == 0;
+    heddle_h2_tunnel_finish(&stream->tunnel);
+    if (empty)
+        begin_to_linger(socket);
+}
+
+static void break_off(heddle_websocket *socket, bool abrupt)
+{
+    socket->stream->abrupt = abrupt;
+}
+
+static void close_stream(heddle_websocket *socket)
+{
+    heddle_h2_tunnel_close(&socket->stream->tunnel, socket->stream->abrupt);
+}
+
+static void handle_flushed(heddle_h2_tunnel *tunnel)
+{
+    heddle_websocket *socket = stream_of(tunnel)->socket;
+    heddle_websocket_hold(socket);
+    heddle_websocket_check_overflow(socket);
+    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING && count_pending(socket) == 0) {
+        wake_writer(socket);
+        heddle_websocket_handle_drained(socket);
+    } else if (socket->state == HEDDLE_WEBSOCKET_LEAVING && !socket->lingers && count_pending(socket) == 0) {
+        begin_to_linger(socket);
+    }
+    heddle_websocket_leave(socket);
+}
+
+static bool has_to_retire(const heddle_h2_tunnel *tunnel)
+{
+    return heddle_websocket_has_to_retire(stream_of(tunnel)->socket);
+}
+
+static void retire_socket(heddle_h2_tunnel *tunnel)
+{
+    heddle_websocket_retire(stream_of(tunnel)->socket);
+}
+
+static void release_stream(heddle_h2_tunnel *tunnel)
+{
+    heddle_websocket_stream *stream = stream_of(tunnel);
+    heddle_websocket *socket = stream->socket;
+    if (stream->writer && !socket->work.connection->sockets->abandoned) {
+        stream->writer->stream = NULL;
+        heddle_park_wake(&stream->writer->park);
+    }
+    socket->stream = NULL;
+    heddle_websocket_release(socket);
+    drop_input(stream);
+    free(stream);
+}
+
+static void abandon_stream(heddle_h2_tunnel *tunnel)
+{
+    heddle_websocket_abandon(stream_of(tunnel)->socket);
+}
+
+static const heddle_h2_tunnel_operations operations = {
+    .take_data = take_data,
+    .end_input = end_input,
+    .handle_reset = handle_reset,
+    .flushed = handle_flushed,
+    .has_to_retire = has_to_retire,
+    .retire = retire_socket,
+    .release = release_stream,
+    .abandon = abandon_stream,
+};
+
+static void handle_deadline(heddle_due *due)
+{
+    heddle_websocket *socket = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->socket;
+    heddle_websocket_hold(socket);
+    heddle_websocket_handle_deadline(socket);
+    heddle_websocket_leave(socket);
+}
+
+static void set_deadline(heddle_websocket *socket, int64_t at)
+{
+    heddle_h2_tunnel_set_deadline(&socket->stream->tunnel, at);
+}
+
+const heddle_websocket_carrier heddle_websocket_h2_carrier = {
+    .write = write_output,
+    .pending = count_pending,
+    .flush = flush_stream,
+    .read = read_input,
+    .end = begin_to_end,
+    .break_off = break_off,
+    .close = close_stream,
+    .set_deadline = set_deadline,
+    .wait_for_room = wait_for_room,
+    .wake_writer = wake_writer,
+};
+
+/* -- from an exchange to a socket ---------------------------------------------------------------------------------- */
+
+bool heddle_websocket_prepare_stream(heddle_websocket *socket)
+{
+    heddle_websocket_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return false;
+    stream->tunnel.operations = &operations;
+    stream->tunnel.due.passed = handle_deadline;
+    stream->socket = socket;
+    socket->stream = stream;
+    return true;
+}
+
+void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early)
+{
+    heddle_websocket_stream *stream = socket->stream;
+    heddle_connection *connection = exchange->work.connection;
+    heddle_h2_server *server = heddle_h2_server_of(connection);
+    bool ended = heddle_h2_carrier_of(exchange)->received;
+    VALUE more = heddle_exchange_take_body(exchange); /* what has come since then */
+    bool kept = (NIL_P(early) || keep_input(stream, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
+                (NIL_P(more) || keep_input(stream, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
+    heddle_engine_count_answer(socket->engine, exchange, 200);
+    server->depth++;
+    heddle_h2_tunnel_begin(&stream->tunnel, exchange);
+    heddle_websocket_hold(socket);
+    heddle_websocket_begin(socket, connection);
+    if (!kept)
+        heddle_websocket_break_off(socket);
+    else if (ended)
+        end_input(&stream->tunnel);
+    heddle_websocket_leave(socket);
+    if (heddle_h2_leave_session(server))
+        heddle_h2_send(server);
+    RB_GC_GUARD(early);
+    RB_GC_GUARD(more);
+}

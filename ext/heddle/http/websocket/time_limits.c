@@ -1,0 +1,117 @@
+/* When an open WebSocket pings its client, gives it up, or closes as the server stops. */
+
+#include "http/websocket/session.h"
+
+void heddle_websocket_due_in(heddle_websocket *socket, int64_t duration)
+{
+    socket->carrier->set_deadline(socket, heddle_add_duration(heddle_clock_coarse(), duration));
+}
+
+int64_t heddle_websocket_closing_time(const heddle_websocket *socket)
+{
+    const heddle_engine *engine = socket->engine;
+    bool stops = socket->retires && engine->linger_timeout < engine->websockets.timeout;
+    return stops ? engine->linger_timeout : engine->websockets.timeout;
+}
+
+/* The next time at which an open socket has to do something. */
+void heddle_websocket_set_deadline(heddle_websocket *socket)
+{
+    const heddle_websockets *all = &socket->engine->websockets;
+    int64_t deadline = -1;
+    if (socket->breathes) /* its turn comes first */
+        deadline = heddle_clock_coarse();
+    else if (socket->pinged)
+        deadline = heddle_add_duration(socket->pinged_at, all->timeout);
+    else if (all->ping > 0)
+        deadline = heddle_add_duration(socket->heard, all->ping);
+    if (socket->retires && (deadline < 0 || socket->retires_at < deadline))
+        deadline = socket->retires_at;
+    socket->carrier->set_deadline(socket, deadline);
+}
+
+/* Has the kernel taken something since the last look? A full one does when the client has. */
+static bool has_output_moved(heddle_websocket *socket, size_t pending)
+{
+    bool moved = pending < socket->unsent;
+    socket->unsent = pending;
+    return moved;
+}
+
+static void ask_for_life(heddle_websocket *socket, bool full)
+{
+    socket->pinged = true;
+    socket->pinged_at = heddle_clock_coarse();
+    socket->stalls = full; /* a ping would wait behind it: that has to move instead */
+    if (!full && !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
+        heddle_websocket_break_off(socket);
+}
+
+static void handle_time_when_open(heddle_websocket *socket)
+{
+    const heddle_websockets *all = &socket->engine->websockets;
+    int64_t now = heddle_clock_coarse();
+    bool notified = !((socket->due | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
+    if (socket->retires && socket->retires_at <= now && !notified) {
+        socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK); /* what the handler has to say comes first */
+    } else if (socket->retires && socket->retires_at <= now) {
+        heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
+        return;
+    }
+    size_t pending = heddle_websocket_pending(socket);
+    bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
+    bool moved = has_output_moved(socket, pending) && (full || socket->stalls);
+    if (socket->paused || moved) /* we don't read, and nothing is known of the client; or it reads */
+        socket->heard = now;
+    if (socket->pinged && socket->heard >= socket->pinged_at)
+        socket->pinged = socket->stalls = false;
+    if (socket->pinged && heddle_add_duration(socket->pinged_at, all->timeout) <= now) {
+        socket->engine->websockets.vanished++;
+        heddle_websocket_cut_off(socket);
+        return;
+    }
+    if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now)
+        ask_for_life(socket, full);
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN)
+        heddle_websocket_set_deadline(socket);
+}
+
+void heddle_websocket_handle_deadline(heddle_websocket *socket)
+{
+    if (socket->breathes) {
+        socket->breathes = false;
+        if (socket->state == HEDDLE_WEBSOCKET_OPEN)
+            heddle_websocket_set_deadline(socket);
+        else
+            heddle_websocket_due_in(socket, heddle_websocket_closing_time(socket));
+        if (!socket->paused)
+            heddle_websocket_read_on(socket);
+    } else if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
+        handle_time_when_open(socket);
+    } else if (socket->lingers) {
+        heddle_websocket_break_off(socket);
+    } else { /* the client takes too long to close */
+        heddle_websocket_cut_off(socket);
+    }
+}
+
+/* -- when the server stops ----------------------------------------------------------------------------------------- */
+
+bool heddle_websocket_has_to_retire(const heddle_websocket *socket)
+{
+    return socket->engine->draining && socket->state == HEDDLE_WEBSOCKET_OPEN && !socket->retires;
+}
+
+/* Clients come back at once: so they don't leave all at once. */
+void heddle_websocket_retire(heddle_websocket *socket)
+{
+    heddle_websockets *all = &socket->engine->websockets;
+    heddle_websocket_hold(socket);
+    socket->retires = true;
+    uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* evenly, in no order */
+    int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
+    socket->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);
+    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_SHUTDOWN);
+    heddle_websocket_set_deadline(socket);
+    heddle_websocket_leave(socket);
+}
