@@ -4,6 +4,7 @@
 
 require "test_helper"
 require_relative "server_helpers"
+require "support/h2_client"
 
 # Every connection gets its turn, and so does everything else in the loop.
 class FairnessTest < Minitest::Test
@@ -43,6 +44,13 @@ class FairnessTest < Minitest::Test
     order
   end
 
+  def many_streams(count)
+    client = H2Client.new(bytes = StringIO.new(+"".b))
+    client.send_preface
+    count.times { |i| client.send_frame("HEADERS es+eh #{(2 * i) + 1} :method=GET :scheme=http :authority=a :path=/many") }
+    bytes.string
+  end
+
   def request(path) = "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n"
 
   # They ask ahead, so that it is the server alone that says whose turn it is. What is preempted finishes later than
@@ -76,6 +84,29 @@ class FairnessTest < Minitest::Test
       assert_equal [60, 20], order.tally.values_at("/many", "/other")
       assert_operator order[0..order.rindex("/other")].count("/many"), :<=, 3
     end
+  end
+
+  # Two clients of HTTP/1.1 that ask one after the other: the request of one comes while that of the other is served,
+  # and so in no tick is more than one of them ready.
+  def test_a_client_with_many_streams_has_one_turn_in_each_round
+    order = []
+    others = {}
+    app = lambda do |env|
+      order << (path = env["PATH_INFO"])
+      others[path]&.write_nonblock(request(path == "/a" ? "/b" : "/a")) if order.size < 60
+      others.delete("/many") if path == "/many"
+      [200, { "content-type" => "text/plain" }, [path]]
+    end
+    serving(app, lint: false, access_log: false) do
+      others["/a"] = connect
+      others["/b"] = others["/many"] = connect
+      others.values.uniq.each { |socket| socket.write(request("/first")) && read_answer(socket) }
+      connect.write(many_streams(40))
+      Timeout.timeout(PATIENCE) { Thread.pass until order.size >= 60 }
+    end
+    counts = order[4, 48].tally # rounds of three
+
+    assert_operator counts.values.max - counts.values.min, :<=, 1, order.join(" ")
   end
 
   def test_requests_that_compute_leave_the_loop_its_turns

@@ -103,7 +103,7 @@ static void queue_next(heddle_h2_server *server)
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         heddle_link_remove(link);
         server->queued = carrier; /* refused, it leaves this place to the next one */
-        heddle_sockets_queue(server->connection->sockets, &carrier->exchange->work, false);
+        heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     server->depth--;
 }

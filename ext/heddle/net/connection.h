@@ -35,6 +35,7 @@ struct heddle_connection {
     bool secure;          /* its client speaks TLS, with us or with the proxy that says so */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not asked yet, or unknown */
+    uint32_t round;       /* in which a work item of it was last taken */
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
     void *session;

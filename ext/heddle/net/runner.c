@@ -121,7 +121,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     if (sockets->handoff.on && work->operations->label)
         runner->fiber->label = work->operations->label(work);
     heddle_runners_begin_to_serve(runner);
-    if (sockets->ready.count)
+    if (heddle_rounds_waiting(sockets))
         heddle_runners_call(sockets);
     heddle_loop_advance_heartbeat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
@@ -138,7 +138,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
 }
 
 /* The next one that nobody else has taken, if it may be served now. */
-static heddle_work *claim_work(heddle_sockets *sockets)
+static heddle_work *claim_work(heddle_sockets *sockets, bool urgent)
 {
     while (heddle_admission_open(sockets)) {
         heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
@@ -149,6 +149,8 @@ static heddle_work *claim_work(heddle_sockets *sockets)
         if (!heddle_connection_hold(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
+        if (!urgent) /* it goes on with its turn */
+            heddle_rounds_note_turn(sockets, work->connection);
         heddle_connection_begin_work(work->connection);
         return work;
     }
@@ -162,6 +164,8 @@ static heddle_work *claim_work(heddle_sockets *sockets)
 static int serve_share(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
+    if (!sockets->ready.count)
+        heddle_rounds_release(sockets);
     size_t share = sockets->ready.count;
     uint64_t preemptions = sockets->loop->counts.preemptions;
     int64_t began = 0;
@@ -175,8 +179,8 @@ static int serve_share(heddle_runner *runner)
             sockets->tick_began = now;
             share--;
         }
+        heddle_work *work = claim_work(sockets, sockets->urgent);
         sockets->urgent = false;
-        heddle_work *work = claim_work(sockets);
         if (!work)
             break;
         int state = serve_work(runner, work);
@@ -239,7 +243,7 @@ static int run_runner(heddle_runner *runner)
         state = serve_share(runner);
         if (state || runner->ending || sockets->closed)
             break;
-        if (sockets->ready.count)
+        if (heddle_rounds_waiting(sockets))
             heddle_runners_call(sockets);
         state = wait_for_work(runner);
     }
@@ -262,7 +266,7 @@ static VALUE runner_call(VALUE self)
     TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
     int state = run_runner(runner);
     runner->fiber = NULL;
-    if (runner->sockets->ready.count)
+    if (heddle_rounds_waiting(runner->sockets))
         heddle_runners_call(runner->sockets);
     if (state)
         rb_jump_tag(state);

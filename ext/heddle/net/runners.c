@@ -82,7 +82,7 @@ void heddle_runners_dismiss(heddle_sockets *sockets)
 static void retry_calls(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
-    if (sockets->ready.count)
+    if (heddle_rounds_waiting(sockets))
         heddle_runners_call(sockets);
 }
 
@@ -122,7 +122,7 @@ static bool call_one(heddle_sockets *sockets)
 void heddle_runners_call(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
-    size_t wanted = runners->ahead < sockets->ready.count ? runners->ahead : sockets->ready.count;
+    size_t waiting = heddle_rounds_waiting(sockets), wanted = runners->ahead < waiting ? runners->ahead : waiting;
     if (sockets->closed || !heddle_admission_open(sockets))
         return;
     while (runners->coming < wanted && call_one(sockets))

@@ -351,6 +351,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_link_init_head(&sockets->unsent);
     heddle_ready_list_init(&sockets->ready);
+    heddle_rounds_start(&sockets->rounds);
     heddle_ready_list_init(&sockets->reserve.held);
     heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets);
@@ -473,6 +474,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
         sockets->set.operations->abandon(&sockets->set);
     free(sockets->message);
     pthread_mutex_destroy(&sockets->ready.lock);
+    pthread_mutex_destroy(&sockets->rounds.deferred.lock);
     pthread_mutex_destroy(&sockets->reserve.held.lock);
     pthread_mutex_destroy(&sockets->handoff.lock);
     free(sockets->places);

@@ -13,6 +13,7 @@
 #include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
+#include "net/rounds.h"
 #include "net/runners.h"
 #include "net/socket_set.h"
 #include "net/tls.h"
@@ -49,6 +50,7 @@ struct heddle_sockets {
     heddle_place *places;
     uint32_t place_count, free_place;
     heddle_ready_list ready;
+    heddle_rounds rounds;
     heddle_admission admission;
     int64_t tick_began; /* when the one that is served now got its turn, coarsely: ns */
     bool urgent;               /* the first of them is for the runner that has just put it there */
@@ -109,6 +111,11 @@ void heddle_sockets_come_back(heddle_sockets *sockets);
  * rejected, and its connection gone, afterwards.
  */
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next);
+/*
+ * The same for an item that has waited in its connection: it is put into the ready list when this connection's turn of
+ * the next round comes.
+ */
+void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
 /* A runner has taken a work item of this connection. */
 void heddle_connection_begin_work(heddle_connection *connection);
 /* It is done with the connection, which lives on. */
@@ -123,6 +130,12 @@ static inline void heddle_connection_leave_at_rest(heddle_connection *connection
 {
     if (connection->sockets->handoff.on)
         heddle_handoff_leave(connection);
+}
+
+/* How many work items wait for a runner. */
+static inline size_t heddle_rounds_waiting(const heddle_sockets *sockets)
+{
+    return sockets->ready.count + sockets->rounds.deferred.count;
 }
 
 /* So long after a time; without overflow, as nothing says how long a configured duration may be. */
@@ -142,7 +155,7 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
 /* Does a work item wait that comes before any connection's next request? */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
-    return sockets->ready.count && !heddle_admission_open(sockets);
+    return heddle_rounds_waiting(sockets) && !heddle_admission_open(sockets);
 }
 
 /* May it wait? false: the queue is full; it was rejected and may be gone. */
