@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Required first by every process of a trial, in all four ways: runs each example of a suite where it belongs, and notes
-# how it ended. In the first way nothing of Heddle is loaded.
+# how it ended. In the first way nothing of Heddle is loaded; nor in `async`, which shows what another scheduler does.
 #
-#   HEDDLE_TRIAL_WAY        plain, loop, protected or chaos
+#   HEDDLE_TRIAL_WAY        plain, loop, protected, chaos or async
 #   HEDDLE_TRIAL_FRAMEWORK  the adapter in inside/
 #   HEDDLE_TRIAL_RESULTS    the file that gets a line a start and an end of an example
 #   HEDDLE_TRIAL_SKIP       a file of names that are not to be run again: they crashed or hung
@@ -31,7 +31,11 @@ module Trials
       # Runs the block where this way wants it. A child that an example forks ends like any other process.
       def run(name, &)
         note(started: name)
-        WAY == "plain" ? yield : in_loop(name, &)
+        case WAY
+        when "plain" then yield
+        when "async" then in_reactor(&)
+        else in_loop(name, &)
+        end
       end
 
       # Runs the block in no loop, in each way.
@@ -67,6 +71,15 @@ module Trials
         outcome
       end
 
+      def in_reactor
+        Sync do |task|
+          jobs = beside.map { |job| task.async(transient: true) { keep_on(job) } }
+          yield
+        ensure
+          jobs&.each(&:stop)
+        end
+      end
+
       def keep_on(job)
         loop do
           job.call
@@ -88,7 +101,10 @@ module Trials
       end
     end
 
-    unless WAY == "plain"
+    case WAY
+    when "plain" then nil
+    when "async" then require "async"
+    else
       require "heddle"
       Heddle.eager_load
       if WAY != "loop"

@@ -19,9 +19,11 @@ module Trials
     # @return [String] why a suite can't be had
     class Missing < StandardError; end
 
-    def initialize(suite, ruby: RbConfig.ruby)
+    # @param others [Array<String>] gems that the ways need, with their versions
+    def initialize(suite, ruby: RbConfig.ruby, others: [])
       @suite = suite
       @ruby = ruby
+      @others = others
     end
 
     # @return [Hash] see {WayRun#initialize}
@@ -39,10 +41,11 @@ module Trials
     private
 
     def abi = @abi ||= ask("print RbConfig::CONFIG['ruby_version']")
-    def gems = File.join(CACHE, "gems", abi)
+    # A suite whose gems can't be loaded beside those of the others has a folder for them.
+    def gems = File.join(CACHE, "gems", @suite.own_gems? ? "#{abi}-#{@suite.name}" : abi)
     def ask(code) = IO.popen([@ruby, "--disable=gems", "-rrbconfig", "-e", code], &:read)
 
-    def needs = [FRAMEWORKS[@suite.framework], *@suite.needs].compact
+    def needs = [FRAMEWORKS[@suite.framework], *@suite.needs, *@others].compact
 
     def environment = { "GEM_HOME" => gems, "GEM_PATH" => gems, **@suite.settings.fetch("environment", {}) }
 
@@ -101,7 +104,8 @@ module Trials
       return if Dir.glob("#{name}-#{version || "[0-9]*"}.gemspec", base: File.join(gems, "specifications")).any?
 
       # A folder of its own for its programs, which may have the names of another gem's.
-      options = ["--no-document", "--platform", "ruby", "--install-dir", gems, "--bindir", File.join(gems, "bin", gem),
+      programs = File.join(gems, "bin", gem).tap { |folder| FileUtils.mkdir_p(folder) }
+      options = ["--no-document", "--platform", "ruby", "--install-dir", gems, "--bindir", programs,
                  *("--version" if version), *version]
       output, status = Open3.capture2e({ "GEM_HOME" => gems, "GEM_PATH" => gems, "RUBYOPT" => nil },
                                        @ruby, "-S", "gem", "install", *options, name)

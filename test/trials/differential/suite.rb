@@ -38,6 +38,8 @@ module Trials
     def beside = settings.fetch("beside", "")
     def server = settings["server"]
     def needs = settings.fetch("needs", [])
+    # Whether its gems have a folder of their own.
+    def own_gems? = settings.fetch("own_gems", false)
     # Files whose examples start loops of their own, and so run in no other one.
     def own_loop = settings.fetch("own_loop", [])
     # Seconds without news of an example after which the process is taken to hang.

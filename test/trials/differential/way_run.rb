@@ -8,6 +8,8 @@ module Trials
   # One suite, one way: runs its files, and runs on after an example that ends or holds up the process.
   class WayRun
     WAYS = %w[plain loop protected chaos].freeze
+    # On request: another scheduler, to tell what any scheduler changes from what Heddle does.
+    OTHER = "async"
     # Crashes and hangs of one process after which it is given up.
     PATIENCE = 25
 
