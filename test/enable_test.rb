@@ -96,7 +96,7 @@ class EnableTest < Minitest::Test
   def test_an_unknown_name_switches_nothing_on_and_is_told_what_there_is
     error = assert_raises(ArgumentError) { Heddle.enable(:one_switch, :nothing) }
 
-    assert_match(/:nothing: there are .*:one_switch/, error.message)
+    assert_match(/:nothing \(known: .*:one_switch/, error.message)
     refute_predicate @one, :enabled?
     assert_match(/needs a name/, assert_raises(ArgumentError) { Heddle.enable }.message)
   end

@@ -40,7 +40,7 @@ module Heddle
         name = name.to_sym
         require LIBRARIES[name] if LIBRARIES.key?(name) && !@registered.key?(name)
         @registered.fetch(name) do
-          raise ArgumentError, "no protection is called #{name.inspect}: there are #{names.map(&:inspect).join(", ")}"
+          raise ArgumentError, "unknown protection #{name.inspect} (known: #{names.map(&:inspect).join(", ")})"
         end
       end
 

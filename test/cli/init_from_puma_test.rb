@@ -211,7 +211,7 @@ class InitFromPumaTest < Minitest::Test
   def test_unknown_words_are_told
     report = carry_over("port 3000\nsome_plugin_word 5\npersistent_timeout 5\n")
 
-    assert_equal({ 2 => "Heddle knows no such word" }, left(report))
+    assert_equal({ 2 => "Heddle does not know this setting of Puma" }, left(report))
     assert_includes code, "idle_timeout 5"
   end
 

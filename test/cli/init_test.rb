@@ -50,7 +50,7 @@ class InitTest < Minitest::Test
     File.write("config/heddle.rb", "port 1")
     status, _, errors = init
 
-    assert_equal [2, "heddle: config/heddle.rb is there already. --force overwrites it.\n", "port 1"],
+    assert_equal [2, "heddle: config/heddle.rb exists. --force overwrites it.\n", "port 1"],
                  [status, errors, written]
     assert_equal 0, init("--force").first
     refute_equal "port 1", written

@@ -147,7 +147,7 @@ class InputTest < Minitest::Test
       conversation.settle
       error = assert_raises(IOError) { kept.read }
 
-      assert_equal "the request is over, and its body is closed", error.message
+      assert_equal "the request has ended, and its body is closed", error.message
       conversation.await { conversation.engine.body_disk_used == 0 }
     end
   end

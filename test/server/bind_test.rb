@@ -153,8 +153,8 @@ class BindTest < Minitest::Test
                             "(known: proxy_protocol, reuse_port, v6only)",
       "a:1?v6only=maybe" => '--bind a:1?v6only=maybe: v6only must be on or off, but is "maybe"',
       "unix:/x?mode=9" => '--bind unix:/x?mode=9: mode must be permissions such as 660, but is "9"',
-      "tls://a:1?min=1.1" => '--bind tls://a:1?min=1.1: the least version of TLS must be 1.2 or 1.3, but is "1.1"',
-      "tls://a:1?key=x" => "--bind tls://a:1?key=x: there is a key, x, and no certificate to go with it",
+      "tls://a:1?min=1.1" => '--bind tls://a:1?min=1.1: the minimum TLS version must be 1.2 or 1.3, but is "1.1"',
+      "tls://a:1?key=x" => "--bind tls://a:1?key=x: the TLS key x has no certificate: give one with --tls-cert",
       "unix:" => /must be host:port/, "a:99999" => /must be host:port/, "" => /must be host:port/
     }.each do |address, message|
       error = assert_raises(Server::ConfigurationError, address) { Server::Bind.parse(address, 1) }

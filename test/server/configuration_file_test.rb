@@ -177,7 +177,7 @@ class ConfigurationFileTest < Minitest::Test
     load
     error = assert_raises(Wrong) { HeddleTestLater.call }
 
-    assert_equal "port can't be set when the configuration has been read (config/heddle.rb:1)", error.message
+    assert_equal "port is set in a block that runs later (config/heddle.rb:1): set it outside of blocks", error.message
   ensure
     Object.send(:remove_const, :HeddleTestLater)
   end

@@ -129,7 +129,7 @@ class TLSClientsTest < Minitest::Test
     {
       "verify=required" => /verifying clients needs a file of CA certificates: name it with --tls-ca/,
       "verify=maybe&ca=#{@ca_path}" => /verify must be none, optional or required, but is "maybe"/,
-      "ca=#{@ca_path}" => /ca counts with verify=optional or verify=required only/,
+      "ca=#{@ca_path}" => /ca needs verify=optional or verify=required, but verify is none/,
       "verify=optional&ca=/nonexistent" => %r{\Athe file of authorities /nonexistent does not exist},
       "verify=optional&ca=#{nothing}" => /#{nothing} holds no certificate: it must have those of the authorities/
     }.each do |parameters, expected|

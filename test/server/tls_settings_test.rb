@@ -56,7 +56,7 @@ class TLSSettingsTest < Minitest::Test
       assert OpenSSL::SSL.verify_certificate_identity(client.peer_cert, "app.localhost")
       client.close
     end
-    assert_match(/one was made up for development, and browsers will warn of it/, output.string)
+    assert_match(/no certificate is configured: development uses a self-signed one/, output.string)
   end
 
   def test_in_production_none_is_made_up
@@ -78,7 +78,7 @@ class TLSSettingsTest < Minitest::Test
       [[@certificate], []] => /#{@certificate} holds no key: .*name its file with key=/,
       [[nothing], [@key]] => /#{nothing} holds no certificate: it must have one in PEM/,
       [[@folder], [@key]] => /the certificate #{@folder} can't be read: Is a directory/,
-      [[], [@key]] => /there is a key, #{@key}, and no certificate to go with it/,
+      [[], [@key]] => /the TLS key #{@key} has no certificate/,
       [[@certificate, @certificate], [@key]] => "there are 2 certificates and 1 keys: give as many keys as " \
                                                 "certificates, in their order"
     }.each do |(tls_cert, tls_key), expected|

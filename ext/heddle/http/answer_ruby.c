@@ -118,7 +118,7 @@ static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, 
     case HEDDLE_BAD_LENGTH:
         if (is_number(value) && RSTRING_LEN(value) < 19)
             rb_raise(invalid_response, "there are two different content-lengths");
-        rb_raise(invalid_response, "the content-length is %+" PRIsVALUE ", and not a number", said);
+        rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, said);
     case HEDDLE_BAD_CODING:
         rb_raise(invalid_response,
                  "the transfer-encoding is %+" PRIsVALUE ": the server frames answers itself", said);
@@ -131,7 +131,7 @@ NORETURN(static void reject_name(VALUE name));
 
 static void reject_name(VALUE name)
 {
-    rb_raise(invalid_response, "the header name %+" PRIsVALUE " is no String: names and values of headers are Strings", name);
+    rb_raise(invalid_response, "the header name %+" PRIsVALUE " must be a String", name);
 }
 
 /* -- field lines ------------------------------------------------------------------------------------------------- */
@@ -370,13 +370,13 @@ static void check_switch(const heddle_answer *answer, heddle_buffer *out, size_t
     out->used = restart;
     if (answer->minor == 0)
         rb_raise(invalid_response, "the status 101 is not allowed in a response over HTTP/1.0: look at SERVER_PROTOCOL before an upgrade");
-    rb_raise(invalid_response, "the status is 101, and no header upgrade says to which protocol");
+    rb_raise(invalid_response, "the status 101 needs a header upgrade with the protocol");
 }
 
 static VALUE checked_protocol(VALUE protocol)
 {
     if (!RB_TYPE_P(protocol, T_STRING) || RSTRING_LEN(protocol) == 0)
-        rb_raise(invalid_response, "the protocol to upgrade to is %+" PRIsVALUE ", and not its name", protocol);
+        rb_raise(invalid_response, "the protocol to upgrade to must be a name, but is %+" PRIsVALUE, protocol);
     if (!heddle_answer_value_allowed(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
         raise_invalid(HEDDLE_BAD_VALUE, rb_str_new_cstr("rack.protocol"), protocol, Qundef);
     return rb_str_new_frozen(protocol);

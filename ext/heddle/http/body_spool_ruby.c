@@ -72,7 +72,7 @@ static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, s
 {
     reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
     if (!heddle_body_spool_begin_read(spool))
-        rb_raise(rb_eIOError, "the request is over, and its body is closed");
+        rb_raise(rb_eIOError, "the request has ended, and its body is closed");
     if (size > SMALL_READ) /* INTR_FAIL: interrupts, which may switch fibers, are left for later */
         rb_nogvl(read_in_place, &one, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (!one.done)

@@ -102,7 +102,7 @@ VALUE heddle_exchange_describe(VALUE self)
 heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle)
 {
     if (!handle->exchange)
-        rb_raise(rb_eIOError, "this request is over");
+        rb_raise(rb_eIOError, "this request has ended");
     return handle->exchange;
 }
 

@@ -97,7 +97,7 @@ bool heddle_outbound_stale(heddle_outbound *connection)
 void heddle_outbound_fail(heddle_outbound *connection, ssize_t error, const char *doing)
 {
     if (connection->transport.tls && error == -EPROTO)
-        rb_raise(rb_eIOError, "%s: TLS has failed, or the peer has left without saying so", doing);
+        rb_raise(rb_eIOError, "%s: TLS failed, or the peer closed the connection without close_notify", doing);
     if (error == -ENOMEM)
         rb_memerror();
     rb_syserr_fail((int)-error, doing);

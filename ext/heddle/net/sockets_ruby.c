@@ -90,7 +90,7 @@ static const heddle_socket_set_operations *set_named(const char *name)
 #endif
     if (strcmp(name, "selector") == 0 || *name == '\0')
         return &heddle_selector_set;
-    rb_raise(rb_eArgError, "no such set of sockets here: %s", name);
+    rb_raise(rb_eArgError, "unknown socket set %s (known: epoll, selector)", name);
 }
 
 /* Called by Sockets.new with checked values. */

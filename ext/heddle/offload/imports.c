@@ -66,7 +66,7 @@ void heddle_offload_method(ID method, heddle_method_kind kind)
 {
     size_t slot = method_slot(method);
     if (!methods[slot].method && ++method_count > METHOD_SLOTS / 2)
-        rb_raise(rb_eArgError, "more than %d methods", METHOD_SLOTS / 2);
+        rb_raise(rb_eArgError, "more than %d intercepted methods", METHOD_SLOTS / 2);
     methods[slot].method = method;
     methods[slot].kind = kind;
 }

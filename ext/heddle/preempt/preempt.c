@@ -356,7 +356,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
         job = rb_postponed_job_preregister(0, look_after_loop, NULL);
         if (job == POSTPONED_JOB_HANDLE_INVALID)
-            rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job: something else has taken them all");
+            rb_raise(rb_eRuntimeError, "preemption needs a postponed job of Ruby, but other extensions use all of them");
     }
     int result = heddle_watch_want(wants, &settings);
     if (result < 0)

@@ -84,7 +84,7 @@ static VALUE scheduler_open(VALUE self, VALUE name)
     TypedData_Get_Struct(self, heddle_loop, &scheduler_type, loop);
     const heddle_selector_operations *operations = heddle_selector_find(StringValueCStr(name));
     if (!operations)
-        rb_raise(rb_eArgError, "no such selector: %" PRIsVALUE, name);
+        rb_raise(rb_eArgError, "unknown selector %" PRIsVALUE " (known: io_uring, epoll, kqueue, select)", name);
     heddle_fiber_stacks_join();
     heddle_loop_initialize(loop, self, operations);
     return self;

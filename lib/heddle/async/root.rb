@@ -52,7 +52,7 @@ module Heddle
 
       # @raise [ThreadError] always: the loop ends with what has started it
       def close
-        Kernel.raise ThreadError, "Heddle's loop ends with the Heddle.run, or the server, that has started it"
+        Kernel.raise ThreadError, "Heddle's loop can't be closed here: it ends with its Heddle.run or server"
       end
       alias scheduler_close close
 

@@ -72,10 +72,13 @@ module Heddle
 
       def address
         words = @control.to_s.split(",").map(&:strip).reject(&:empty?)
-        raise UsageError, "the control socket is switched off (HEDDLE_CONTROL=off)" if words == ["off"]
+        if words == ["off"]
+          raise UsageError, "the control socket is switched off (HEDDLE_CONTROL=off): unset it, or name the " \
+                            "server's socket with --control"
+        end
 
         all = Server::Control::Address.all(words.empty? ? nil : words)
-        all.find(&:path) or raise UsageError, "commands are taken over a unix socket: --control unix:path"
+        all.find(&:path) or raise UsageError, "commands need a unix socket: name it with --control unix:path"
       end
     end
   end

@@ -94,7 +94,7 @@ module Heddle
         FileUtils.mkdir_p(File.dirname(path))
         File.open(path, File::WRONLY | File::CREAT | (@force ? File::TRUNC : File::EXCL)) { |file| file.write(text) }
       rescue Errno::EEXIST
-        raise UsageError, "#{path} is there already. --force overwrites it."
+        raise UsageError, "#{path} exists. --force overwrites it."
       rescue SystemCallError => e
         raise UsageError, "#{path} can't be written: #{e.message.sub(/ @ .*/, "")}"
       end

@@ -33,7 +33,7 @@ module Heddle
       end
 
       def act
-        raise UsageError, "--interval must be more than 0" unless @interval > 0
+        raise UsageError, "--interval must be more than 0 seconds, but is #{@interval}" unless @interval > 0
 
         return serve if @web
         raise UsageError, "--port is for --web" if @port

@@ -67,7 +67,7 @@ module Heddle
     def initialize(limit: :auto, most: DEFAULT_MOST, min: 0, timeout: DEFAULT_TIMEOUT,
                    idle_timeout: DEFAULT_IDLE_TIMEOUT, max_age: nil, check: nil, check_after: DEFAULT_CHECK_AFTER,
                    reset: nil, close: nil, retry_after: DEFAULT_RETRY_AFTER, name: nil, &create)
-      raise ArgumentError, "Heddle::Pool needs a block that makes one" unless create
+      raise ArgumentError, "Heddle::Pool needs a block that makes a resource" unless create
 
       @create, @check, @reset, @close = create, check, reset, close
       @name = name || "Heddle::Pool of #{Concurrency.place(create)}"

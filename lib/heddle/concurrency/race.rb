@@ -18,7 +18,7 @@ module Heddle
       # Starts them all.
       def between(contenders, block)
         contenders = contenders.to_a
-        raise ArgumentError, "a race needs somebody who runs: the list is empty" if contenders.empty?
+        raise ArgumentError, "Heddle.race needs at least one callable: the list is empty" if contenders.empty?
 
         @running = contenders.size
         contenders.each_with_index do |contender, index|

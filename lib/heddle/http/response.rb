@@ -99,7 +99,7 @@ module Heddle
       # @raise [ClientGone]
       def write(data)
         return if @exchange.chunk(data)
-        raise IOError, "the answer is finished" if @finished
+        raise IOError, "the response is finished" if @finished
 
         data = decode(data) if @precoded
         data = cut(data) if @promised
@@ -172,7 +172,7 @@ module Heddle
         buffer = @rest ? @rest << data.b : data.b
         position = @precoded.decode(buffer, 0, output)
         if @precoded.rejection
-          raise InvalidResponse, "the content is said to be chunked and is not: #{@precoded.rejection.reason}"
+          raise InvalidResponse, "transfer-encoding is chunked, but the content is not: #{@precoded.rejection.reason}"
         end
 
         @rest = buffer.byteslice(position, buffer.bytesize)

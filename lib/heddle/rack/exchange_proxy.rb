@@ -5,9 +5,9 @@ module Heddle
     # What a thread sees of an exchange. The exchange itself stays with a fiber of the loop that owns its connection:
     # that fiber does what the thread asks for, until the thread gives it back.
     class ExchangeProxy
-      # The request is over, for whoever still asks for something.
+      # Raised when code uses a request that has ended.
       class Over < IOError
-        def initialize(message = "this request is over")
+        def initialize(message = "this request has ended")
           super
         end
       end

@@ -80,7 +80,7 @@ module Heddle
 
         status, headers, body = answer
         unless headers.respond_to?(:each) && headers.respond_to?(:[])
-          raise HTTP::InvalidResponse, "the headers are a #{headers.class} in place of a Hash"
+          raise HTTP::InvalidResponse, "the application returned #{headers.class} as headers: they must be a Hash"
         end
 
         return if exchange.upgradable? && upgrade(exchange, env, status, headers)

@@ -170,7 +170,7 @@ module Heddle
       def size_of(chunk)
         return chunk.bytesize if chunk.is_a?(String)
 
-        raise HTTP::InvalidResponse, "the body has a piece that is no String: #{chunk.class}"
+        raise HTTP::InvalidResponse, "the body yielded a #{chunk.class}: pieces must be Strings"
       end
     end
   end

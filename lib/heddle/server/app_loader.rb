@@ -48,7 +48,7 @@ module Heddle
           raise BootError, "there is no file #{path} in #{Dir.pwd}. Run the command in the application's folder, " \
                            "or name the file: heddle serve path/to/config.ru"
         elsif !File.file?(path)
-          raise BootError, "#{path} is no file. Name the application's config.ru: heddle serve path/to/config.ru"
+          raise BootError, "#{path} is not a file. Name the application's config.ru: heddle serve path/to/config.ru"
         elsif !File.readable?(path)
           raise BootError, "#{path} can't be read by this user: its permissions are " \
                            "#{format("%04o", File.stat(path).mode & 0o7777)}"
@@ -68,7 +68,7 @@ module Heddle
         app, = ::Rack::Builder.parse_file(full, **options)
         return app if app.respond_to?(:call)
 
-        raise BootError, "#{path} gives a #{app.class} that does not respond to call: `run` an application in it"
+        raise BootError, "#{path} runs a #{app.class}, which does not respond to call: `run` a Rack application in it"
       end
 
       def syntax_error(error) = "#{path} can't be loaded, it has a syntax error:\n#{indent(error.message)}"

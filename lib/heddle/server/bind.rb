@@ -113,7 +113,7 @@ module Heddle
         def tls(address, parameters, defaults)
           settings = (defaults.tls || TLSSettings.new).with(**differences(parameters))
           if parameters.key?("ca") && settings.verify == :none
-            raise ConfigurationError, "ca counts with verify=optional or verify=required only"
+            raise ConfigurationError, "ca needs verify=optional or verify=required, but verify is none"
           end
           return settings unless parameters.key?("cert") || parameters.key?("key")
 

@@ -18,7 +18,7 @@ module Heddle
       # @raise [ConfigurationError]
       def self.pairs(certificates, keys)
         if certificates.empty? && keys.any?
-          raise ConfigurationError, "there is a key, #{keys.first}, and no certificate to go with it"
+          raise ConfigurationError, "the TLS key #{keys.first} has no certificate: give one with --tls-cert"
         end
         return certificates.zip(keys) if keys.empty? || keys.size == certificates.size
 
@@ -28,7 +28,7 @@ module Heddle
 
       def initialize(files: [], minimum: "1.2", verify: :none, ca: nil, development: false, http2: true)
         unless %w[1.2 1.3].include?(minimum)
-          raise ConfigurationError, "the least version of TLS must be 1.2 or 1.3, but is #{minimum.inspect}"
+          raise ConfigurationError, "the minimum TLS version must be 1.2 or 1.3, but is #{minimum.inspect}"
         end
         unless %i[none optional required].include?(verify)
           raise ConfigurationError, "verify must be none, optional or required, but is #{verify.to_s.inspect}"
@@ -75,7 +75,7 @@ module Heddle
         return if files.any? || development
 
         raise BootError, "a tls bind needs a certificate: give one with --tls-cert and --tls-key, " \
-                         "or as tls://host:port?cert=site.pem&key=site.key. (Only in development is one made up.)"
+                         "or as tls://host:port?cert=site.pem&key=site.key. (Only development has a self-signed one.)"
       rescue LoadError => e
         raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
       end
@@ -92,7 +92,7 @@ module Heddle
 
       def tell(found, notice)
         if files.empty?
-          notice.call("there is no certificate: one was made up for development, and browsers will warn of it")
+          notice.call("no certificate is configured: development uses a self-signed one, of which browsers warn")
         end
         found.pairs.each_with_index do |pair, index|
           notice.call("the certificate #{found.sources[index]} has expired") if pair.expired?

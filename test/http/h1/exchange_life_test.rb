@@ -29,7 +29,7 @@ class H1ExchangeLifeTest < Minitest::Test
 
     assert_equal ALWAYS, ALWAYS.to_h { |name, _| [name, given.send(name)] }
     WHILE_SERVED.each_key do |name|
-      assert_equal "this request is over", assert_raises(IOError, name.to_s) { given.send(name) }.message
+      assert_equal "this request has ended", assert_raises(IOError, name.to_s) { given.send(name) }.message
     end
     assert_raises(IOError) { given.reject(500, "late") }
     assert_ended(given)

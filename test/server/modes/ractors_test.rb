@@ -166,7 +166,7 @@ class RactorsTest < Minitest::Test
   end
 
   def test_a_ractor_that_can_not_begin_is_said_without_a_backtrace
-    assert_match(/\Aheddle: mode ractor: a Ractor can't begin to serve: RuntimeError: on purpose \(.*config\.ru:1/,
+    assert_match(/\Aheddle: mode ractor: a Ractor failed to start: RuntimeError: on purpose \(.*config\.ru:1/,
                  refused(NEVER))
   end
 end

@@ -37,7 +37,7 @@ module Heddle
         # @raise [UsageError] when there is no such file, or it is no Ruby
         def initialize(path)
           @name = path
-          raise UsageError, "there is no file #{path}" unless File.file?(path)
+          raise UsageError, "there is no file #{path}: name Puma's configuration file" unless File.file?(path)
 
           require "prism"
           @source = File.read(path, encoding: Encoding::UTF_8)

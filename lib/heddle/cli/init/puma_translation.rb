@@ -84,7 +84,7 @@ module Heddle
           return bind(call) if name == :bind
           return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::SPECIAL.include?(name)
 
-          raise Left, "Heddle knows no such word"
+          raise Left, "Heddle does not know this setting of Puma"
         rescue ArgumentError
           raise Left, "its arguments are not understood"
         end
@@ -153,7 +153,7 @@ module Heddle
 
         def translate_set_default_host(host)
           @host = host
-          raise Needless, "it is in what port became"
+          raise Needless, "the translation of port contains it"
         end
 
         def bind(call)

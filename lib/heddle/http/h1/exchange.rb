@@ -104,7 +104,7 @@ module Heddle
         # @raise [ClientGone]
         def call
           return @socket if hijacked?
-          raise IOError, "the answer has begun: the connection can't be taken over any more" if started?
+          raise IOError, "the response has begun: hijack the connection before" if started?
 
           @socket = detach
         end

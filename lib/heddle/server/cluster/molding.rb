@@ -37,7 +37,7 @@ module Heddle
         def begin
           @start.call(configuration)
         rescue SystemCallError => e
-          raise BootError, "the process that is to load the application can't be started: #{e.message}"
+          raise BootError, "the process that loads the application can't be forked: #{e.message}"
         end
 
         # New code, worker by worker; while that goes on, once more afterwards.

@@ -136,7 +136,7 @@ module Heddle
 
         # In a block that runs later.
         def late(name)
-          raise ConfigurationError, "#{name} can't be set when the configuration has been read (#{here})"
+          raise ConfigurationError, "#{name} is set in a block that runs later (#{here}): set it outside of blocks"
         end
 
         def here = place_of(caller_locations(2))

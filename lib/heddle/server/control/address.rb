@@ -119,7 +119,8 @@ module Heddle
           stat = File.lstat(folder)
           return if stat.directory? && stat.owned? && stat.mode.nobits?(0o077)
 
-          raise BootError, "#{folder} is not this user's alone. Remove it, or name a path with --control"
+          raise BootError, "the control socket can't be in #{folder}: others may write to it. Remove it, or name " \
+                           "a path with --control"
         end
 
         # A server that was killed leaves its file behind; nobody answers there.
@@ -127,7 +128,7 @@ module Heddle
           return unless File.socket?(path)
 
           UNIXSocket.new(path).close
-          raise BootError, "#{self} belongs to another server, which answers there"
+          raise BootError, "another server answers at #{self}: stop it, or name another path with --control"
         rescue Errno::ECONNREFUSED
           File.unlink(path)
         end

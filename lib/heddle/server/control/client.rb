@@ -33,7 +33,7 @@ module Heddle
         def status
           JSON.parse(ask("GET", "/status"), symbolize_names: true)
         rescue JSON::ParserError
-          raise NoServer, "what answers at #{@address} is no Heddle server: its status is no JSON"
+          raise NoServer, "the process that answers at #{@address} is not a Heddle server: its status is not JSON"
         end
 
         # @return [String]
@@ -82,7 +82,7 @@ module Heddle
           raise NoServer, "the server at #{@address} has not answered for #{@patience} s: something holds all of its " \
                           "threads up"
         rescue SystemCallError => e
-          raise NoServer, "the server at #{@address} has broken off (#{e.class})"
+          raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
         ensure
           socket&.close
         end

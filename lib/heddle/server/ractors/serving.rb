@@ -52,7 +52,7 @@ module Heddle
           until @stopping
             served |= run_one(app, places) { ready&.call unless served }
             break if @stopping
-            raise BootError, "mode ractor: a Ractor can't begin to serve: #{@failure}" unless served
+            raise BootError, "mode ractor: a Ractor failed to start: #{@failure}" unless served
 
             @log.notice("#{name} died, and with it the requests that it served: #{@failure}; " \
                         "another one takes its place")
