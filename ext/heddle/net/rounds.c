@@ -13,7 +13,7 @@ static void release_deferred(heddle_sockets *sockets)
         heddle_ready_list_add(&sockets->ready, work, false);
 }
 
-/* What is ready by then comes first. A selector that has to be asked is asked at the end of this tick. */
+/* Items that are ready by then come first. A selector that has to be asked is asked at the end of this tick. */
 static void await_look(heddle_sockets *sockets)
 {
     sockets->rounds.tick = sockets->loop->counts.ticks;

@@ -249,7 +249,7 @@ module Heddle
         Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
       end
 
-      # What ends requests in the middle, and the value that does not.
+      # Options that end requests in the middle, and the value that does not.
       INTERRUPTING = { request_timeout: 0, cancel_on_disconnect: :off }.freeze
       private_constant :INTERRUPTING
 

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class TopWeb
-      # What the server says of itself, asked once an interval however many tabs look at it.
+      # The status of the server, asked for once an interval however many tabs show it.
       class Feed
         # A report, the one before and the seconds between them; or why there is none.
         View = Data.define(:report, :before, :elapsed, :failure)
