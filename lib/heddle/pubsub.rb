@@ -9,6 +9,7 @@ module Heddle
   #     position = Heddle::PubSub.publish("room:7", "hello")
   #     Heddle::PubSub.subscribe("room:7", since: position) { |message| puts message.data }
   module PubSub
+    autoload :Backend, "heddle/pubsub/backend"
     autoload :Message, "heddle/pubsub/message"
     autoload :Reading, "heddle/pubsub/reading"
 
@@ -17,35 +18,59 @@ module Heddle
     end
 
     class << self
-      # Gives the message to all subscribers of the topic, in every process of this server. A process that is none of
-      # the server's, such as a job or a console, publishes over the control socket of the server of its folder.
+      # Gives the message to all subscribers of the topic, in every process of this server, and with a backend on every
+      # machine. A process that is none of the server's, such as a job or a console, publishes to the backend that
+      # {server} names, or over the control socket of the server of its folder.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
       # @param data [String, #to_json] what is no String is encoded once
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] when the topic or the message is too large
-      # @raise [Unreachable] when this process is none of a server's, runs no loop, and no server answers
+      # @raise [Unreachable] when this process is none of a server's, runs no loop, and no server answers; or when the
+      #   backend has not confirmed the message in 5 s: then it may be published or not
       def publish(topic, data)
         data = encode(data) unless data.is_a?(String)
-        return publish_here(topic, data) if History.open? || Fiber.scheduler.is_a?(Scheduler)
+        return publish_here(topic, data) if backend || History.open? || Fiber.scheduler.is_a?(Scheduler)
 
         publish_to_server(topic.to_s, data)
       end
 
-      # Publishes to subscribers of this process, and of those that share its memory, whether there are any or not.
+      # Publishes to the backend, or to subscribers of this process, and of those that share its memory, whether there
+      # are any or not.
       # @api private
-      def publish_here(topic, data) = History.publish(topic.to_s, data)
+      def publish_here(topic, data)
+        backend ? backend.publish(topic.to_s, data) : History.publish(topic.to_s, data)
+      end
 
-      # @return [String] where a process that is none of the server's publishes, "unix:path"; the default is what a
-      #   server in the same folder uses
-      attr_accessor :server
+      # @return [String, nil] where a process that is none of the server's publishes: "unix:path" of a server's control
+      #   socket, or the address of a backend, "redis://…" or "postgres://…". The default is the environment variable
+      #   HEDDLE_PUBSUB, then the control socket that a server in the same folder uses
+      attr_reader :server
+
+      # @param address [String, nil]
+      # @raise [ArgumentError] when it is no address of a backend, though it looks like one
+      def server=(address)
+        @server = address
+        @backend = Backend.new(address) if address && !address.start_with?("unix:")
+      end
+
+      # What gives messages their offsets; nil: this server's memory.
+      # @api private
+      # @return [Backend, nil]
+      def backend = @backend ||= backend_of_environment
+
+      # @api private
+      attr_writer :backend
 
       # The position after the topic's last message: read it before the state that a page shows, and let the page go on
       # from there.
       #
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
-      def position(topic) = History.position(topic.to_s)
+      def position(topic)
+        backend&.follow_here
+        History.position(topic.to_s)
+      end
 
       # Calls the block for each message of the topic, one at a time and in order, in a task of its own. The task ends
       # when it is cancelled, when the block fails, and with the scope it was started in, which does not wait for it.
@@ -59,6 +84,7 @@ module Heddle
         raise ArgumentError, "Heddle::PubSub.subscribe needs a block: what to do with a message" unless block
 
         scheduler = Concurrency.scheduler!("Heddle::PubSub.subscribe")
+        backend&.follow_here
         Reading.start(scheduler, Subscription.new(scheduler, topic.to_s, since), topic.to_s, block)
       end
 
@@ -70,6 +96,14 @@ module Heddle
         control::Client.new(address).publish(topic, data)
       rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
         raise Unreachable, "the message was not published: #{e.message}"
+      end
+
+      # Where no server has been configured: jobs, and other servers.
+      def backend_of_environment
+        url = ENV.fetch("HEDDLE_PUBSUB", nil)
+        return unless url && Backend.url?(url)
+
+        Backend.new(url, **{ name: ENV.fetch("HEDDLE_PUBSUB_NAME", nil) }.compact)
       end
 
       def encode(data)

@@ -88,7 +88,7 @@ module Heddle
       check_selector
       @configuration.check_body_folder
       @configuration.web_socket_origins
-      @configuration.open_pubsub
+      @configuration.open_pubsub(@log.method(:notice))
       @configuration.binds.each do |bind|
         @listeners.concat(bind.open(@configuration.backlog, notice: @log.method(:notice)))
       end

@@ -24,7 +24,7 @@ class OptionsPageTest < Minitest::Test
   end
 
   def test_every_number_has_a_maximum
-    numbers = Heddle::Server::Options::ALL.reject { |one| %i[word list path switch].include?(one.unit) }
+    numbers = Heddle::Server::Options::ALL.reject { |one| %i[word list path switch url].include?(one.unit) }
 
     assert_operator numbers.size, :>, 30
     assert_empty numbers.select { |one| one.range.nil? || one.range.end.nil? }.map(&:name)

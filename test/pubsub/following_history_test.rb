@@ -80,7 +80,7 @@ class FollowingHistoryTest < Minitest::Test
     in_loop { assert_equal [nil, "#{@epoch}:#{last}"], subscription("a", since: old).take }
   end
 
-  # Another machine may have been told of messages that this one gets next.
+  # Another machine may have given messages that this one gets next.
   def test_a_position_ahead_of_the_history_is_waited_for
     last = begin_anew
     in_loop do

@@ -93,6 +93,7 @@ module Heddle
       def body_folder(configuration)
         configuration.check_body_folder
         configuration.web_socket_origins
+        configuration.pubsub_backend
         nil
       rescue Server::ConfigurationError => e
         e.message

@@ -105,9 +105,27 @@ module Heddle
                                   "but #{body_folder} #{wrong}"
       end
 
-      # Makes the memory of messages, if this process has none.
+      # Makes the memory of messages, if this process has none, and lets it follow the backend.
+      # @param notice [#call] is called with what an operator should know
       # @return [void]
-      def open_pubsub = PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
+      # @raise [ConfigurationError] when there can be no such backend
+      def open_pubsub(notice)
+        PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
+        return unless (backend = pubsub_backend)
+
+        PubSub.backend = backend
+        notice.call("pub/sub has no answer of #{backend} yet; it goes on trying") unless backend.follow(notice:)
+      end
+
+      # @return [PubSub::Backend, nil]
+      # @raise [ConfigurationError] when there can be none
+      def pubsub_backend
+        return if pubsub == "memory"
+
+        PubSub::Backend.new(pubsub, name: pubsub_name, stored: pubsub_stored).tap(&:load_gem)
+      rescue ArgumentError, PubSub::Unreachable => e
+        raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
+      end
 
       # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
       #   single it is the process that was started, which has the terminal.

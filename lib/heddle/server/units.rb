@@ -8,11 +8,12 @@ module Heddle
       WANTED = {
         auto: "a whole number or auto", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
         list: "a word or several", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
-        seconds: "a number of seconds", share: "a share such as 0.1", switch: "on or off", word: "a word"
+        seconds: "a number of seconds", share: "a share such as 0.1", switch: "on or off",
+        url: "an address such as redis://localhost", word: "a word"
       }.freeze
       # The placeholder of a value in the help.
       ARGUMENTS = { auto: "NUMBER", bytes: "SIZE", count: "NUMBER", path: "FILE", rate: "SIZE",
-                    seconds: "SECONDS", share: "SHARE" }.freeze
+                    seconds: "SECONDS", share: "SHARE", url: "URL" }.freeze
       SWITCH = { "1" => true, "true" => true, "yes" => true, "on" => true,
                  "0" => false, "false" => false, "no" => false, "off" => false, "" => false }.freeze
       SIZE = /\A(\d+)([kmg]?)\z/i
@@ -47,6 +48,7 @@ module Heddle
           when :seconds then "#{value.to_s.delete_suffix(".0")} s"
           when :rate then "#{value} bytes a second"
           when :list then Array(value).join(", ")
+          when :url then PubSub::Backend.hide_password(value.to_s)
           else value.to_s
           end
         end

@@ -38,7 +38,7 @@ module Heddle
           end
           inheritance.close_rest
           inheritance.adopt_pubsub
-          configuration.open_pubsub
+          configuration.open_pubsub(log.method(:notice))
           processes = configuration.worker_count + configuration.reserve_count
           @scoreboard = inheritance.scoreboard || Net::Scoreboard.new([SLOTS, processes * 4].max)
           @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)

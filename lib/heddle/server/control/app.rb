@@ -65,6 +65,8 @@ module Heddle
           text(200, PubSub.publish_here(topic, env["rack.input"].read))
         rescue ArgumentError => e
           text(413, e.message)
+        rescue PubSub::Unreachable => e
+          text(503, e.message)
         end
 
         def metrics = [200, { "content-type" => Metrics::TYPE }, [Metrics.new(@source.report).to_s]]

@@ -5,6 +5,19 @@ module Heddle
     module Options
       # Options of the history of Heddle::PubSub.
       PUBSUB = [
+        Option.new(name: :pubsub, unit: :url, default: "memory",
+                   example: 'pubsub "redis://localhost:6379/1"',
+                   text: "where messages of Heddle::PubSub get their order: in this server's memory, a Redis or a " \
+                         "PostgreSQL",
+                   details: "`redis://`, `rediss://`, `postgres://` or `postgresql://`: then all servers with this " \
+                            "address share their topics. Needs the gem redis-client or pg. See " \
+                            "[Pub/sub](pubsub.md#several-machines)."),
+        Option.new(name: :pubsub_name, unit: :word, default: "heddle_pubsub",
+                   text: "name of the stream in Redis, or of the tables and the channel in PostgreSQL",
+                   details: "For applications that share one: at most 40 small letters, digits and `_`."),
+        Option.new(name: :pubsub_stored, unit: :count, default: 10_000, range: 100..10_000_000,
+                   text: "number of messages of all topics that Redis or PostgreSQL keeps",
+                   details: "A server that was away for more of them gives its subscribers a reset."),
         Option.new(name: :pubsub_memory, unit: :bytes, default: 16 << 20, range: (64 << 10)..(1 << 30),
                    example: 'pubsub_memory "64m"',
                    text: "memory for messages of Heddle::PubSub, which all processes of the server share",

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require "uri"
+
+module Heddle
+  module PubSub
+    # A service outside of the server that gives messages their offsets, so that several machines share topics: a Redis
+    # or a PostgreSQL. This process publishes to it over one connection. Over another one, its messages come into the
+    # history.
+    #
+    # @api private
+    class Backend
+      autoload :Follower, "heddle/pubsub/backend/follower"
+      autoload :Postgresql, "heddle/pubsub/backend/postgresql"
+      autoload :Publisher, "heddle/pubsub/backend/publisher"
+      autoload :Redis, "heddle/pubsub/backend/redis"
+
+      # The connection has failed; a new one may not.
+      class Lost < StandardError
+      end
+
+      # Offsets of another epoch are given now.
+      class EpochChanged < StandardError
+      end
+
+      # What a backend has.
+      #
+      # @!attribute epoch [String]
+      # @!attribute count [Integer] the last message's offset
+      # @!attribute oldest [Integer] the offset of the oldest message of this epoch that it still has
+      State = Data.define(:epoch, :count, :oldest)
+
+      # A message that it has.
+      Stored = Data.define(:epoch, :offset, :topic, :data)
+
+      # By the scheme of the address: the connection's class and the gem that it needs.
+      SCHEMES = { "redis" => [:Redis, "redis-client"], "rediss" => [:Redis, "redis-client"],
+                  "postgres" => [:Postgresql, "pg"], "postgresql" => [:Postgresql, "pg"] }.freeze
+      NAME = /\A[a-z_][a-z0-9_]{0,39}\z/
+      private_constant :SCHEMES, :NAME
+
+      # Letters of an epoch.
+      LETTERS = [*"a".."z", *"2".."7"].freeze
+      private_constant :LETTERS
+
+      # @return [String] one that nobody has used
+      def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join
+
+      # @param url [String]
+      # @return [Boolean] whether it names a backend
+      def self.url?(url) = SCHEMES.key?(url[/\A[a-z]+(?=:)/])
+
+      # @return [String] the address without its password
+      attr_reader :to_s
+
+      # @param url [String] "redis://…", "rediss://…", "postgres://…" or "postgresql://…"
+      # @param name [String] of the stream or the tables, for applications that share a backend
+      # @param stored [Integer] how many messages of all topics it keeps
+      # @raise [ArgumentError]
+      def initialize(url, name: "heddle_pubsub", stored: 10_000)
+        kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
+          raise ArgumentError, "must begin with redis://, rediss://, postgres:// or postgresql://, " \
+                               "but is #{Backend.hide_password(url).inspect}"
+        end
+        unless NAME.match?(name)
+          raise ArgumentError, "the name must consist of at most 40 small letters, digits and _, but is #{name.inspect}"
+        end
+
+        @class = Backend.const_get(kind)
+        @url = url
+        @name = name
+        @stored = stored
+        @to_s = Backend.hide_password(url)
+        @lock = Thread::Mutex.new
+        @publisher = @follower = nil
+      end
+
+      # @param url [String]
+      # @return [String] for messages
+      def self.hide_password(url) = url.sub(%r{//[^/@]*@}, "//").sub(/(password=)[^&]*/, '\1…')
+
+      # @return [Redis, Postgresql] a new connection
+      # @raise [Lost]
+      # @raise [Unreachable] when its gem is missing
+      def connect
+        load_gem
+        @class.new(@url, @name, @stored)
+      end
+
+      # @raise [Unreachable] when it is missing
+      # @return [void]
+      def load_gem
+        require @gem
+      rescue LoadError
+        raise Unreachable, "#{self} needs the gem #{@gem}: add it to the Gemfile"
+      end
+
+      # @param topic [String]
+      # @param data [String]
+      # @return [String] the position
+      # @raise [Unreachable] when the backend has not confirmed it in time
+      def publish(topic, data)
+        size = topic.bytesize + data.bytesize
+        raise ArgumentError, "the topic has #{topic.bytesize} bytes, but may have 1024" if topic.bytesize > 1024
+        if size > History.largest
+          raise ArgumentError, "the message has #{data.bytesize} bytes, but may have #{History.largest} with its " \
+                               "topic: see pubsub_memory"
+        end
+
+        publisher.publish(topic, data)
+      end
+
+      # Lets the history of this process, and of those that share it, follow the backend from now on.
+      # @param patience [Numeric] seconds to wait for the first answer
+      # @param notice [#call] is called with what an operator should know
+      # @return [Boolean] whether the history has what the backend has
+      def follow(patience = 5, notice: ->(text) { warn(text) })
+        @lock.synchronize { @follower ||= Follower.new(self, notice) }
+        @follower.wait(patience)
+      end
+
+      # Like {follow}, unless a process that this one was forked from does it.
+      # @return [Boolean]
+      def follow_here = @lock.synchronize { @follower } ? @follower.wait(5) : follow
+
+      private
+
+      # A forked process has its own.
+      def publisher
+        @lock.synchronize do
+          @publisher = Publisher.new(self) unless @publisher&.pid == Process.pid
+          @publisher
+        end
+      end
+    end
+  end
+end

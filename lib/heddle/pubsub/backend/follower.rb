@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+module Heddle
+  module PubSub
+    class Backend
+      # Brings what the backend has into the history, in a thread of the master, of a server without one, or of a
+      # process of another server. Any number of followers may write to a history: each message is appended once.
+      class Follower
+        # Messages of a read.
+        MOST = 500
+        # Messages that are read from before the start.
+        RECENT = 10_000
+        # Seconds that a read waits; then the epoch is looked at, too.
+        WAIT = 5
+        # Seconds between attempts to connect: the first pause, and the longest.
+        PAUSE = 0.05
+        LONGEST_PAUSE = 10
+        private_constant :MOST, :RECENT, :WAIT, :PAUSE, :LONGEST_PAUSE
+
+        # @param backend [Backend]
+        # @param notice [#call]
+        def initialize(backend, notice)
+          @backend = backend
+          @notice = notice
+          @pause = PAUSE
+          @mutex = Thread::Mutex.new
+          @changed = Thread::ConditionVariable.new
+          @ready = @reported = false
+          @thread = Thread.new { run }
+          @thread.name = "heddle follower"
+        end
+
+        # @param patience [Numeric] seconds
+        # @return [Boolean] whether the history has what the backend had when this began
+        def wait(patience)
+          deadline = now + patience
+          @mutex.synchronize do
+            @changed.wait(@mutex, deadline - now) while !@ready && now < deadline
+            @ready
+          end
+        end
+
+        private
+
+        def run
+          loop do
+            follow
+          rescue StandardError => e
+            # Whatever it was, the messages have to go on.
+            @notice.call("pub/sub can't read #{@backend}: #{e.message.strip}; it tries again") unless @reported
+            @reported = true
+            sleep(@pause * rand(0.5..1.0))
+            @pause = [@pause * 2, LONGEST_PAUSE].min
+          end
+        end
+
+        def follow
+          connection = @backend.connect
+          begin_at(connection.open)
+          @notice.call("pub/sub reads #{@backend} again") if @reported
+          @reported = false
+          @pause = PAUSE
+          loop { read(connection) }
+        ensure
+          connection&.close
+        end
+
+        # Where the history has this epoch, it goes on there.
+        def begin_at(state)
+          epoch, offset, follows = History.state
+          before = [state.oldest - 1, state.count - RECENT].max
+          known = follows && epoch == state.epoch
+          History.begin(state.epoch, before) if !known || offset < state.oldest - 1
+          @epoch = state.epoch
+          @offset = known && offset >= state.oldest - 1 ? offset : before
+          be_ready if @offset >= state.count
+          @goal = state.count
+        end
+
+        def read(connection)
+          messages = connection.read(@offset, MOST, WAIT)
+          if messages.empty?
+            state = connection.open
+            begin_at(state) if state.epoch != @epoch || state.oldest - 1 > @offset
+          else
+            messages.each { |message| append(message) }
+          end
+          be_ready if @offset >= @goal
+        end
+
+        def append(message)
+          if message.epoch != @epoch || message.offset > @offset + 1
+            History.begin(message.epoch, message.offset - 1)
+            @epoch = message.epoch
+          end
+          case History.append(@epoch, message.offset, message.topic, message.data)
+          when :too_large then History.begin(@epoch, message.offset) # no room for it: a reset
+          when :stale, :gap then raise Lost, "another process has changed the history"
+          end
+          @offset = message.offset
+        end
+
+        def be_ready
+          return if @ready
+
+          @mutex.synchronize do
+            @ready = true
+            @changed.broadcast
+          end
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

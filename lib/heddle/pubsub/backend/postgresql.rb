@@ -1,0 +1,245 @@
+# frozen_string_literal: true
+
+require "pg"
+
+module Heddle
+  module PubSub
+    class Backend
+      # A connection to PostgreSQL (12 or newer). All messages are rows of one table. One row of another has the epoch
+      # and the count, and its lock makes offsets rise in the order of the commits. One channel tells of all messages. A
+      # batch that fits is in the notification itself, a larger one is read from the table.
+      #
+      # After a failover, a restore or, without fsync, a restart, messages may be lost whose offsets would then be given
+      # again: the epoch is a new one.
+      class Postgresql
+        # Bytes of a notification; PostgreSQL allows 7,999.
+        NOTIFICATION = 7_900
+        # Seconds.
+        TIMEOUT = 5
+        # Batches between two looks for messages that need not be stored any longer.
+        TRIMMED_AFTER = 64
+        private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER
+
+        # Of this process; a forked one must not end them.
+        @open = {}.compare_by_identity
+
+        class << self
+          attr_reader :open
+
+          # In a forked process: libpq would say goodbye to the server for both.
+          # @return [void]
+          def abandon
+            @open.each_key { |pg| IO.for_fd(pg.socket, autoclose: false).reopen(File::NULL, "r+") }
+            @open.clear
+          end
+        end
+
+        # In front of Process._fork.
+        module AbandonInChild
+          def _fork = super.tap { |pid| Postgresql.abandon if pid.zero? }
+        end
+        private_constant :AbandonInChild
+        Process.singleton_class.prepend(AbandonInChild)
+
+        # @param url [String]
+        # @param name [String]
+        # @param stored [Integer]
+        # @raise [Lost]
+        def initialize(url, name, stored)
+          @name = name
+          @table = "#{name}_messages"
+          @stored = stored
+          @batches = 0
+          @behind = true
+          translate { connect(url) }
+        end
+
+        # @return [State]
+        def open
+          translate do
+            @pg.exec_params(<<~SQL, [identity, Backend.new_epoch])
+              UPDATE #{@name} SET epoch = $2, identity = $1, floor = count WHERE identity <> $1
+            SQL
+            row = @pg.exec(<<~SQL).first
+              SELECT epoch, count, greatest(floor + 1, coalesce((SELECT min(number) FROM #{@table}), count + 1)) AS oldest
+              FROM #{@name}
+            SQL
+            State.new(epoch: row["epoch"], count: Integer(row["count"]), oldest: Integer(row["oldest"]))
+          end
+        end
+
+        # @param epoch [String]
+        # @param publisher [String]
+        # @param number [Integer] of the batch
+        # @param messages [Array<Array(String, String)>] topics and data
+        # @return [Integer] the first message's offset
+        def publish(epoch, publisher, number, messages)
+          values = [epoch, messages.size, publisher, number, *messages.transpose.map { |all| @array.encode(all) },
+                    notification(messages)]
+          count = translate { @pg.exec_params(publish_statement, values).first }
+          raise EpochChanged unless count
+
+          trim
+          Integer(count["count"]) - messages.size + 1
+        rescue PG::UniqueViolation # its answer was lost
+          find_batch(publisher, number)
+        end
+
+        # @param after [Integer] offset
+        # @param most [Integer] messages
+        # @param wait [Numeric] seconds
+        # @return [Array<Stored>] in order; empty: none has come
+        def read(after, most, wait)
+          translate do
+            listen
+            stored = @behind ? select(after, most) : []
+            @behind = stored.size == most
+            return stored if stored.any?
+
+            text = nil
+            @pg.wait_for_notify(wait) { |_channel, _pid, payload| text = payload }
+            text ? heed(text, after, most) : []
+          end
+        end
+
+        # @return [void]
+        def close
+          Postgresql.open.delete(@pg)
+          @pg&.close
+        rescue PG::Error
+          nil # it is closed already
+        end
+
+        private
+
+        def connect(url)
+          @pg = PG.connect(url, connect_timeout: TIMEOUT, keepalives_idle: 10, keepalives_interval: 5,
+                                tcp_user_timeout: TIMEOUT * 2000, fallback_application_name: "heddle pub/sub")
+          Postgresql.open[@pg] = true
+          @array = PG::TextEncoder::Array.new(elements_type: PG::TextEncoder::Bytea.new)
+          @pg.set_notice_processor { nil }
+          @pg.exec("SET statement_timeout = #{TIMEOUT * 1000}")
+          @pg.exec("SET synchronous_commit = on") if @pg.exec("SHOW synchronous_commit").getvalue(0, 0) == "off"
+          make_tables
+        end
+
+        def make_tables
+          return unless @pg.exec("SELECT to_regclass('#{@name}') IS NULL").getvalue(0, 0) == "t"
+
+          @pg.transaction do
+            @pg.exec_params("SELECT pg_advisory_xact_lock(hashtext($1))", [@name])
+            @pg.exec(<<~SQL)
+              CREATE TABLE IF NOT EXISTS #{@table} (number bigint PRIMARY KEY, epoch text NOT NULL,
+                publisher text NOT NULL, batch bigint NOT NULL, place bigint NOT NULL, topic bytea NOT NULL,
+                data bytea NOT NULL);
+              CREATE UNIQUE INDEX IF NOT EXISTS #{@table}_batch ON #{@table} (publisher, batch) WHERE place = 1;
+              CREATE TABLE IF NOT EXISTS #{@name} (single boolean PRIMARY KEY DEFAULT true CHECK (single),
+                epoch text NOT NULL, identity text NOT NULL, count bigint NOT NULL, floor bigint NOT NULL);
+            SQL
+            @pg.exec_params(<<~SQL, [Backend.new_epoch, identity])
+              INSERT INTO #{@name} (epoch, identity, count, floor)
+              SELECT $1, $2, count, count FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table}) AS last
+              ON CONFLICT DO NOTHING
+            SQL
+          end
+        end
+
+        # What says whether this server's data may have gone back: another cluster, a promoted standby, or a crash
+        # without fsync.
+        def identity
+          @identity ||= [@pg.exec(<<~SQL).getvalue(0, 0), (started unless fsync?)].compact.join("/")
+            SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
+                   (SELECT timeline_id FROM pg_control_checkpoint())
+          SQL
+        end
+
+        def started = @pg.exec("SELECT extract(epoch FROM pg_postmaster_start_time())").getvalue(0, 0)
+
+        def fsync? = @pg.exec("SHOW fsync").getvalue(0, 0) == "on"
+
+        def publish_statement
+          @publish_statement ||= <<~SQL
+            WITH state AS (UPDATE #{@name} SET count = count + $2::bigint WHERE epoch = $1 RETURNING count),
+            stored AS (INSERT INTO #{@table} (number, epoch, publisher, batch, place, topic, data)
+              SELECT state.count - $2::bigint + place, $1, $3, $4::bigint, place, topic, data
+              FROM state, unnest($5::bytea[], $6::bytea[]) WITH ORDINALITY AS messages (topic, data, place))
+            SELECT count, pg_notify('#{@name}', $1 || ' ' || (count - $2::bigint + 1) || ' ' || $7) FROM state
+          SQL
+        end
+
+        # Topics and data as base64 of their sizes and bytes; empty: they don't fit.
+        def notification(messages)
+          return "" if messages.sum { |topic, data| topic.bytesize + data.bytesize + 8 } > NOTIFICATION * 3 / 4 - 64
+
+          [messages.flatten.map { |one| [one.bytesize].pack("N") << one.b }.join].pack("m0")
+        end
+
+        def heed(text, after, most)
+          epoch, first, packed = text.split(" ", 3)
+          first = Integer(first)
+          if packed.empty? || first != after + 1
+            stored = select(after, most)
+            @behind = stored.size == most
+            return stored
+          end
+
+          unpack(packed).each_slice(2).with_index.map do |(topic, data), i|
+            Stored.new(epoch:, offset: first + i, topic:, data:)
+          end
+        end
+
+        def unpack(packed)
+          bytes = packed.unpack1("m0")
+          at = 0
+          parts = []
+          while at < bytes.bytesize
+            size = bytes.byteslice(at, 4).unpack1("N")
+            parts << bytes.byteslice(at + 4, size)
+            at += 4 + size
+          end
+          parts
+        end
+
+        def select(after, most)
+          rows = @pg.exec_params("SELECT number, epoch, topic, data FROM #{@table} WHERE number > $1::bigint " \
+                                 "ORDER BY number LIMIT $2::bigint", [after, most], 1).values
+          rows.map do |number, epoch, topic, data|
+            Stored.new(epoch: epoch.force_encoding(Encoding::UTF_8), offset: number.unpack1("q>"), topic:, data:)
+          end
+        end
+
+        def listen
+          return if @listening
+
+          @pg.exec("LISTEN #{@name}")
+          @listening = true
+        end
+
+        def find_batch(publisher, number)
+          rows = translate do
+            @pg.exec_params("SELECT number FROM #{@table} WHERE publisher = $1 AND batch = $2::bigint AND place = 1",
+                            [publisher, number])
+          end
+          Integer(rows.getvalue(0, 0))
+        end
+
+        def trim
+          return unless ((@batches += 1) % TRIMMED_AFTER).zero?
+
+          translate do
+            @pg.exec_params("DELETE FROM #{@table} WHERE number <= (SELECT count FROM #{@name}) - $1::bigint",
+                            [@stored])
+          end
+        end
+
+        def translate
+          yield
+        rescue PG::UniqueViolation
+          raise
+        rescue PG::Error, SystemCallError, IOError => e
+          raise Lost, "#{e.message.strip} (#{e.class})"
+        end
+      end
+    end
+  end
+end

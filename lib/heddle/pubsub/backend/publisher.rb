@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+module Heddle
+  module PubSub
+    class Backend
+      # Publishes what the fibers and threads of this process want to publish. It has one connection, in a thread of its
+      # own, so that no cancelled task leaves half a command on it, and never inside an application's transaction.
+      # Messages that come while a batch is on its way are the next batch.
+      #
+      # A batch has a number, by which the backend knows it again: one whose answer was lost is sent once more, and is
+      # not published twice.
+      class Publisher
+        # Messages of a batch, and their bytes.
+        BATCH = 500
+        BATCH_BYTES = 1 << 20
+        # Messages that may wait.
+        QUEUE = 10_000
+        # Seconds until a caller gets an answer.
+        PATIENCE = 5
+        # Seconds between two attempts.
+        PAUSE = 0.05
+        private_constant :BATCH, :BATCH_BYTES, :QUEUE, :PATIENCE, :PAUSE
+
+        Entry = Data.define(:topic, :data, :due, :answer)
+        private_constant :Entry
+
+        # @return [Integer] of the process that it belongs to
+        attr_reader :pid
+
+        # @param backend [Backend]
+        def initialize(backend)
+          @backend = backend
+          @pid = Process.pid
+          @id = SecureRandom.hex(8)
+          @number = 0
+          @queue = Thread::Queue.new
+          @thread = Thread.new { run }
+          @thread.name = "heddle publisher"
+        end
+
+        # @param topic [String]
+        # @param data [String]
+        # @return [String] the position
+        # @raise [Unreachable]
+        def publish(topic, data)
+          raise Unreachable, "the message was not published: #{QUEUE} wait for #{@backend}" if @queue.size >= QUEUE
+
+          entry = Entry.new(topic:, data:, due: now + PATIENCE, answer: Thread::Queue.new)
+          @queue << entry
+          answer = entry.answer.pop(timeout: PATIENCE + 1)
+          return answer if answer.is_a?(String)
+
+          raise answer || Unreachable.new("#{@backend} has not answered in #{PATIENCE} s: the message may be published")
+        end
+
+        private
+
+        def run
+          Thread.current.report_on_exception = false
+          loop { publish_batch(take_batch) }
+        ensure
+          @connection&.close
+        end
+
+        def take_batch
+          batch = [@queue.pop]
+          bytes = batch.first.data.bytesize
+          while batch.size < BATCH && bytes < BATCH_BYTES && (entry = take_waiting)
+            batch << entry
+            bytes += entry.data.bytesize
+          end
+          batch
+        end
+
+        def take_waiting
+          @queue.pop(true)
+        rescue ThreadError
+          nil
+        end
+
+        def publish_batch(batch)
+          @number += 1
+          first = attempt(batch)
+          History.count_published(batch.size)
+          batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
+        rescue Lost, Unreachable => e
+          fail_batch(batch, Unreachable.new("the message may not be published: #{e.message}"))
+        rescue StandardError => e
+          close
+          fail_batch(batch, Unreachable.new("the message may not be published: #{e.message} (#{e.class})"))
+        end
+
+        def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
+
+        # @return [Integer] the first message's offset
+        def attempt(batch)
+          open
+          @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })
+        rescue EpochChanged
+          close
+          retry
+        rescue Lost
+          close
+          raise if now >= batch.last.due
+
+          sleep PAUSE
+          retry
+        end
+
+        def open
+          return if @connection
+
+          connection = @backend.connect
+          @epoch = connection.open.epoch
+          @connection = connection
+        rescue StandardError
+          connection&.close
+          raise
+        end
+
+        def close
+          @connection&.close
+          @connection = nil
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "support/machines"
+require "concurrency/support/private_server"
+require "socket"
+
+# A real Redis gives messages their order.
+class PubSubRedisTest < Minitest::Test
+  include BackendPromises
+
+  DURABLE = %w[--appendonly yes --appendfsync always].freeze
+
+  def setup
+    program = need_program("redis-server")
+    skip "needs the gem redis-client: bin/setup" if Gem::Specification.find_all_by_name("redis-client").empty?
+    require "redis-client"
+    start(program, DURABLE)
+  end
+
+  def start(program, storage)
+    @backend_server = PrivateServer.new("redis.sock") do |folder|
+      [program, "--port", port.to_s, "--bind", "127.0.0.1", "--unixsocket", File.join(folder, "redis.sock"),
+       "--dir", folder, "--save", "", *storage]
+    end
+  end
+
+  def port = @port ||= Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+
+  def url = "redis://127.0.0.1:#{port}/0"
+
+  def redis = @redis ||= RedisClient.config(path: File.join(@backend_server.folder, "redis.sock")).new_client
+
+  def cut_connections = redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+  def crash = @backend_server.restart
+
+  def test_a_crash_that_may_have_lost_messages_is_a_reset_with_a_new_epoch
+    @backend_server.stop
+    start(need_program("redis-server"), %w[--appendonly no])
+    one = machine
+    before = %w[a b].map { |data| one.publish(data) }
+    2.times { one.message }
+    crash
+    after = one.publish("c")
+    reset, position = one.message
+
+    assert_nil reset
+    refute_equal before.last[/\A[^:]+/], after[/\A[^:]+/]
+    assert_equal after[/\A[^:]+/], position[/\A[^:]+/]
+  end
+
+  def test_a_machine_that_missed_more_than_is_stored_gets_a_reset
+    one = machine
+    first = one.publish("first")
+    10.times { one.publish("x") }
+    redis.call("XTRIM", "{heddle_pubsub}:stream", "MAXLEN", 3)
+    later = machine("room", first)
+
+    assert_nil later.message.first
+  end
+
+  def test_the_password_is_in_no_message
+    backend = Heddle::PubSub::Backend.new("redis://user:secret@127.0.0.1:1/0")
+
+    assert_equal "redis://127.0.0.1:1/0", backend.to_s
+    assert_equal "postgres:///x?password=…&user=a",
+                 Heddle::PubSub::Backend.hide_password("postgres:///x?password=secret&user=a")
+  end
+
+  def test_what_is_no_address_of_a_backend_is_refused
+    wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://x") }
+    assert_match(/must begin with redis:/, wrong.message)
+    wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x", name: "a b") }
+    assert_match(/small letters, digits/, wrong.message)
+  end
+end

@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+require "json"
+require "rbconfig"
+
+# What the tests of each backend have in common: processes that stand for machines.
+module Machines
+  ROOT = File.expand_path("../../../..", __dir__)
+  # Seconds that anything may take on a machine that is busy with other tests.
+  PATIENCE = 60
+
+  # A process that follows the backend (machine.rb).
+  class Machine
+    # @return [String] the topic's position at its start
+    attr_reader :position
+
+    def initialize(url, topic, since = nil)
+      @topic = topic
+      input, @input = IO.pipe
+      @output, output = IO.pipe
+      command = [RbConfig.ruby, "-r#{ROOT}/bin/support/gem_paths", "-I#{ROOT}/lib", "#{__dir__}/machine.rb"]
+      @pid = spawn(*command, url, topic, *since, in: input, out: output, err: File::NULL)
+      [input, output].each(&:close)
+      @lines = Thread::Queue.new
+      @messages = Thread::Queue.new
+      @reader = Thread.new { read_lines }
+      @position = take(:ready).first
+    end
+
+    # @return [String] the position
+    def publish(data, topic = @topic)
+      @input.puts([topic, data].to_json)
+      what, * = answer = pop(@lines)
+      raise answer.inspect unless what == "published"
+
+      answer.last
+    end
+
+    # @return [Array] what the machine answers: "published" or "refused", and more
+    def try(data)
+      @input.puts([@topic, data].to_json)
+      pop(@lines)
+    end
+
+    # @return [Array(String, String)] data and position of the next message
+    def message = pop(@messages)
+
+    # @return [Array<Array(String, String)>] up to the message that has this data
+    def messages_until(data)
+      got = []
+      got << message until got.last&.first == data
+      got
+    end
+
+    def stop
+      @input.close
+      Process.kill(:KILL, @pid)
+      Process.wait(@pid)
+      @reader.join
+    end
+
+    private
+
+    def take(what)
+      found, *rest = pop(@lines)
+      raise "expected #{what}, but got #{[found, *rest].inspect}" unless found == what.to_s
+
+      rest
+    end
+
+    def pop(queue) = queue.pop(timeout: PATIENCE) || raise("the machine says nothing")
+
+    def read_lines
+      @output.each_line do |line|
+        what, *rest = JSON.parse(line)
+        what == "message" ? @messages << rest : @lines << [what, *rest]
+      end
+      [@lines, @messages].each(&:close)
+    end
+  end
+
+  def teardown
+    @machines&.each(&:stop)
+    @backend_server&.stop
+    super
+  end
+
+  def machine(topic = "room", since = nil)
+    Machine.new(url, topic, since).tap { |one| (@machines ||= []) << one }
+  end
+
+  def offset(position) = Integer(position[/\d+\z/])
+
+  def assert_in_order(positions)
+    assert_equal positions.map { |one| offset(one) }.sort.uniq, positions.map { |one| offset(one) }
+    assert_equal 1, positions.map { |one| one[/\A[^:]+/] }.uniq.size
+  end
+end
+
+# What every backend promises; the class starts a server and has `url`, `cut_connections` and `crash`.
+module BackendPromises
+  include Machines
+
+  def test_machines_share_topics_and_positions
+    first, second = Array.new(2) { machine }
+    positions = %w[a b c].map { |data| first.publish(data) }
+    positions << second.publish("d")
+
+    assert_equal [%w[a b c d].zip(positions)], [first, second].map { |one| Array.new(4) { one.message } }.uniq
+    assert_in_order positions
+  end
+
+  def test_a_machine_that_starts_later_has_what_was_published_before
+    first = machine
+    position = first.publish("known")
+    first.publish("other", "another topic")
+    missed = %w[a b].map { |data| [data, first.publish(data)] }
+    later = machine("room", position)
+
+    assert_equal missed, Array.new(2) { later.message }
+    assert_equal missed.last.last, later.position
+  end
+
+  def test_messages_of_all_sizes_and_bytes_arrive
+    one = machine
+    sizes = [0, 1, 5_000, 7_000, 8_000, 20_000, 1_000_000]
+    sizes.each { |size| one.publish("ä\n\u0000" * (size / 4)) }
+
+    assert_equal(sizes.map { |size| size / 4 * 4 }, sizes.map { one.message.first.bytesize })
+  end
+
+  def test_a_position_of_another_backend_brings_a_reset
+    one = machine
+    last = one.publish("x")
+    other = machine("room", "aaaaaaaaaaaa:1")
+
+    assert_equal [nil, last], other.message
+  end
+
+  # The publisher sends what was not confirmed once more, and the backend knows it again.
+  def test_nothing_is_lost_or_doubled_when_connections_are_cut
+    subscriber, publisher = Array.new(2) { machine }
+    numbers = (1..1000).map(&:to_s)
+    positions = numbers.map do |number|
+      cut_connections if %w[200 500 800].include?(number)
+      publisher.publish(number)
+    end
+
+    assert_equal numbers.zip(positions), subscriber.messages_until("1000")
+    assert_in_order positions
+  end
+
+  def test_what_a_durable_backend_has_confirmed_survives_its_crash
+    subscriber, publisher = Array.new(2) { machine }
+    crashed = Thread.new { crash }
+    confirmed = []
+    (1..200).each do |number|
+      what, *, position = publisher.try(number.to_s)
+      confirmed << [number.to_s, position] if what == "published"
+      crashed.join if number == 100
+    end
+    last = subscriber.messages_until("200")
+    assert_empty confirmed - last
+    assert_in_order last.map(&:last)
+  end
+
+  def test_publishing_raises_while_there_is_no_backend
+    one = machine
+    one.publish("x")
+    @backend_server.stop
+    what, reason = one.try("y")
+
+    assert_equal "refused", what
+    assert_match(/may not be published/, reason)
+  end
+end
