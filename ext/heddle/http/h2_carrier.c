@@ -270,4 +270,5 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 
 const heddle_h2_operations heddle_h2_carrier_operations = {
     on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete,
+    NULL,
 };

@@ -1,3 +1,4 @@
+#include "http/h2_client.h"
 #include "http/http.h"
 
 #include "http/body_spool_ruby.h"
@@ -33,7 +34,9 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_engine(http);
     Init_heddle_exchange(http);
     Init_heddle_h1_exchange(h1);
-    Init_heddle_h2_exchange(rb_define_module_under(http, "H2"));
+    VALUE h2 = rb_define_module_under(http, "H2");
+    Init_heddle_h2_exchange(h2);
+    Init_heddle_h2_client(h2);
     Init_heddle_websocket(http);
     Init_heddle_spooled_body(http);
     Init_heddle_access_line(http);

@@ -162,7 +162,7 @@ static VALUE unfold_value(const char *bytes, heddle_slice value)
 }
 
 /* name, value, name, value … */
-static VALUE fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded)
+VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded)
 {
     VALUE array = rb_ary_new_capa((long)count * 2);
     for (unsigned i = 0; i < count; i++) {
@@ -212,7 +212,7 @@ static VALUE request_object(const char *bytes, const heddle_request_head *head, 
     rb_ivar_set(object, id_path, request_path(bytes, head));
     rb_ivar_set(object, id_query, text_of(bytes, head->query));
     rb_ivar_set(object, id_minor, INT2FIX(head->minor));
-    rb_ivar_set(object, id_fields, fields_array(bytes, head->fields, head->field_count, false));
+    rb_ivar_set(object, id_fields, heddle_fields_array(bytes, head->fields, head->field_count, false));
     rb_ivar_set(object, id_authority, head->has_host ? text_of(bytes, head->authority) : Qnil);
     rb_ivar_set(object, id_host, head->has_host ? text_of(bytes, head->host) : Qnil);
     rb_ivar_set(object, id_port, head->has_host ? text_of(bytes, head->port) : Qnil);
@@ -253,7 +253,7 @@ VALUE heddle_received_response(const char *bytes, const heddle_response_head *he
     rb_ivar_set(object, id_status, INT2FIX(head->status));
     rb_ivar_set(object, id_reason, text_of(bytes, head->reason));
     rb_ivar_set(object, id_minor, INT2FIX(head->minor));
-    rb_ivar_set(object, id_fields, fields_array(bytes, head->fields, head->field_count, head->folded));
+    rb_ivar_set(object, id_fields, heddle_fields_array(bytes, head->fields, head->field_count, head->folded));
     set_length(object, head->content_length);
     rb_ivar_set(object, id_until_close, truth_of(head->until_close));
     rb_ivar_set(object, id_keep_alive, truth_of(head->keep_alive));

@@ -9,8 +9,8 @@ require "heddle/version"
 
 module Heddle
   module HTTP
-    # An HTTP/1.1 client. Works in a Heddle loop, in plain threads and after fork; the connections that it keeps are the
-    # process's and outlive loops and threads.
+    # A client of HTTP/1.1 and HTTP/2. Works in a Heddle loop, in plain threads and after fork; the connections that it
+    # keeps are the process's and outlive loops and threads.
     #
     #     http = Heddle::HTTP::Client.new("https://api.example", timeout: { total: 10 })
     #     http.get("/price", query: { id: 7 }).json
@@ -67,10 +67,19 @@ module Heddle
       #   or a redirect says (server-side request forgery); uses no proxy
       # @param body_limit [Integer] bytes of a body in memory, decompressed
       # @param tls [Hash, nil] see Net::TLS::ClientContext
+      # @param http2 [Boolean, :prior_knowledge] true: over TLS, where the server chooses it by ALPN (RFC 9113, 3.2);
+      #   `:prior_knowledge`: always, also without TLS (3.3)
       # @raise [ArgumentError]
       def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55, redirects: 5,
-                     proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil)
-        @settings = Settings.new(tls && tls_context(tls), proxy, deny_private, positive(max_connections), idle_timeout)
+                     proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil,
+                     http2: true)
+        unless [true, false, :prior_knowledge].include?(http2)
+          raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
+        end
+
+        @settings = Settings.new(tls: nil, proxy:, deny_private:, max_connections: positive(max_connections),
+                                 idle_timeout:, http2:)
+        @settings = @settings.with(tls: tls_context(tls)) if tls
         if deny_private && proxy.is_a?(String)
           raise ArgumentError, "deny_private: can't be kept behind the proxy #{proxy}"
         end
@@ -207,7 +216,10 @@ module Heddle
         exchange = Exchange.new(request, limits, deadline)
         head = exchange.head
         location = @redirects.positive? ? Redirect.location(head) : nil
-        return Response.new(head, yield(exchange, head, request), request.origin, request.target) unless location
+        unless location
+          body = yield(exchange, head, request)
+          return Response.new(head, body, request.origin, request.target, exchange.trailers)
+        end
         raise RedirectError, "more redirects than #{@redirects}, the last one to #{location}" unless redirects.positive?
 
         drain(exchange)
@@ -243,7 +255,7 @@ module Heddle
 
       def tls_context(options)
         require "heddle/net/tls/client_context"
-        Net::TLS::ClientContext.for(options)
+        Net::TLS::ClientContext.for({ protocols: @settings.protocols, **options })
       end
 
       def positive(value)
@@ -257,15 +269,20 @@ end
 
 # Not by autoload: each request needs them, and the first one's time limits hold while they are loaded.
 require "heddle/http/client/errors"
+require "heddle/http/client/carrier"
 require "heddle/http/client/connection"
 require "heddle/http/client/connections"
 require "heddle/http/client/dialer"
 require "heddle/http/client/exchange"
 require "heddle/http/client/fields"
+require "heddle/http/client/h1_carrier"
+require "heddle/http/client/h2_carrier"
 require "heddle/http/client/origin"
 require "heddle/http/client/origins"
 require "heddle/http/client/request"
 require "heddle/http/client/response"
 require "heddle/http/client/settings"
+require "heddle/http/client/shared_connection"
+require "heddle/http/client/sharing"
 require "heddle/http/client/time_limits"
 require "heddle/http/client/trace"

@@ -49,7 +49,7 @@ class FaradayTest < ClientCase
 
   def test_errors_are_faradays
     silent = serve { |socket, _| socket.read }
-    assert_raises(Faraday::TimeoutError) { connection(silent, request: { timeout: 0.05 }).get("/") }
+    assert_raises(Faraday::TimeoutError) { connection(silent, request: { read_timeout: 0.05 }).get("/") }
     assert_raises(Faraday::ConnectionFailed) { connection(serve { |socket, _| socket.close }).post("/", "x") }
     assert_raises(Faraday::ConnectionFailed) { Faraday.new("http://127.0.0.1:1") { |b| b.adapter :heddle }.get("/") }
   end

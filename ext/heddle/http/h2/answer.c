@@ -30,7 +30,7 @@ static bool is_about_connection(const char *name, size_t size)
     return false;
 }
 
-static heddle_h2_write_result check_fields(const heddle_h2_field *fields, size_t count)
+heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *end = fields[i].value + fields[i].value_size;
@@ -45,7 +45,7 @@ static heddle_h2_write_result check_fields(const heddle_h2_field *fields, size_t
 /* -- encoding ------------------------------------------------------------------------------------------------------ */
 
 /* The name is in lower case then. */
-static bool encode_field(heddle_h2_session *session, const heddle_h2_field *field)
+bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field)
 {
     heddle_h2_workspace *workspace = session->workspace;
     const char *name = field->name, *value = field->value;
@@ -69,13 +69,13 @@ static bool encode_field(heddle_h2_session *session, const heddle_h2_field *fiel
     return heddle_hpack_encode(&session->encoder, &workspace->block, lower, field->name_size, value, size);
 }
 
-static bool start_block(heddle_h2_session *session)
+bool heddle_h2_start_block(heddle_h2_session *session)
 {
     heddle_bytes_reset(&session->workspace->block, SIZE_MAX);
     return heddle_hpack_encode_start(&session->encoder, &session->workspace->block);
 }
 
-static bool write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end)
+bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end)
 {
     const heddle_bytes *block = &session->workspace->block;
     heddle_h2_note_output(session);
@@ -92,11 +92,11 @@ static bool encode_head(heddle_h2_session *session, int status, const heddle_h2_
 {
     char digits[STATUS_DIGITS + 1];
     snprintf(digits, sizeof(digits), "%03d", status % (LAST_STATUS + 1));
-    if (!start_block(session) ||
+    if (!heddle_h2_start_block(session) ||
         !heddle_hpack_encode(&session->encoder, &session->workspace->block, ":status", 7, digits, STATUS_DIGITS))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!encode_field(session, &fields[i]))
+        if (!heddle_h2_encode_field(session, &fields[i]))
             return false;
     }
     return true;
@@ -110,11 +110,11 @@ heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h
     bool interim = status < FIRST_FINAL_STATUS;
     if (stream->head_written || status < 100 || status > LAST_STATUS || status == 101 || (interim && end))
         return HEDDLE_H2_MISPLACED;
-    heddle_h2_write_result result = check_fields(fields, count);
+    heddle_h2_write_result result = heddle_h2_check_fields(fields, count);
     if (result != HEDDLE_H2_WRITTEN)
         return result;
     heddle_h2_enter(session);
-    if (!encode_head(session, status, fields, count) || !write_block(session, stream, end)) {
+    if (!encode_head(session, status, fields, count) || !heddle_h2_write_block(session, stream, end)) {
         result = fail_encoding(session);
     } else if (!interim) {
         stream->head_written = true;
@@ -145,13 +145,13 @@ static const char *next_text(const char **at, uint32_t *size)
 static bool encode_trailers(heddle_h2_session *session, const heddle_h2_stream *stream)
 {
     const char *at = stream->trailers.bytes, *end = at + stream->trailers.size;
-    if (!start_block(session))
+    if (!heddle_h2_start_block(session))
         return false;
     while (at < end) {
         heddle_h2_field field;
         field.name = next_text(&at, &field.name_size);
         field.value = next_text(&at, &field.value_size);
-        if (!encode_field(session, &field))
+        if (!heddle_h2_encode_field(session, &field))
             return false;
     }
     return true;
@@ -161,7 +161,7 @@ void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     bool written;
     if (stream->has_trailers) {
-        written = encode_trailers(session, stream) && write_block(session, stream, true);
+        written = encode_trailers(session, stream) && heddle_h2_write_block(session, stream, true);
     } else {
         heddle_h2_note_output(session);
         written = heddle_bytes_reserve(&session->output, HEDDLE_H2_HEADER_SIZE);
@@ -184,7 +184,7 @@ heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_st
         return HEDDLE_H2_GONE;
     if (!stream->head_written || stream->finished)
         return HEDDLE_H2_MISPLACED;
-    heddle_h2_write_result result = check_fields(trailers, count);
+    heddle_h2_write_result result = heddle_h2_check_fields(trailers, count);
     if (result != HEDDLE_H2_WRITTEN)
         return result;
     heddle_h2_enter(session);

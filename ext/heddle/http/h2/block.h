@@ -1,7 +1,7 @@
 #ifndef HEDDLE_H2_BLOCK_H
 #define HEDDLE_H2_BLOCK_H
 
-/* A header block on its way to a request: its fields are checked one by one, and then together. */
+/* A header block on its way to a request or an answer: its fields are checked one by one, and then together. */
 
 #include "http/controls.h"
 #include "http/h2/session_state.h"
@@ -12,23 +12,25 @@ typedef enum {
     HEDDLE_H2_AUTHORITY,
     HEDDLE_H2_PATH,
     HEDDLE_H2_PROTOCOL,
+    HEDDLE_H2_STATUS, /* of an answer, which has no other */
     HEDDLE_H2_PSEUDO_FIELDS,
 } heddle_h2_pseudo;
 
-typedef struct {
+struct heddle_h2_block {
     const heddle_h2_limits *limits;
     heddle_bytes *bytes;   /* what slices are of */
     heddle_field *fields;
     uint32_t field_count, line_count, crumbs;
     uint64_t list_size;    /* as RFC 9113, 6.5.2 counts it */
-    bool trailers;         /* no field of it is kept */
+    bool response;         /* of an answer; else of a request */
+    bool trailers;         /* of a request's no field is kept */
     bool malformed, too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_controls controls;
     uint8_t urgency;
     bool incremental;
-} heddle_h2_block;
+};
 
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field);
 

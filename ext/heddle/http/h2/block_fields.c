@@ -2,7 +2,7 @@
 #include "http/h2/block.h"
 #include "http/text.h"
 
-/* What each field of a request may be (RFC 9113, 8.2 and 8.3). */
+/* What each field of a message may be (RFC 9113, 8.2 and 8.3). */
 
 static const char *const pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
     [HEDDLE_H2_METHOD] = ":method",
@@ -10,6 +10,7 @@ static const char *const pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
     [HEDDLE_H2_AUTHORITY] = ":authority",
     [HEDDLE_H2_PATH] = ":path",
     [HEDDLE_H2_PROTOCOL] = ":protocol",
+    [HEDDLE_H2_STATUS] = ":status",
 };
 
 static bool is_text(const heddle_hpack_field *field, const char *text)
@@ -69,7 +70,8 @@ static void take_pseudo(heddle_h2_block *block, const heddle_hpack_field *field)
     for (unsigned i = 0; i < HEDDLE_H2_PSEUDO_FIELDS; i++) {
         if (!is_text(field, pseudo_names[i]))
             continue;
-        if (block->trailers || block->has_pseudo[i] || block->line_count > 0)
+        if (block->trailers || block->has_pseudo[i] || block->line_count > 0 ||
+            block->response != (i == HEDDLE_H2_STATUS))
             break;
         block->has_pseudo[i] = true;
         block->pseudo[i] = keep_text(block, field->value, field->value_size);
@@ -80,7 +82,7 @@ static void take_pseudo(heddle_h2_block *block, const heddle_hpack_field *field)
 
 static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field, heddle_field_id id)
 {
-    if (block->trailers)
+    if (block->trailers && !block->response)
         return;
     if (id == HEDDLE_FIELD_OTHER && !block->limits->keep_underscores && memchr(field->name, '_', field->name_size))
         return;

@@ -21,8 +21,16 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
         {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last one, which may be left out */
     };
     unsigned count = sizeof(settings) / sizeof(*settings) - !limits->connect_protocol;
+    const heddle_h2_setting_value of_client[] = {
+        {HEDDLE_H2_SET_ENABLE_PUSH, 0},
+        {HEDDLE_H2_SET_INITIAL_WINDOW_SIZE, limits->stream_window},
+        {HEDDLE_H2_SET_MAX_HEADER_LIST_SIZE, limits->header_limit},
+    };
     heddle_h2_note_output(session);
-    if (!heddle_h2_write_settings(&session->output, 0, settings, count))
+    bool written = session->is_client
+                       ? heddle_h2_write_settings(&session->output, 0, of_client, sizeof(of_client) / sizeof(*of_client))
+                       : heddle_h2_write_settings(&session->output, 0, settings, count);
+    if (!written)
         return false;
     uint32_t more = limits->connection_window > HEDDLE_H2_DEFAULT_WINDOW
                         ? limits->connection_window - HEDDLE_H2_DEFAULT_WINDOW : 0;
@@ -51,7 +59,11 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
     case HEDDLE_H2_SET_HEADER_TABLE_SIZE:
         heddle_hpack_encoder_limit(&session->encoder, value);
         return HEDDLE_H2_NO_ERROR;
-    case HEDDLE_H2_SET_ENABLE_PUSH:
+    case HEDDLE_H2_SET_ENABLE_PUSH: /* a server never sets it (RFC 9113, 6.5.2) */
+        return value <= (session->is_client ? 0 : 1) ? HEDDLE_H2_NO_ERROR : HEDDLE_H2_PROTOCOL_ERROR;
+    case HEDDLE_H2_SET_MAX_CONCURRENT_STREAMS:
+        session->peer_streams = value;
+        return HEDDLE_H2_NO_ERROR;
     case HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL:
     case HEDDLE_H2_SET_NO_RFC7540_PRIORITIES:
         return value <= 1 ? HEDDLE_H2_NO_ERROR : HEDDLE_H2_PROTOCOL_ERROR;
@@ -230,7 +242,7 @@ static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgen
 void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size)
 {
     uint32_t id = heddle_h2_get_31(payload);
-    if (id % 2 == 0) { /* nothing was pushed */
+    if (id % 2 == 0 || session->is_client) { /* nothing was pushed, and servers send none (RFC 9218, 7.1) */
         heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a PRIORITY_UPDATE of no request");
         return;
     }

@@ -294,6 +294,11 @@ size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, siz
     size_t used = 0;
     session->now = now;
     heddle_h2_enter(session);
+    if (session->is_client && session->preface_size == 0) {
+        memcpy(to, HEDDLE_H2_PREFACE, HEDDLE_H2_PREFACE_SIZE);
+        session->preface_size = HEDDLE_H2_PREFACE_SIZE;
+        used = HEDDLE_H2_PREFACE_SIZE;
+    }
     for (;;) {
         used += pull_output(session, to + used, room - used);
         if (heddle_bytes_left(&session->output) > 0 || !heddle_h2_is_open(session) || session->send_window <= 0)

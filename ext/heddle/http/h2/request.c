@@ -1,6 +1,6 @@
 #include "http/h2/block.h"
 
-/* Header blocks become requests or trailers. Each is decoded to its end: the next one depends on it. */
+/* Header blocks become requests, answers or trailers. Each is decoded to its end: the next one depends on it. */
 
 enum { FIRST_ROOM = 1024 };
 
@@ -107,7 +107,8 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
 void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size)
 {
     uint32_t id = session->block_stream;
-    bool is_new = id > session->last_stream;
+    bool is_new = id > session->last_stream && !session->is_client;
+    heddle_h2_stream *answered = session->is_client ? heddle_h2_find_stream(session, id) : NULL;
     heddle_h2_workspace *workspace = session->workspace;
     if (!prepare_fields(workspace, session->limits)) {
         heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
@@ -115,8 +116,8 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
     }
     heddle_bytes_reset(&workspace->head, SIZE_MAX);
     heddle_h2_block block = {
-        .limits = session->limits, .bytes = &workspace->head, .fields = workspace->fields, .trailers = !is_new,
-        .urgency = HEDDLE_H2_DEFAULT_URGENCY,
+        .limits = session->limits, .bytes = &workspace->head, .fields = workspace->fields, .urgency = HEDDLE_H2_DEFAULT_URGENCY,
+        .response = session->is_client, .trailers = session->is_client ? answered && answered->answered : !is_new,
     };
     if (is_new)
         session->last_stream = id;
@@ -126,6 +127,8 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
         heddle_h2_fail_stream(session, id, HEDDLE_H2_STREAM_CLOSED);
     else if (session->block_verdict == HEDDLE_H2_IGNORE)
         return;
+    else if (session->is_client)
+        heddle_h2_take_response(session, answered, &block);
     else if (!is_new)
         take_trailers(session, id, &block);
     else if (session->drain_stage == HEDDLE_H2_DRAINING) /* the client knows that nobody looks at it */

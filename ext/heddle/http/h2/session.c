@@ -4,8 +4,8 @@
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                         heddle_h2_workspace *workspace, void *owner, int64_t now)
+heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                          heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client)
 {
     heddle_h2_session *session = calloc(1, sizeof(*session));
     if (!session)
@@ -16,6 +16,9 @@ heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations,
     session->owner = owner;
     session->now = session->idle_since = now;
     session->send_window = session->peer_window = HEDDLE_H2_DEFAULT_WINDOW;
+    session->peer_streams = UINT32_MAX;
+    session->is_client = is_client;
+    session->stage = is_client ? HEDDLE_H2_AT_FIRST_SETTINGS : HEDDLE_H2_AT_PREFACE;
     uint32_t table = limits->header_table_size;
     heddle_hpack_decoder_start(&session->decoder, table > HEDDLE_HPACK_DEFAULT_SIZE ? table
                                                                                      : HEDDLE_HPACK_DEFAULT_SIZE);
@@ -25,6 +28,12 @@ heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations,
         return NULL;
     }
     return session;
+}
+
+heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                         heddle_h2_workspace *workspace, void *owner, int64_t now)
+{
+    return heddle_h2_session_make(operations, limits, workspace, owner, now, false);
 }
 
 void heddle_h2_session_free(heddle_h2_session *session)
@@ -78,6 +87,7 @@ void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
     if (!heddle_h2_is_open(session))
         return;
     session->stage = HEDDLE_H2_AT_END;
+    session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
     /* on_reset may release streams: the last is found anew each time. */
@@ -160,19 +170,36 @@ static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, h
     return heddle_h2_is_open(session);
 }
 
+/* They count against the connection's window, though nobody wants them. */
+static void skip_data(heddle_h2_session *session, uint32_t size)
+{
+    uint32_t part = size < session->data_left ? size : session->data_left;
+    session->data_left -= part;
+    heddle_h2_credit(session, NULL, part);
+}
+
 static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool last)
 {
     uint32_t id = session->reader.frame.stream;
     bool end = last && session->reader.frame.flags & HEDDLE_H2_END_STREAM;
     heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
-    if (!stream || !heddle_h2_state_receives(stream->state) || !take_padding(session, stream, &piece))
+    if (!stream || !heddle_h2_state_receives(stream->state)) { /* it has ended in the middle of this frame */
+        skip_data(session, piece.size);
         return;
+    }
+    if (!take_padding(session, stream, &piece))
+        return;
+    if (session->is_client && !stream->answered) {
+        skip_data(session, piece.size);
+        heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, "DATA before the answer's head");
+        return;
+    }
     uint32_t size = piece.size < session->data_left ? piece.size : session->data_left;
     session->data_left -= size;
     stream->body_size += size;
     if (stream->body_left >= 0 && (stream->body_left -= size) < 0) {
         heddle_h2_credit(session, NULL, size);
-        heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
+        heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, "more DATA than its content-length says");
         return;
     }
     if (stream->rejected || !stream->held) {
@@ -189,8 +216,8 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
 static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *frame)
 {
     uint32_t id = frame->stream;
-    if (id % 2 == 0) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a request on a stream of an even number");
+    if (id % 2 == 0 || (session->is_client && id > session->last_stream)) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "HEADERS on a stream that the client can't have begun");
         return;
     }
     uint8_t verdict = judge_stream(session, id, HEDDLE_H2_GOT_HEADERS);
@@ -334,7 +361,7 @@ static void begin_frame(heddle_h2_session *session)
         begin_continuation(session);
         break;
     case HEDDLE_H2_PUSH_PROMISE:
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a client pushes nothing");
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "nothing may be pushed here");
         break;
     case HEDDLE_H2_SETTINGS:
         if (frame->length % HEDDLE_H2_SETTING_SIZE != 0 || (frame->flags & HEDDLE_H2_ACK && frame->length > 0))
@@ -390,7 +417,11 @@ static void take_frame(heddle_h2_session *session, const uint8_t *payload, uint3
     case HEDDLE_H2_PRIORITY_UPDATE:
         heddle_h2_take_priority_update(session, payload, size);
         break;
-    default: /* GOAWAY: the client opens no more streams, and closes when it has its answers */
+    case HEDDLE_H2_GOAWAY: /* a client's: it opens no more streams, and closes when it has its answers */
+        if (session->is_client)
+            heddle_h2_take_goaway(session, payload);
+        break;
+    default:
         break;
     }
 }

@@ -2,8 +2,8 @@
 #define HEDDLE_H2_SESSION_H
 
 /*
- * The server's side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby. The owner feeds it
- * what the client sends, and pulls what is to be sent. Times are nanoseconds of a monotonic clock, sizes are bytes.
+ * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's, or the client's
+ * (at the end of this file). The owner feeds it what the peer sends, and pulls what is to be sent. Times are nanoseconds of a monotonic clock, sizes are bytes.
  * Nothing here is called by two threads at a time.
  */
 
@@ -14,7 +14,7 @@ typedef struct heddle_h2_session heddle_h2_session;
 typedef struct heddle_h2_stream heddle_h2_stream;
 
 enum {
-    HEDDLE_H2_PULL_ROOM = HEDDLE_H2_HEADER_SIZE + HEDDLE_H2_FRAME_SIZE, /* the least room that heddle_h2_pull takes */
+    HEDDLE_H2_PULL_ROOM = HEDDLE_H2_PREFACE_SIZE + HEDDLE_H2_HEADER_SIZE + HEDDLE_H2_FRAME_SIZE, /* the least room that heddle_h2_pull takes */
 };
 
 typedef struct {
@@ -56,6 +56,16 @@ typedef struct {
     bool ended;               /* there is no body: on_end does not follow */
 } heddle_h2_request;
 
+/* A client's: the head of an answer, an interim one (1xx) perhaps, or trailers. Valid during the call that gets it. */
+typedef struct {
+    int status;         /* 0: trailers */
+    const heddle_field *fields;
+    uint32_t field_count;
+    const char *bytes;  /* what the fields are slices of */
+    size_t size;        /* of the bytes */
+    bool ended;         /* nothing follows: the next call is on_end */
+} heddle_h2_response;
+
 /*
  * What the owner does. The stream stays valid until the owner releases it, which it may do in each of these. Of
  * on_request and on_rejection exactly one comes first.
@@ -77,6 +87,8 @@ typedef struct {
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Request and answer are complete, and all of it is pulled. */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
+    /* A client's, in place of the first two: heads and trailers of answers. */
+    void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
 } heddle_h2_operations;
 
 /* Memory that sessions of one thread share, used only within a call. */
@@ -187,5 +199,29 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /* The stream is the session's alone again; if its answer is not complete, it is still sent. */
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
+
+/* -- the client's side --------------------------------------------------------------------------------------------- */
+
+heddle_h2_limits heddle_h2_client_limits(void);
+/* As heddle_h2_session_new. There are no times: heddle_h2_deadline, _expire, _drain are for servers. */
+heddle_h2_session *heddle_h2_client_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                        heddle_h2_workspace *workspace, void *owner, int64_t now);
+/* Could a request begin now? Not with as many as the server takes under way, nor after its GOAWAY. */
+bool heddle_h2_may_open(const heddle_h2_session *session);
+/* How many may be under way: what the server takes, and what the limits allow. */
+uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
+/* Will one never begin again: after GOAWAY, without streams left, or at the end? */
+bool heddle_h2_is_leaving(const heddle_h2_session *session);
+/*
+ * Begins a request: its pseudo-header fields first, in lower case. `end`: it has no body; else heddle_h2_write and
+ * heddle_h2_finish follow. `expects_body` is false for HEAD. The stream is held for the owner. The caller has asked
+ * heddle_h2_may_open.
+ */
+heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const heddle_h2_field *fields, size_t count,
+                                             bool end, bool expects_body, heddle_h2_stream **stream);
+/* Of a stream that has ended early: was it the server that reset it, or that said in GOAWAY not to look at it? */
+bool heddle_h2_is_reset_by_peer(const heddle_h2_stream *stream);
+/* Why the session, or the stream that was reset last, has failed; NULL: it has not. */
+const char *heddle_h2_reason(const heddle_h2_session *session);
 
 #endif

@@ -58,6 +58,8 @@ static inline bool heddle_h2_state_sends(heddle_h2_state state)
     return state == HEDDLE_H2_OPEN || state == HEDDLE_H2_HALF_CLOSED_REMOTE;
 }
 
+typedef struct heddle_h2_block heddle_h2_block;
+
 /* -- records ------------------------------------------------------------------------------------------------------- */
 
 enum {
@@ -111,7 +113,10 @@ struct heddle_h2_stream {
     bool held;           /* by the owner */
     bool listed;         /* among those that can send */
     bool head_written, finished; /* by the owner */
-    bool rejected;        /* its body is not delivered */
+    bool rejected;       /* its body is not delivered */
+    bool answered;       /* a client's: the final head has come */
+    bool expects_body;   /* a client's: not for HEAD */
+    uint8_t interims;    /* a client's: heads before the final one */
     bool has_trailers;
     bool tunnel;         /* see heddle_h2_begin_tunnel */
     int64_t send_window, receive_window;
@@ -165,6 +170,10 @@ struct heddle_h2_session {
     uint8_t stage, drain_stage;
     uint8_t preface_size; /* how much of it has come */
     bool settings_acknowledged;
+    bool is_client;
+    bool goaway;          /* a client's: the server takes no further request */
+    uint32_t peer_streams; /* a client's: SETTINGS_MAX_CONCURRENT_STREAMS */
+    const char *reason;   /* of the last error */
     uint8_t depth;        /* of calls into the session: the dead are freed at the end of the outermost */
 
     /* The frame that is being read. */
@@ -245,6 +254,9 @@ void heddle_h2_leave(heddle_h2_session *session);
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
+/* NULL: there is no memory. */
+heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                          heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
 /* A connection error: GOAWAY, and the end of all streams. */
 void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
 
@@ -270,6 +282,14 @@ void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint
 /* A complete header block. */
 void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size);
 
+/* -- client.c ------------------------------------------------------------------------------------------------------ */
+
+/* An answer's head, or its trailers. */
+void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
+void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload);
+/* As heddle_h2_fail_stream, with a reason for the owner. */
+void heddle_h2_reject_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
+
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
 
 /* What a Priority field or a PRIORITY_UPDATE says (RFC 9218, 4); what is missing stays as it is. */
@@ -284,6 +304,12 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
 
 /* -- answer.c ------------------------------------------------------------------------------------------------------ */
+
+heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
+/* A header block is made in the workspace, between these two. False: there is no memory. */
+bool heddle_h2_start_block(heddle_h2_session *session);
+bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
+bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);
 
 /* What follows the last byte of the body. */
 void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);

@@ -281,7 +281,7 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 {
     heddle_h2_enter(session);
     if (heddle_h2_is_open(session) && !heddle_h2_state_is_closed(stream->state) &&
-        (error == HEDDLE_H2_NO_ERROR || heddle_h2_count_reset(session))) {
+        (error == HEDDLE_H2_NO_ERROR || session->is_client || heddle_h2_count_reset(session))) {
         send_reset(session, stream->id, error);
         heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
     }
@@ -299,7 +299,7 @@ static void tell_completion(heddle_h2_session *session, heddle_h2_stream *stream
 void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (stream->body_left > 0) {
-        heddle_h2_fail_stream(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR);
+        heddle_h2_reject_stream(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR, "less DATA than its content-length says");
         return;
     }
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
@@ -312,7 +312,7 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
     /* The client may save the rest of its request (RFC 9113, 8.1). */
-    if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel) {
+    if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel && !session->is_client) {
         send_reset(session, stream->id, HEDDLE_H2_NO_ERROR);
         heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
         if (stream->held)

@@ -14,6 +14,9 @@ module Heddle
           @limit = limit
         end
 
+        # @return [Array<String>, nil] name in lower case, value, name, value
+        def trailers = @exchange.trailers
+
         # @yieldparam piece [String]
         def each(&block)
           while (piece = @exchange.read_piece)

@@ -27,6 +27,9 @@ module Heddle
           @uses = 0
         end
 
+        # @return [Carrier]
+        def carrier(request, limits, deadline) = H1Carrier.new(self, request, limits, deadline)
+
         # @param deadline [Integer, nil] of the request, in nanoseconds
         # @return [self]
         def begin_request(deadline)

@@ -17,7 +17,7 @@ module Heddle
           @tls = scheme == "https"
           @host = host
           @port = port
-          @context = settings.tls
+          @settings = settings
           @deny_private = settings.deny_private
           @proxy = proxy
         end
@@ -58,8 +58,13 @@ module Heddle
 
         def connector(host, port, tls, limits)
           Net::Connector.new("#{host.include?(":") ? "[#{host}]" : host}:#{port}",
-                             tls: tls && (@context || true), timeout: limits.connect, tls_timeout: limits.tls,
+                             tls: tls && context, timeout: limits.connect, tls_timeout: limits.tls,
                              allow: @deny_private ? PRIVATE.method(:outside?) : nil)
+        end
+
+        def context
+          require "heddle/net/tls/client_context"
+          @settings.tls || Net::TLS::ClientContext.for({ protocols: @settings.protocols })
         end
 
         # Which of our errors it is. OpenSSL is not loaded before it is used.

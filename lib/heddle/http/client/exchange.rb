@@ -3,17 +3,11 @@
 module Heddle
   module HTTP
     class Client
-      # Sends a request over a connection of its origin, and reads the answer. Decides what may be sent again.
+      # Sends a request over a connection of its origin, and reads the answer. A {Carrier} knows the protocol's version.
       class Exchange
-        # Interim answers (1xx) before the final one; a server that sends more is refused.
-        INTERIM_LIMIT = 32
         # Connections that may turn out to be closed one after the other; the next one has carried no request.
         RETRIES = 3
-        private_constant :INTERIM_LIMIT, :RETRIES
-
-        # The connection was lost where the request may be sent again.
-        class Again < StandardError; end
-        private_constant :Again
+        private_constant :RETRIES
 
         # @param request [Request]
         # @param limits [TimeLimits]
@@ -27,148 +21,34 @@ module Heddle
         end
 
         # Sends the request. Afterwards the connection is this exchange's until {#finish}.
-        # @return [H1::ReceivedResponse]
+        # @return [H1::ReceivedResponse, H2::ReceivedResponse]
         # @raise [Error]
         def head
-          @connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
-          @socket = @connection.socket
-          @sent_before = @socket.bytes_sent
-          @unwritten = true
-          @broken = @answer = nil
-          @interims = 0
-          write
-          @answer ||= read_head
-        rescue Again
+          connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
+          @carrier = connection.carrier(@request, @limits, @deadline)
+          @carrier.head(@retries < RETRIES)
+        rescue Carrier::Again
           finish
+          @retries += 1
           retry
         end
 
         # @return [String] the whole body
-        def read_all(limit)
-          body = reading_body { @connection.reader.read_all(limit, @limits.read) }
-          return body if body.is_a?(String)
-          raise BodyTooLarge, "the body of #{@origin}#{@request.target} is larger than #{limit} bytes" if body.nil?
-
-          raise ProtocolError, body.reason
-        end
+        def read_all(limit) = @carrier.read_all(limit)
 
         # @return [String, nil] the next piece of the body; nil: it is complete
-        def read_piece
-          piece = reading_body { @connection.reader.read_body(65_536, @limits.read) }
-          return piece unless piece.is_a?(Rejection)
+        def read_piece = @carrier.read_piece
 
-          raise ProtocolError, piece.reason
-        end
+        # @return [Array<String>, nil] fields behind the body: name in lower case, value, name, value
+        def trailers = @carrier&.trailers
 
-        # The connection may carry another request, or is closed where it may not: a request that was not written whole,
-        # or whose answer has not begun, would mix with the next one. Idempotent.
+        # The connection may carry other requests, or is closed where it may not. Idempotent.
         # @return [void]
         def finish
-          return unless (connection = @connection)
+          return unless (carrier = @carrier)
 
-          @connection = nil
-          connection.close if @unwritten || !@answer
-          @origin.release(connection)
-        end
-
-        private
-
-        # What the body itself raises is the caller's, and passes.
-        def write
-          complete = send_piece(@request.opening)
-          @request.each_piece { |piece| (complete = send_piece(piece)) || break } if complete && @request.streams_body?
-          @unwritten = !complete
-        end
-
-        # @return [Boolean] false: the server has answered before it has the whole, or has closed
-        def send_piece(piece)
-          loop do
-            size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
-            written = @socket.write_unless_answered(piece, @limits.write)
-            return true if written == size
-            return false if answered?
-
-            piece = rest_of(piece, written)
-          end
-        rescue IO::TimeoutError
-          raise timed_out(WriteTimeout, "took nothing of the request")
-        rescue SystemCallError, IOError => e
-          raise lost(e) if nothing_taken? || e.instance_of?(IOError)
-
-          @broken = e # the server may have answered before it closed
-          false
-        end
-
-        # Of what has come while the request is written: is it the final answer? An interim one wants the rest.
-        def answered?
-          loop do
-            head = next_head
-            return @answer = head unless head.interim?
-            return false unless @socket.stale?
-          end
-        end
-
-        def rest_of(piece, written)
-          whole = piece.is_a?(String) ? piece : piece.join
-          whole.byteslice(written, whole.bytesize - written)
-        end
-
-        def read_head
-          loop do
-            head = next_head
-            return head unless head.interim?
-          end
-        end
-
-        def next_head
-          reader = @connection.reader
-          head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
-          raise lost(@broken) unless head
-          raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Rejection)
-          return head unless head.interim? && (@interims += 1) >= INTERIM_LIMIT
-
-          raise ProtocolError, "#{@origin} sent #{INTERIM_LIMIT} interim answers and no final one"
-        rescue IO::TimeoutError
-          raise timed_out(reader.begun? ? ReadTimeout : FirstByteTimeout, "sent no answer")
-        rescue SystemCallError, IOError => e
-          raise lost(e)
-        end
-
-        def reading_body
-          yield
-        rescue IO::TimeoutError
-          raise timed_out(ReadTimeout, "did not go on with its answer")
-        rescue EOFError => e
-          raise IncompleteBody, "#{@origin}#{@request.target}: #{e.message}"
-        rescue SystemCallError, IOError => e
-          raise IncompleteBody,
-                "#{@origin}#{@request.target}: the connection was lost before the end of the body (#{e.message})"
-        end
-
-        def nothing_taken? = @socket.bytes_sent == @sent_before
-
-        # @param cause [Exception, nil]
-        def lost(cause)
-          if @connection.reused? && !@connection.reader.begun? && may_repeat? && @retries < RETRIES
-            @retries += 1
-            return Again.new
-          end
-          why = cause.is_a?(Exception) ? cause.message : "the server closed it without an answer"
-          subject = "#{@request.method} #{@origin}#{@request.target}"
-          if nothing_taken? || @request.idempotent?
-            ConnectionLost.new("#{subject}: the connection was lost: #{why}")
-          else
-            OutcomeUnknown.new("#{subject}: the connection was lost; the server may have carried it out or not: #{why}")
-          end
-        end
-
-        # A server that closes an idle connection takes nothing of what comes at the same time (RFC 9112, 9.3.1), but
-        # only where nothing was sent is that certain.
-        def may_repeat? = @request.replayable? && (nothing_taken? || @request.idempotent?)
-
-        def timed_out(phase, what)
-          phase = TotalTimeout if @deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= @deadline
-          phase.new("#{@origin} #{what} in time")
+          @carrier = nil
+          carrier.finish
         end
       end
     end

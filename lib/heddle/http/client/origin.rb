@@ -31,6 +31,7 @@ module Heddle
           @open = 0
           @unused_since = now
           @retired = nil
+          @sharing = Sharing.new { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
           @figures = { requests: 0, opened: 0, waits: 0, stale: 0 }
         end
 
@@ -45,6 +46,10 @@ module Heddle
         # @return [Connection]
         # @raise [Error]
         def acquire(limits, deadline, fresh: false)
+          shared = @sharing&.acquire(limits, deadline) { count_wait }
+          rejoin if shared && @retired
+          return shared.is_a?(Connection) ? shared.begin_request(deadline) : shared if shared
+
           stale = nil
           connection = @lock.synchronize { fresh ? make_room : take_idle { |closed| (stale ||= []) << closed } }
           stale&.each(&:close)
@@ -73,12 +78,24 @@ module Heddle
           Connections.reap_later if reusable
         end
 
+        # @param connection [SharedConnection]
+        def release_stream(connection)
+          over = @sharing.release(connection)
+          @lock.synchronize do
+            @figures[:requests] += 1
+            leave if over
+          end
+          Connections.reap_later
+        end
+
         # Closes those that have been idle for too long, and those that the server has closed.
         # @return [Boolean] whether any is left
         def close_idle(all: false)
-          limit = now - @settings.idle_timeout
+          limit = all ? Float::INFINITY : now - @settings.idle_timeout
+          shared = @sharing&.tend(limit) || 0
           closed, left = @lock.synchronize do
-            gone, @idle = @idle.partition { |one| all || one.idle_since <= limit || one.stale? }
+            leave(shared) if shared.positive?
+            gone, @idle = @idle.partition { |one| one.idle_since <= limit || one.stale? }
             leave(gone.size) if gone.any?
             [gone, @idle.any?]
           end
@@ -102,7 +119,8 @@ module Heddle
 
         # @return [Hash{Symbol => Integer}]
         def statistics
-          @lock.synchronize { { open: @open, idle: @idle.size, waiting: @waiters.size, **@figures } }
+          idle, waiting = @sharing ? [@sharing.idle, @sharing.waiting] : [0, 0]
+          @lock.synchronize { { open: @open, idle: @idle.size + idle, waiting: @waiters.size + waiting, **@figures } }
         end
 
         private
@@ -174,12 +192,27 @@ module Heddle
           @lock.synchronize { (waiter = @waiters.shift) ? waiter.push(:room) : leave }
         end
 
+        def count_wait = @lock.synchronize { @figures[:waits] += 1 }
+
+        # Where it is not known yet which version the server speaks.
+        def open_any(limits, deadline)
+          @lock.synchronize { @open += 1 }
+          open_connection(limits, deadline)
+        end
+
         def open_connection(limits, deadline)
-          connection = Connection.new(@dialer.call(limits, deadline))
+          socket = @dialer.call(limits, deadline)
+          connection = speaks_http2?(socket) ? SharedConnection.new(socket) : Connection.new(socket)
           @lock.synchronize { @figures[:opened] += 1 }
           connection
         ensure
           give_back_room unless connection
+        end
+
+        def speaks_http2?(socket)
+          return false unless @sharing
+
+          @settings.http2 == :prior_knowledge || socket.application_protocol == "h2"
         end
 
         def seconds_left(seconds, deadline)

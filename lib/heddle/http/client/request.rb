@@ -43,6 +43,12 @@ module Heddle
         # Whether more follows the opening.
         def streams_body? = @body.is_a?(Upload)
 
+        # The rest of the body as it is.
+        # @yieldparam piece [String]
+        # @raise [IOError] when an IO has less than its size
+        # @return [Boolean] true; what the block breaks with otherwise
+        def each_data(&) = @body.each_data(&)
+
         # The rest of the body, framed.
         # @yieldparam piece [String, Array<String>]
         # @raise [IOError] when an IO has less than its size

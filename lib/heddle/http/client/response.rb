@@ -14,10 +14,13 @@ module Heddle
         # @param head [H1::ReceivedResponse]
         # @param body [String, Body] a {Body} is read as it comes
         # @param origin [Origin]
-        def initialize(head, body, origin, target)
+        # @param trailers [Array<String>, nil] of a body that is a String
+        def initialize(head, body, origin, target, trailers = nil)
           @head = head
           @status = head.status
           @body = body
+          @stream = body unless trailers || body.is_a?(String)
+          @trailers = trailers
           @origin = origin
           @target = target
         end
@@ -48,6 +51,10 @@ module Heddle
                             end
           end
         end
+
+        # Fields behind the body: HTTP/2's, once the body was read. Those of chunked bodies are not kept.
+        # @return [Hash{String => String}, nil] names in lower case
+        def trailers = (@trailers || @stream&.trailers)&.each_slice(2)&.to_h
 
         # @return [Boolean] 200 to 299
         def success? = @status.between?(200, 299)

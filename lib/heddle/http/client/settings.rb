@@ -4,7 +4,13 @@ module Heddle
   module HTTP
     class Client
       # What connections to an origin are like. Clients with equal ones share connections.
-      Settings = Data.define(:tls, :proxy, :deny_private, :max_connections, :idle_timeout)
+      Settings = Data.define(:tls, :proxy, :deny_private, :max_connections, :idle_timeout, :http2) do
+        # @return [Array<String>] offered by ALPN
+        def protocols = http2 ? %w[h2 http/1.1] : %w[http/1.1]
+
+        # May connections of this scheme speak HTTP/2?
+        def http2?(scheme) = http2 == :prior_knowledge || (http2 && scheme == "https")
+      end
     end
   end
 end

@@ -25,12 +25,22 @@ module Heddle
         # Can it be sent again?
         def replayable? = @source.is_a?(Array) || !@start.nil?
 
-        # The body, framed.
+        # The body, framed for HTTP/1.1.
         # @yieldparam piece [String, Array<String>]
         # @raise [IOError] when an IO has less than its size
         def each_piece(&)
           @source.seek(@start) if @start
           @size ? each_sized(&) : each_chunk(&)
+        end
+
+        # The body as it is.
+        # @yieldparam piece [String]
+        # @raise [IOError] when an IO has less than its size
+        # @return [Boolean] true
+        def each_data(&)
+          @source.seek(@start) if @start
+          @size ? each_sized(&) : pieces(&)
+          true
         end
 
         private

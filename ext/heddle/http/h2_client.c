@@ -1,0 +1,484 @@
+/* Heddle::HTTP::H2::ClientConnection: a session over an outbound connection. */
+
+#include "http/h2_client.h"
+
+#include "net/outbound.h"
+#include "scheduler/loop.h"
+
+#include <errno.h>
+
+enum {
+    AT_ONCE = 65536,  /* bytes that are pulled ahead of the kernel */
+    FILL = 16384,
+    PSEUDO_FIELDS = 4,
+};
+
+/* -- the object ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_h2_client *client;
+    VALUE connection; /* Net::OutboundConnection */
+} client_object;
+
+void heddle_h2_client_release(heddle_h2_client *client)
+{
+    if (--client->references > 0)
+        return;
+    if (client->session)
+        heddle_h2_session_free(client->session);
+    heddle_h2_workspace_free(&client->workspace);
+    heddle_bytes_reset(&client->outgoing, 0);
+    free(client);
+}
+
+static void client_mark(void *data)
+{
+    rb_gc_mark_movable(((client_object *)data)->connection);
+}
+
+static void client_compact(void *data)
+{
+    client_object *self = data;
+    self->connection = rb_gc_location(self->connection);
+}
+
+static void client_free(void *data)
+{
+    client_object *self = data;
+    if (self->client)
+        heddle_h2_client_release(self->client);
+    xfree(self);
+}
+
+static size_t client_size(const void *data)
+{
+    const client_object *self = data;
+    return sizeof(*self) + (self->client ? sizeof(*self->client) + self->client->outgoing.room : 0);
+}
+
+static const rb_data_type_t client_type = {
+    .wrap_struct_name = "Heddle::HTTP::H2::ClientConnection",
+    .function = {.dmark = client_mark, .dfree = client_free, .dsize = client_size, .dcompact = client_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE client_allocate(VALUE class)
+{
+    client_object *self;
+    VALUE object = TypedData_Make_Struct(class, client_object, &client_type, self);
+    self->connection = Qnil;
+    return object;
+}
+
+static client_object *object_of(VALUE object)
+{
+    client_object *self;
+    TypedData_Get_Struct(object, client_object, &client_type, self);
+    if (!self->client)
+        rb_raise(rb_eArgError, "the connection has not been initialized");
+    return self;
+}
+
+/*
+ * call-seq: new(connection)
+ *
+ * Of a Net::OutboundConnection on which nothing was sent. The preface goes out with the first request.
+ */
+static VALUE client_initialize(VALUE object, VALUE connection)
+{
+    client_object *self;
+    TypedData_Get_Struct(object, client_object, &client_type, self);
+    if (self->client)
+        rb_raise(rb_eArgError, "the connection has been initialized already");
+    heddle_outbound_of(connection);
+    heddle_h2_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        rb_memerror();
+    client->references = 1;
+    client->limits = heddle_h2_client_limits();
+    self->client = client;
+    RB_OBJ_WRITE(object, &self->connection, connection);
+    client->session = heddle_h2_client_new(&heddle_h2_client_operations, &client->limits, &client->workspace, client,
+                                           heddle_clock_now());
+    if (!client->session)
+        rb_memerror();
+    return object;
+}
+
+/* -- requests ------------------------------------------------------------------------------------------------------ */
+
+static heddle_h2_field field_of(const char *name, VALUE value)
+{
+    StringValue(value);
+    return (heddle_h2_field){name, RSTRING_PTR(value), (uint32_t)strlen(name), (uint32_t)RSTRING_LEN(value)};
+}
+
+/* Field lines become fields behind the pseudo-header ones; Host becomes the authority. How many there are then. */
+static size_t split_lines(VALUE lines, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
+{
+    const char *at = RSTRING_PTR(lines), *end = at + RSTRING_LEN(lines);
+    while (at < end) {
+        const char *line_end = memchr(at, '\r', (size_t)(end - at));
+        const char *colon = memchr(at, ':', (size_t)(end - at));
+        if (!line_end || !colon || colon > line_end)
+            rb_raise(rb_eArgError, "the request's fields are not lines");
+        const char *value = colon + 1;
+        while (value < line_end && *value == ' ')
+            value++;
+        heddle_h2_field field = {at, value, (uint32_t)(colon - at), (uint32_t)(line_end - value)};
+        if (field.name_size == 4 && strncasecmp(at, "host", 4) == 0) {
+            authority->value = field.value;
+            authority->value_size = field.value_size;
+        } else {
+            fields[count++] = field;
+        }
+        at = line_end + 2;
+    }
+    return count;
+}
+
+static size_t count_lines(VALUE lines)
+{
+    size_t count = 0;
+    const char *at = RSTRING_PTR(lines), *end = at + RSTRING_LEN(lines);
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
+        at++;
+        count++;
+    }
+    return count;
+}
+
+static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t count, bool end, bool expects_body)
+{
+    VALUE created = heddle_h2_client_stream_object(object); /* first: what follows raises nothing */
+    heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
+    heddle_h2_client *client = object_of(object)->client;
+    heddle_h2_stream *opened;
+    heddle_h2_set_now(client->session, heddle_clock_now());
+    switch (heddle_h2_open_stream(client->session, fields, count, end, expects_body, &opened)) {
+    case HEDDLE_H2_WRITTEN:
+        stream->client = client;
+        client->references++;
+        stream->stream = opened;
+        heddle_h2_set_owner(opened, stream);
+        return created;
+    case HEDDLE_H2_GONE:
+        return Qnil;
+    default:
+        rb_raise(rb_eArgError, "a field of the request has a name or a value that HTTP/2 does not allow");
+    }
+}
+
+/*
+ * call-seq: open(method, scheme, authority, path, lines, end) -> ClientStream or nil
+ *
+ * Begins a request. +lines+ are its field lines, of which Host counts more than +authority+; +end+: it has no body. nil:
+ * there can't be one now: the server takes no more, or is leaving.
+ */
+static VALUE client_open(int argc, VALUE *argv, VALUE object)
+{
+    rb_check_arity(argc, 6, 6);
+    StringValue(argv[4]);
+    size_t room = count_lines(argv[4]) + PSEUDO_FIELDS + 1;
+    VALUE buffer;
+    heddle_h2_field *fields = ALLOCV_N(heddle_h2_field, buffer, room);
+    fields[0] = field_of(":method", argv[0]);
+    fields[1] = field_of(":scheme", argv[1]);
+    fields[2] = field_of(":authority", argv[2]);
+    fields[3] = field_of(":path", argv[3]);
+    size_t count = split_lines(argv[4], fields, PSEUDO_FIELDS, &fields[2]);
+    bool is_head = RSTRING_LEN(argv[0]) == 4 && memcmp(RSTRING_PTR(argv[0]), "HEAD", 4) == 0;
+    VALUE stream = begin_stream(object, fields, count, RTEST(argv[5]), !is_head);
+    ALLOCV_END(buffer);
+    for (int i = 0; i < argc; i++)
+        RB_GC_GUARD(argv[i]);
+    return stream;
+}
+
+/* call-seq: stream_limit -> Integer: how many requests the server takes at a time, and we send */
+static VALUE client_stream_limit(VALUE object)
+{
+    return UINT2NUM(heddle_h2_stream_limit(object_of(object)->client->session));
+}
+
+/* call-seq: leaving? -> true or false: will no request begin here any more? */
+static VALUE client_leaving_p(VALUE object)
+{
+    heddle_h2_client *client = object_of(object)->client;
+    return client->lost || heddle_h2_is_leaving(client->session) ? Qtrue : Qfalse;
+}
+
+/* -- output -------------------------------------------------------------------------------------------------------- */
+
+static void lose_connection(heddle_h2_client *client)
+{
+    client->lost = true;
+    heddle_bytes_reset(&client->outgoing, 0);
+    heddle_h2_abort(client->session, heddle_clock_now(), HEDDLE_H2_NO_ERROR);
+}
+
+/* false: there is no memory. */
+static bool pull_output(heddle_h2_client *client)
+{
+    heddle_bytes *outgoing = &client->outgoing;
+    while (heddle_bytes_left(outgoing) < AT_ONCE && heddle_h2_has_output(client->session)) {
+        if (!heddle_bytes_reserve(outgoing, HEDDLE_H2_PULL_ROOM))
+            return false;
+        size_t size = heddle_h2_pull(client->session, heddle_clock_now(), outgoing->bytes + outgoing->size,
+                                     outgoing->room - outgoing->size);
+        outgoing->size += size;
+        if (size == 0)
+            break;
+    }
+    return true;
+}
+
+/* Sends what the kernel takes: 0: all of it, -EAGAIN, or the connection is lost. */
+static int send_output(client_object *self)
+{
+    heddle_h2_client *client = self->client;
+    if (client->busy || client->lost)
+        return 0;
+    for (;;) {
+        if (!pull_output(client))
+            rb_memerror();
+        size_t left = heddle_bytes_left(&client->outgoing);
+        if (left == 0)
+            return 0;
+        heddle_outbound *connection = heddle_outbound_of(self->connection);
+        struct iovec piece = {client->outgoing.bytes + client->outgoing.start, left};
+        client->busy = true;
+        ssize_t result = connection->transport.operations->send(&connection->transport, &piece, 1);
+        client->busy = false;
+        if (result == -EAGAIN)
+            return -EAGAIN;
+        if (result < 0) { /* what has come from the server still counts: the next receive tells how it has ended */
+            heddle_bytes_reset(&client->outgoing, 0);
+            return (int)result;
+        }
+        connection->sent += (uint64_t)result;
+        client->outgoing.start += (size_t)result;
+        if (heddle_bytes_left(&client->outgoing) == 0)
+            heddle_bytes_reset(&client->outgoing, 0);
+    }
+}
+
+/*
+ * call-seq: flush -> true or false
+ *
+ * Sends what the kernel takes. false: not all of it; `await_room` is the thing to do. Somebody else may be sending: then
+ * that one sends all.
+ */
+static VALUE client_flush(VALUE object)
+{
+    return send_output(object_of(object)) == -EAGAIN ? Qfalse : Qtrue;
+}
+
+static int64_t deadline_of(VALUE deadline)
+{
+    return NIL_P(deadline) ? -1 : NUM2LL(deadline);
+}
+
+/*
+ * call-seq: await_room(deadline) -> nil
+ *
+ * Until the kernel may take more. The deadline by CLOCK_MONOTONIC in nanoseconds; nil: none. IO::TimeoutError.
+ */
+static VALUE client_await_room(VALUE object, VALUE deadline)
+{
+    VALUE connection = object_of(object)->connection;
+    const heddle_tls *tls = heddle_outbound_of(connection)->transport.tls;
+    int events = tls && tls->write_wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE;
+    heddle_outbound_await(connection, events, deadline_of(deadline), "the server took nothing in time");
+    return Qnil;
+}
+
+/* -- input --------------------------------------------------------------------------------------------------------- */
+
+/* Feeds what has come. false: the session wants no more until its output is sent. */
+static bool feed_buffered(client_object *self)
+{
+    heddle_outbound *connection = heddle_outbound_of(self->connection);
+    size_t buffered = heddle_outbound_buffered(connection);
+    if (buffered == 0)
+        return true;
+    size_t used = heddle_h2_feed(self->client->session, heddle_clock_now(), heddle_outbound_input(connection), buffered);
+    heddle_outbound_use_input(connection, used);
+    return used == buffered;
+}
+
+/* Takes what is there: 1: something, -EAGAIN: nothing, 0 or -errno: the connection has ended. */
+static ssize_t receive_some(client_object *self)
+{
+    heddle_outbound *connection = heddle_outbound_of(self->connection);
+    if (self->client->busy)
+        return -EAGAIN;
+    self->client->busy = true;
+    ssize_t result = heddle_outbound_fill(connection, FILL);
+    self->client->busy = false;
+    if (result == -EAGAIN)
+        return -EAGAIN;
+    if (result <= 0) {
+        lose_connection(self->client);
+        return result;
+    }
+    feed_buffered(self);
+    return 1;
+}
+
+/* Those who wait for streams with something new; nil: nobody does. */
+static VALUE collect_waiters(heddle_h2_client *client)
+{
+    VALUE waiters = Qnil;
+    heddle_h2_client_stream *stream;
+    while ((stream = heddle_h2_client_take_ready(client))) {
+        if (NIL_P(stream->waiter))
+            continue;
+        VALUE waiter = stream->waiter;
+        if (NIL_P(waiters))
+            waiters = rb_ary_new();
+        rb_ary_push(waiters, waiter);
+    }
+    return waiters;
+}
+
+static bool step_input(client_object *self, int64_t deadline, bool waits)
+{
+    heddle_h2_client *client = self->client;
+    bool all_fed = feed_buffered(self);
+    int sent = send_output(self);
+    ssize_t result = all_fed ? receive_some(self) : -EAGAIN;
+    if (result != -EAGAIN) {
+        send_output(self);
+        return true;
+    }
+    if (client->first_ready || client->lost || heddle_h2_is_closing(client->session))
+        return true;
+    if (!waits)
+        return false;
+    const heddle_tls *tls = heddle_outbound_of(self->connection)->transport.tls;
+    int events = sent == -EAGAIN || (tls && tls->read_wants_room) ? HEDDLE_WRITABLE : 0;
+    if (all_fed)
+        events |= HEDDLE_READABLE;
+    heddle_outbound_await(self->connection, events ? events : HEDDLE_READABLE, deadline, "the server sent nothing in time");
+    return false;
+}
+
+/*
+ * call-seq: receive(deadline) -> Array or nil
+ *
+ * Waits until something has come for a stream, or for the connection; the waiters to be woken. One fiber or thread at a
+ * time. The deadline by CLOCK_MONOTONIC in nanoseconds; nil: none. IO::TimeoutError.
+ */
+static VALUE client_receive(VALUE object, VALUE deadline)
+{
+    client_object *self = object_of(object);
+    int64_t until = deadline_of(deadline);
+    while (!step_input(self, until, true))
+        ;
+    RB_GC_GUARD(object);
+    return collect_waiters(self->client);
+}
+
+/*
+ * call-seq: attend -> Array or nil
+ *
+ * The same without a wait, for a connection that nobody reads: PINGs are answered, and a GOAWAY is taken.
+ */
+static VALUE client_attend(VALUE object)
+{
+    client_object *self = object_of(object);
+    for (unsigned i = 0; i < 64 && step_input(self, -1, false) && !self->client->lost; i++)
+        ;
+    return collect_waiters(self->client);
+}
+
+/* One at a time, by whoever waits: whether the caller has become that one. */
+static VALUE take_role(bool *taken)
+{
+    if (*taken)
+        return Qfalse;
+    *taken = true;
+    return Qtrue;
+}
+
+/* call-seq: begin_reading -> true or false: does the caller, and nobody else, call `receive` until end_reading? */
+static VALUE client_begin_reading(VALUE object)
+{
+    return take_role(&object_of(object)->client->is_read);
+}
+
+/* call-seq: end_reading -> nil */
+static VALUE client_end_reading(VALUE object)
+{
+    object_of(object)->client->is_read = false;
+    return Qnil;
+}
+
+/* call-seq: reading? -> true or false: does somebody read? */
+static VALUE client_reading_p(VALUE object)
+{
+    return object_of(object)->client->is_read ? Qtrue : Qfalse;
+}
+
+/* call-seq: begin_sending -> true or false: does the caller, and nobody else, wait for room until end_sending? */
+static VALUE client_begin_sending(VALUE object)
+{
+    return take_role(&object_of(object)->client->is_sent);
+}
+
+/* call-seq: end_sending -> nil */
+static VALUE client_end_sending(VALUE object)
+{
+    object_of(object)->client->is_sent = false;
+    return Qnil;
+}
+
+/* call-seq: open? -> true or false: is it neither lost nor failed? */
+static VALUE client_open_p(VALUE object)
+{
+    heddle_h2_client *client = object_of(object)->client;
+    return client->lost || heddle_h2_is_closing(client->session) ? Qfalse : Qtrue;
+}
+
+/*
+ * call-seq: close -> Array or nil
+ *
+ * Says GOAWAY, as far as the kernel takes it, and closes the connection. The waiters to be woken: their streams have
+ * failed.
+ */
+static VALUE client_close(VALUE object)
+{
+    client_object *self = object_of(object);
+    heddle_h2_client *client = self->client;
+    heddle_h2_abort(client->session, heddle_clock_now(), HEDDLE_H2_NO_ERROR);
+    if (!RTEST(rb_funcall(self->connection, rb_intern("closed?"), 0))) {
+        send_output(self);
+        rb_funcall(self->connection, rb_intern("close"), 0);
+    }
+    client->lost = true;
+    heddle_bytes_reset(&client->outgoing, 0);
+    return collect_waiters(client);
+}
+
+void Init_heddle_h2_client(VALUE h2)
+{
+    VALUE class = rb_define_class_under(h2, "ClientConnection", rb_cObject);
+    rb_define_alloc_func(class, client_allocate);
+    rb_define_method(class, "initialize", client_initialize, 1);
+    rb_define_method(class, "open", client_open, -1);
+    rb_define_method(class, "stream_limit", client_stream_limit, 0);
+    rb_define_method(class, "leaving?", client_leaving_p, 0);
+    rb_define_method(class, "flush", client_flush, 0);
+    rb_define_method(class, "await_room", client_await_room, 1);
+    rb_define_method(class, "receive", client_receive, 1);
+    rb_define_method(class, "attend", client_attend, 0);
+    rb_define_method(class, "begin_reading", client_begin_reading, 0);
+    rb_define_method(class, "end_reading", client_end_reading, 0);
+    rb_define_method(class, "reading?", client_reading_p, 0);
+    rb_define_method(class, "begin_sending", client_begin_sending, 0);
+    rb_define_method(class, "end_sending", client_end_sending, 0);
+    rb_define_method(class, "open?", client_open_p, 0);
+    rb_define_method(class, "close", client_close, 0);
+    Init_heddle_h2_client_stream(h2);
+}

@@ -1,0 +1,401 @@
+/* Heddle::HTTP::H2::ClientStream: a request under way, and what has come of its answer. */
+
+#include "http/h2_client.h"
+
+#include "http/parser_ruby.h"
+#include "scheduler/loop.h"
+
+/* -- what the session calls ---------------------------------------------------------------------------------------- */
+
+static void note_ready(heddle_h2_client_stream *stream)
+{
+    heddle_h2_client *client = stream->client;
+    if (stream->is_ready)
+        return;
+    stream->is_ready = true;
+    *(client->last_ready ? &client->last_ready->next_ready : &client->first_ready) = stream;
+    client->last_ready = stream;
+}
+
+heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client)
+{
+    heddle_h2_client_stream *stream = client->first_ready;
+    if (!stream)
+        return NULL;
+    client->first_ready = stream->next_ready;
+    if (!client->first_ready)
+        client->last_ready = NULL;
+    stream->next_ready = NULL;
+    stream->is_ready = false;
+    return stream;
+}
+
+static void drop_ready(heddle_h2_client_stream *stream)
+{
+    heddle_h2_client *client = stream->client;
+    heddle_h2_client_stream *before = NULL, *one = client->first_ready;
+    if (!stream->is_ready)
+        return;
+    while (one != stream) {
+        before = one;
+        one = one->next_ready;
+    }
+    *(before ? &before->next_ready : &client->first_ready) = stream->next_ready;
+    if (client->last_ready == stream)
+        client->last_ready = before;
+    stream->is_ready = false;
+}
+
+static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failure, heddle_h2_error error)
+{
+    if (stream->failure != HEDDLE_H2_NOT_FAILED)
+        return;
+    stream->failure = failure;
+    stream->error = error;
+    stream->reason = heddle_h2_reason(stream->client->session);
+    note_ready(stream);
+}
+
+/* One block for the fields and what they are slices of. No Ruby: an exception must not leave the session. */
+static heddle_field *copy_fields(const heddle_h2_response *response)
+{
+    size_t size = response->field_count * sizeof(heddle_field);
+    heddle_field *copy = malloc(size + response->size + 1);
+    if (!copy)
+        return NULL;
+    if (response->field_count > 0)
+        memcpy(copy, response->fields, size);
+    if (response->size > 0)
+        memcpy((char *)copy + size, response->bytes, response->size);
+    return copy;
+}
+
+static void on_response(heddle_h2_session *session, heddle_h2_stream *at, const heddle_h2_response *response)
+{
+    enum { FIRST_FINAL_STATUS = 200 };
+    (void)session;
+    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    if (!stream || (response->status > 0 && response->status < FIRST_FINAL_STATUS))
+        return;
+    heddle_field *copy = copy_fields(response);
+    if (!copy) {
+        fail_stream(stream, HEDDLE_H2_ANSWER_REJECTED, HEDDLE_H2_INTERNAL_ERROR);
+        return;
+    }
+    if (response->status == 0) {
+        free(stream->trailers);
+        stream->trailers = copy;
+        stream->trailer_count = response->field_count;
+        return;
+    }
+    free(stream->head);
+    stream->head = copy;
+    stream->head_count = response->field_count;
+    stream->status = response->status;
+    stream->ended_with_head = response->ended;
+    note_ready(stream);
+}
+
+static void on_data(heddle_h2_session *session, heddle_h2_stream *at, const char *bytes, size_t size)
+{
+    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    if (stream && heddle_bytes_add(&stream->body, bytes, size)) {
+        note_ready(stream);
+        return;
+    }
+    heddle_h2_consume(session, at, size);
+    if (stream)
+        fail_stream(stream, HEDDLE_H2_ANSWER_REJECTED, HEDDLE_H2_INTERNAL_ERROR);
+}
+
+static void on_end(heddle_h2_session *session, heddle_h2_stream *at)
+{
+    (void)session;
+    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    if (!stream)
+        return;
+    stream->ended = true;
+    note_ready(stream);
+}
+
+static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2_error error)
+{
+    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    if (!stream || stream->ended) /* the server wants no more of the request (RFC 9113, 8.1) */
+        return;
+    heddle_h2_failure failure = HEDDLE_H2_ANSWER_REJECTED;
+    if (heddle_h2_is_reset_by_peer(at))
+        failure = error == HEDDLE_H2_REFUSED_STREAM ? HEDDLE_H2_STREAM_REFUSED : HEDDLE_H2_STREAM_RESET;
+    else if (heddle_h2_is_closing(session))
+        failure = stream->client->lost ? HEDDLE_H2_CONNECTION_LOST : HEDDLE_H2_CONNECTION_FAILED;
+    fail_stream(stream, failure, error);
+}
+
+static void on_window(heddle_h2_session *session, heddle_h2_stream *at)
+{
+    (void)session;
+    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    if (!stream)
+        return;
+    stream->has_room = true;
+    note_ready(stream);
+}
+
+static void on_complete(heddle_h2_session *session, heddle_h2_stream *at)
+{
+    (void)session;
+    (void)at;
+}
+
+const heddle_h2_operations heddle_h2_client_operations = {
+    .on_data = on_data, .on_end = on_end, .on_reset = on_reset, .on_window = on_window, .on_complete = on_complete,
+    .on_response = on_response,
+};
+
+/* -- the object ---------------------------------------------------------------------------------------------------- */
+
+void heddle_h2_client_close_stream(heddle_h2_client_stream *stream)
+{
+    if (!stream->stream)
+        return;
+    heddle_h2_session *session = stream->client->session;
+    heddle_h2_stream *at = stream->stream;
+    stream->stream = NULL;
+    drop_ready(stream);
+    heddle_h2_set_owner(at, NULL);
+    heddle_h2_reset(session, at, HEDDLE_H2_CANCEL);
+    heddle_h2_release(session, at);
+}
+
+static void stream_mark(void *data)
+{
+    heddle_h2_client_stream *stream = data;
+    rb_gc_mark_movable(stream->connection);
+    rb_gc_mark_movable(stream->waiter);
+}
+
+static void stream_compact(void *data)
+{
+    heddle_h2_client_stream *stream = data;
+    stream->connection = rb_gc_location(stream->connection);
+    stream->waiter = rb_gc_location(stream->waiter);
+}
+
+static void stream_free(void *data)
+{
+    heddle_h2_client_stream *stream = data;
+    heddle_h2_client_close_stream(stream);
+    if (stream->client)
+        heddle_h2_client_release(stream->client);
+    free(stream->head);
+    free(stream->trailers);
+    heddle_bytes_reset(&stream->body, 0);
+    xfree(stream);
+}
+
+static size_t stream_size(const void *data)
+{
+    return sizeof(heddle_h2_client_stream) + ((const heddle_h2_client_stream *)data)->body.room;
+}
+
+static const rb_data_type_t stream_type = {
+    .wrap_struct_name = "Heddle::HTTP::H2::ClientStream",
+    .function = {.dmark = stream_mark, .dfree = stream_free, .dsize = stream_size, .dcompact = stream_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE stream_class;
+
+VALUE heddle_h2_client_stream_object(VALUE connection)
+{
+    heddle_h2_client_stream *stream;
+    VALUE object = TypedData_Make_Struct(stream_class, heddle_h2_client_stream, &stream_type, stream);
+    stream->connection = connection;
+    stream->waiter = Qnil;
+    return object;
+}
+
+heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object)
+{
+    heddle_h2_client_stream *stream;
+    TypedData_Get_Struct(object, heddle_h2_client_stream, &stream_type, stream);
+    return stream;
+}
+
+/* -- the answer ---------------------------------------------------------------------------------------------------- */
+
+static VALUE fields_of(const heddle_field *fields, uint32_t count)
+{
+    return heddle_fields_array((const char *)(fields + count), fields, count, false);
+}
+
+/*
+ * call-seq: status -> Integer or nil
+ *
+ * Of the final head, once it has come.
+ */
+static VALUE stream_status(VALUE self)
+{
+    int status = heddle_h2_client_stream_of(self)->status;
+    return status ? INT2FIX(status) : Qnil;
+}
+
+/*
+ * call-seq: take_head -> Array or nil
+ *
+ * The final head's fields: name, value, name, value. Once.
+ */
+static VALUE stream_take_head(VALUE self)
+{
+    heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
+    if (!stream->head)
+        return Qnil;
+    VALUE fields = fields_of(stream->head, stream->head_count);
+    free(stream->head);
+    stream->head = NULL;
+    return fields;
+}
+
+/* call-seq: head_only? -> true or false: was there no body, nor a word of one? */
+static VALUE stream_head_only_p(VALUE self)
+{
+    return heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse;
+}
+
+/* call-seq: trailers -> Array or nil: the fields behind the body, as take_head gives those of the head */
+static VALUE stream_trailers(VALUE self)
+{
+    heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
+    return stream->trailers ? fields_of(stream->trailers, stream->trailer_count) : Qnil;
+}
+
+/* call-seq: ended? -> true or false: has all of the answer come, perhaps unread? */
+static VALUE stream_ended_p(VALUE self)
+{
+    return heddle_h2_client_stream_of(self)->ended ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: read(max) -> String or nil
+ *
+ * What has come of the body, at most +max+ bytes; nil: nothing. The server may send as much more, once the connection's
+ * output is sent.
+ */
+static VALUE stream_read(VALUE self, VALUE max)
+{
+    heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
+    size_t most = NUM2SIZET(max), size = heddle_bytes_left(&stream->body);
+    if (size == 0)
+        return Qnil;
+    if (size > most)
+        size = most;
+    VALUE bytes = rb_str_new(stream->body.bytes + stream->body.start, (long)size);
+    stream->body.start += size;
+    if (heddle_bytes_left(&stream->body) == 0)
+        heddle_bytes_reset(&stream->body, 0);
+    if (stream->stream)
+        heddle_h2_consume(stream->client->session, stream->stream, size);
+    return bytes;
+}
+
+/* call-seq: buffered -> Integer: bytes of the body that have come, and are not read */
+static VALUE stream_buffered(VALUE self)
+{
+    return SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body));
+}
+
+/*
+ * call-seq: failure -> Array or nil
+ *
+ * How the stream has ended early: one of :refused, :reset, :rejected, :failed, :lost; HTTP/2's error code; a reason, or
+ * nil.
+ */
+static VALUE stream_failure(VALUE self)
+{
+    static const char *const names[] = {
+        [HEDDLE_H2_STREAM_REFUSED] = "refused", [HEDDLE_H2_STREAM_RESET] = "reset",
+        [HEDDLE_H2_ANSWER_REJECTED] = "rejected", [HEDDLE_H2_CONNECTION_FAILED] = "failed",
+        [HEDDLE_H2_CONNECTION_LOST] = "lost",
+    };
+    const heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
+    if (stream->failure == HEDDLE_H2_NOT_FAILED)
+        return Qnil;
+    VALUE reason = stream->reason ? rb_usascii_str_new_cstr(stream->reason) : Qnil;
+    return rb_ary_new_from_args(3, ID2SYM(rb_intern(names[stream->failure])), UINT2NUM(stream->error), reason);
+}
+
+/* call-seq: failed? -> true or false */
+static VALUE stream_failed_p(VALUE self)
+{
+    return heddle_h2_client_stream_of(self)->failure != HEDDLE_H2_NOT_FAILED ? Qtrue : Qfalse;
+}
+
+/* -- the request --------------------------------------------------------------------------------------------------- */
+
+/*
+ * call-seq: write(data, offset) -> Integer
+ *
+ * Takes part of the request's body, from so many bytes on: how many; fewer than there are: the rest when there is room.
+ */
+static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
+{
+    heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
+    StringValue(data);
+    size_t size = (size_t)RSTRING_LEN(data), from = NUM2SIZET(offset);
+    if (!stream->stream || from >= size)
+        return INT2FIX(0);
+    stream->has_room = false;
+    heddle_h2_set_now(stream->client->session, heddle_clock_now());
+    size_t taken = heddle_h2_write(stream->client->session, stream->stream, RSTRING_PTR(data) + from, size - from);
+    RB_GC_GUARD(data);
+    return SIZET2NUM(taken);
+}
+
+/* call-seq: room? -> true or false: may more be written since `write` took less than it was given? */
+static VALUE stream_room_p(VALUE self)
+{
+    return heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse;
+}
+
+/* call-seq: finish -> nil: the request has no more body */
+static VALUE stream_finish(VALUE self)
+{
+    heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
+    if (stream->stream)
+        heddle_h2_finish(stream->client->session, stream->stream, NULL, 0);
+    return Qnil;
+}
+
+/* call-seq: close -> nil: resets the stream unless it is complete */
+static VALUE stream_close(VALUE self)
+{
+    heddle_h2_client_close_stream(heddle_h2_client_stream_of(self));
+    return Qnil;
+}
+
+/* call-seq: waiter = queue: gets true when something has come; nil: nobody does */
+static VALUE stream_set_waiter(VALUE self, VALUE waiter)
+{
+    RB_OBJ_WRITE(self, &heddle_h2_client_stream_of(self)->waiter, waiter);
+    return waiter;
+}
+
+void Init_heddle_h2_client_stream(VALUE h2)
+{
+    rb_gc_register_mark_object(stream_class = rb_define_class_under(h2, "ClientStream", rb_cObject));
+    rb_undef_alloc_func(stream_class);
+    rb_define_method(stream_class, "status", stream_status, 0);
+    rb_define_method(stream_class, "take_head", stream_take_head, 0);
+    rb_define_method(stream_class, "head_only?", stream_head_only_p, 0);
+    rb_define_method(stream_class, "trailers", stream_trailers, 0);
+    rb_define_method(stream_class, "ended?", stream_ended_p, 0);
+    rb_define_method(stream_class, "read", stream_read, 1);
+    rb_define_method(stream_class, "buffered", stream_buffered, 0);
+    rb_define_method(stream_class, "failure", stream_failure, 0);
+    rb_define_method(stream_class, "failed?", stream_failed_p, 0);
+    rb_define_method(stream_class, "write", stream_write, 2);
+    rb_define_method(stream_class, "room?", stream_room_p, 0);
+    rb_define_method(stream_class, "finish", stream_finish, 0);
+    rb_define_method(stream_class, "close", stream_close, 0);
+    rb_define_method(stream_class, "waiter=", stream_set_waiter, 1);
+}

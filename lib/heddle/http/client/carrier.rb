@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # One request on one connection, from its first byte to the last of its answer. Decides what may be sent again.
+      class Carrier
+        # The connection was lost where the request may be sent again.
+        class Again < StandardError; end
+
+        # @param connection [Connection, SharedConnection]
+        # @param request [Request]
+        # @param limits [TimeLimits]
+        # @param deadline [Integer, nil] of everything together, by CLOCK_MONOTONIC in nanoseconds
+        def initialize(connection, request, limits, deadline)
+          @connection = connection
+          @request = request
+          @origin = request.origin
+          @limits = limits
+          @deadline = deadline
+        end
+
+        private
+
+        # @return [Error] for a request that was lost: may it have been carried out?
+        def loss(untouched, why)
+          subject = "#{@request.method} #{@origin}#{@request.target}"
+          if untouched || @request.idempotent?
+            ConnectionLost.new("#{subject}: the connection was lost: #{why}")
+          else
+            OutcomeUnknown.new("#{subject}: the connection was lost; the server may have carried it out or not: #{why}")
+          end
+        end
+
+        def too_large(limit) = BodyTooLarge.new("the body of #{place} is larger than #{limit} bytes")
+
+        def place = "#{@origin}#{@request.target}"
+
+        def timed_out(phase, what)
+          phase = TotalTimeout if @deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= @deadline
+          phase.new("#{@origin} #{what} in time")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,145 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # A request over a connection of HTTP/1.1, which is its own meanwhile.
+      class H1Carrier < Carrier
+        # Interim answers (1xx) before the final one; a server that sends more is refused.
+        INTERIM_LIMIT = 32
+        private_constant :INTERIM_LIMIT
+
+        # Sends the request.
+        # @param may_retry [Boolean] whether {Again} may be raised
+        # @return [H1::ReceivedResponse]
+        # @raise [Error]
+        def head(may_retry)
+          @may_retry = may_retry
+          @socket = @connection.socket
+          @sent_before = @socket.bytes_sent
+          @unwritten = true
+          @interims = 0
+          write
+          @answer ||= read_head
+        end
+
+        # @return [String] the whole body
+        def read_all(limit)
+          body = reading_body { @connection.reader.read_all(limit, @limits.read) }
+          return body if body.is_a?(String)
+          raise too_large(limit) if body.nil?
+
+          raise ProtocolError, body.reason
+        end
+
+        # @return [String, nil] the next piece of the body; nil: it is complete
+        def read_piece
+          piece = reading_body { @connection.reader.read_body(65_536, @limits.read) }
+          return piece unless piece.is_a?(Rejection)
+
+          raise ProtocolError, piece.reason
+        end
+
+        # @return [nil] those of chunked bodies are not kept
+        def trailers = nil
+
+        # The connection may carry another request, or is closed where it may not: a request that was not written whole,
+        # or whose answer has not begun, would mix with the next one.
+        # @return [void]
+        def finish
+          @connection.close if @unwritten || !@answer
+          @origin.release(@connection)
+          @connection = nil
+        end
+
+        private
+
+        # What the body itself raises is the caller's, and passes.
+        def write
+          complete = send_piece(@request.opening)
+          @request.each_piece { |piece| (complete = send_piece(piece)) || break } if complete && @request.streams_body?
+          @unwritten = !complete
+        end
+
+        # @return [Boolean] false: the server has answered before it has the whole, or has closed
+        def send_piece(piece)
+          loop do
+            size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
+            written = @socket.write_unless_answered(piece, @limits.write)
+            return true if written == size
+            return false if answered?
+
+            piece = rest_of(piece, written)
+          end
+        rescue IO::TimeoutError
+          raise timed_out(WriteTimeout, "took nothing of the request")
+        rescue SystemCallError, IOError => e
+          raise lost(e) if nothing_taken? || e.instance_of?(IOError)
+
+          @broken = e # the server may have answered before it closed
+          false
+        end
+
+        # Of what has come while the request is written: is it the final answer? An interim one wants the rest.
+        def answered?
+          loop do
+            head = next_head
+            return @answer = head unless head.interim?
+            return false unless @socket.stale?
+          end
+        end
+
+        def rest_of(piece, written)
+          whole = piece.is_a?(String) ? piece : piece.join
+          whole.byteslice(written, whole.bytesize - written)
+        end
+
+        def read_head
+          loop do
+            head = next_head
+            return head unless head.interim?
+          end
+        end
+
+        def next_head
+          reader = @connection.reader
+          head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
+          raise lost(@broken) unless head
+          raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Rejection)
+          return head unless head.interim? && (@interims += 1) >= INTERIM_LIMIT
+
+          raise ProtocolError, "#{@origin} sent #{INTERIM_LIMIT} interim answers and no final one"
+        rescue IO::TimeoutError
+          raise timed_out(reader.begun? ? ReadTimeout : FirstByteTimeout, "sent no answer")
+        rescue SystemCallError, IOError => e
+          raise lost(e)
+        end
+
+        def reading_body
+          yield
+        rescue IO::TimeoutError
+          raise timed_out(ReadTimeout, "did not go on with its answer")
+        rescue EOFError => e
+          raise IncompleteBody, "#{place}: #{e.message}"
+        rescue SystemCallError, IOError => e
+          raise IncompleteBody, "#{place}: the connection was lost before the end of the body (#{e.message})"
+        end
+
+        def nothing_taken? = @socket.bytes_sent == @sent_before
+
+        # @param cause [Exception, nil]
+        def lost(cause)
+          return Again.new if @connection.reused? && !@connection.reader.begun? && may_repeat?
+
+          loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the server closed it without an answer")
+        end
+
+        # A server that closes an idle connection takes nothing of what comes at the same time (RFC 9112, 9.3.1), but
+        # only where nothing was sent is that certain.
+        def may_repeat?
+          @may_retry && @request.replayable? && (nothing_taken? || @request.idempotent?)
+        end
+      end
+    end
+  end
+end

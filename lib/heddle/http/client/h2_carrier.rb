@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # A request as a stream of an HTTP/2 connection (RFC 9113, 8).
+      class H2Carrier < Carrier
+        # Bytes of a body that are read at once.
+        PIECE = 65_536
+        # Error codes (RFC 9113, 7).
+        CODES = %w[NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TIMEOUT STREAM_CLOSED
+                   FRAME_SIZE_ERROR REFUSED_STREAM CANCEL COMPRESSION_ERROR CONNECT_ERROR ENHANCE_YOUR_CALM
+                   INADEQUATE_SECURITY HTTP_1_1_REQUIRED].freeze
+        private_constant :PIECE, :CODES
+
+        # Sends the request.
+        # @param may_retry [Boolean] whether {Again} may be raised
+        # @return [H2::ReceivedResponse]
+        # @raise [Error]
+        def head(may_retry)
+          @may_retry = may_retry
+          @first = @connection.uses.zero?
+          @stream = open_stream
+          write_body
+          await(FirstByteTimeout, @limits.first_byte, "sent no answer") { @stream.status || @stream.failed? }
+          raise failure unless @stream.status
+
+          H2::ReceivedResponse.new(@stream.status, @stream.take_head, @stream.head_only?)
+        end
+
+        # @return [String] the whole body
+        def read_all(limit)
+          whole = String.new
+          while (piece = read_piece)
+            whole.empty? ? whole = piece : whole << piece
+            raise too_large(limit) if whole.bytesize > limit
+          end
+          whole
+        end
+
+        # @return [String, nil] the next piece of the body; nil: it is complete
+        def read_piece
+          unless (piece = @stream.read(PIECE))
+            return if @stream.ended?
+
+            await(ReadTimeout, @limits.read, "did not go on with its answer") do
+              @stream.buffered.positive? || @stream.ended? || @stream.failed?
+            end
+            piece = @stream.read(PIECE) or return @stream.ended? ? nil : raise(failure)
+          end
+          flush # the server may send as much again
+          piece
+        end
+
+        # @return [Array<String>, nil] name in lower case, value, name, value
+        def trailers = @stream.trailers
+
+        # A stream that has not ended is reset (RFC 9113, 5.4.2), and the connection goes on.
+        # @return [void]
+        def finish
+          @stream&.close
+          flush_rest
+          @origin.release_stream(@connection)
+        end
+
+        private
+
+        def open_stream
+          stream = @connection.open(@request.method, @origin.scheme, @origin.authority, @request.target, @request.lines,
+                                    @request.body.nil? || (@request.body.is_a?(String) && @request.body.empty?))
+          unless stream
+            raise Again if @may_retry
+
+            raise ConnectionLost, "#{@origin}: the server took no further request"
+          end
+          stream
+        end
+
+        # What the body itself raises is the caller's, and passes.
+        def write_body
+          if @request.streams_body?
+            @stream.finish if @request.each_data { |piece| write_piece(piece) || break }
+          elsif @request.body && !@request.body.empty?
+            @stream.finish if write_piece(@request.body)
+          end
+          flush
+        end
+
+        # @return [Boolean] false: the server has answered before it has the whole, or wants no more
+        def write_piece(piece)
+          offset = 0
+          while offset < piece.bytesize
+            taken = @stream.write(piece, offset)
+            offset += taken
+            flush
+            next unless taken.zero?
+
+            await(WriteTimeout, @limits.write, "took nothing of the request") do
+              @stream.room? || @stream.status || @stream.failed?
+            end
+            return false unless @stream.room?
+          end
+          true
+        end
+
+        def flush
+          @connection.flush(deadline_after(@limits.write))
+        rescue IO::TimeoutError
+          raise timed_out(WriteTimeout, "took nothing of the request")
+        rescue SystemCallError, IOError
+          nil # the stream says what has become of it
+        end
+
+        # RST_STREAM, perhaps: nobody waits for it.
+        def flush_rest
+          @connection.flush(0)
+        rescue SystemCallError, IOError
+          nil
+        end
+
+        def await(phase, seconds, what, &)
+          @connection.await(@stream, deadline_after(seconds), &)
+        rescue IO::TimeoutError
+          raise timed_out(phase, what)
+        rescue SystemCallError, IOError => e
+          raise loss(false, e.message) unless @stream.status
+
+          raise IncompleteBody, "#{place}: the connection was lost before the end of the body (#{e.message})"
+        end
+
+        def deadline_after(seconds)
+          return @deadline unless seconds
+
+          own = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + (seconds * 1_000_000_000).to_i
+          @deadline ? [own, @deadline].min : own
+        end
+
+        # Why there is no answer, or no more of it.
+        # @return [Exception]
+        def failure
+          kind, code, reason = @stream.failure
+          why = describe(kind, code, reason)
+          if %i[rejected failed].include?(kind)
+            ProtocolError.new("#{place}: #{why}")
+          elsif @stream.status
+            IncompleteBody.new("#{place}: #{why} before the end of the body")
+          else
+            may_repeat?(kind) ? Again.new : loss(kind == :refused, why)
+          end
+        end
+
+        # The server has not looked at a refused request (RFC 9113, 8.7). One that was lost with its connection may have
+        # been carried out.
+        def may_repeat?(kind)
+          return false unless @may_retry && @request.replayable?
+
+          kind == :refused || (kind == :lost && !@first && @request.idempotent?)
+        end
+
+        def describe(kind, code, reason)
+          case kind
+          when :refused then "the server has refused the request"
+          when :reset then "the server has reset the stream (#{CODES.fetch(code, code)})"
+          when :lost then "the server closed the connection"
+          else "the answer breaks HTTP/2: #{reason}"
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # An HTTP/2 connection of an {Origin}: many requests at a time, from all loops and threads of the process.
+      #
+      # No fiber or thread is its own. Of those that wait for an answer one reads for all, and wakes those for whom
+      # something has come; when it has its own, the next one reads. While nobody waits, {Connections} looks after it.
+      class SharedConnection
+        # @return [Net::OutboundConnection]
+        attr_reader :socket
+        # @return [Integer] requests that it has carried
+        attr_reader :uses
+        # @return [Float] when its last request ended, by CLOCK_MONOTONIC
+        attr_accessor :idle_since
+
+        # @param socket [Net::OutboundConnection]
+        def initialize(socket)
+          @socket = socket
+          @session = H2::ClientConnection.new(socket)
+          @uses = 0
+          @idle_since = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          @waiting = {}.compare_by_identity # stream => queue
+        end
+
+        # @return [Carrier]
+        def carrier(request, limits, deadline) = H2Carrier.new(self, request, limits, deadline)
+
+        # Begins a request.
+        # @param lines [String] field lines
+        # @return [H2::ClientStream, nil] nil: the server takes none any more, or none now
+        def open(method, scheme, authority, target, lines, bodiless)
+          stream = @session.open(method, scheme, authority, target, lines, bodiless)
+          @uses += 1 if stream
+          stream
+        end
+
+        # May a request begin beside so many?
+        def room_beside?(count) = count < @session.stream_limit
+
+        # Will no request begin any more?
+        def leaving? = @session.leaving? || @socket.closed?
+
+        # Sends what there is to send. Only the one who waits for the kernel has the time limit.
+        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @raise [IO::TimeoutError]
+        def flush(deadline)
+          until @session.flush
+            return unless @session.begin_sending # else another one sends it all
+
+            begin
+              @session.await_room(deadline)
+            ensure
+              @session.end_sending
+            end
+          end
+        end
+
+        # Waits until the block says that something has come.
+        # @param stream [H2::ClientStream]
+        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @raise [IO::TimeoutError]
+        def await(stream, deadline, &)
+          return if yield
+          return follow(stream, deadline, &) unless @session.begin_reading
+
+          begin
+            receive(deadline) until yield
+          ensure
+            @session.end_reading
+            wake_next
+          end
+        end
+
+        # For a connection that nobody reads: answers PINGs, and notices its end.
+        # @return [void]
+        def attend
+          return unless @session.begin_reading
+
+          begin
+            wake(@session.attend)
+            close unless @session.open?
+          rescue IOError
+            close # in another thread meanwhile
+          ensure
+            @session.end_reading
+            wake_next
+          end
+        end
+
+        # Ends all requests under way.
+        # @return [void]
+        def close = wake(@session.close)
+
+        private
+
+        def receive(deadline)
+          wake(@session.receive(deadline))
+          close unless @session.open?
+        end
+
+        # Waits until woken, or reads when nobody does.
+        def follow(stream, deadline)
+          queue = stream.waiter = @waiting[stream] = Thread::Queue.new
+          until yield # asked after the waiter is known: nothing comes unnoticed
+            @session.begin_reading ? receive_once(deadline) : sleep_until_woken(queue, deadline)
+          end
+        ensure
+          stream.waiter = nil
+          @waiting.delete(stream)
+          wake_next
+        end
+
+        def receive_once(deadline)
+          receive(deadline)
+        ensure
+          @session.end_reading
+        end
+
+        def sleep_until_woken(queue, deadline)
+          left = deadline && ((deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
+          return if (left.nil? || left.positive?) && queue.pop(timeout: left)
+
+          raise IO::TimeoutError, "the server sent nothing in time"
+        end
+
+        def wake(waiters)
+          waiters&.each { |queue| queue.push(true) }
+        end
+
+        # So that there is always one who reads, while anybody waits.
+        def wake_next
+          @waiting.first&.last&.push(true) unless @session.reading?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # The one connection of an {Origin} that all requests share, where the server speaks HTTP/2. The first request
+      # finds out whether it does; those that come meanwhile wait for what it finds.
+      class Sharing
+        # @param open [#call] given time limits and deadline, a {SharedConnection}, or a {Connection} where the server
+        #   speaks HTTP/1.1
+        def initialize(&open)
+          @open = open
+          @lock = Mutex.new
+          @waiters = []
+          @reserved = Hash.new(0).compare_by_identity # connection => requests; those that are leaving, too
+          @connection = nil
+          @dialing = @refused = false
+        end
+
+        # @yield each time that the request has to wait
+        # @return [SharedConnection, Connection, nil] nil: the server speaks HTTP/1.1
+        # @raise [Error]
+        def acquire(limits, deadline)
+          waiter = nil
+          until (found = @lock.synchronize { choose(waiter ||= Thread::Queue.new) }).is_a?(SharedConnection)
+            return if found == :unshared
+            return dial(limits, deadline) if found == :dial
+
+            yield
+            wait(waiter, limits, deadline)
+          end
+          found
+        ensure
+          give_up(waiter) if waiter
+        end
+
+        # A request has ended.
+        # @param connection [SharedConnection]
+        # @return [Boolean] whether the connection has ended with it
+        def release(connection)
+          over = @lock.synchronize do
+            @reserved[connection] -= 1
+            connection.idle_since = now
+            wake_one
+            @reserved[connection].zero? && connection.leaving? && forget(connection)
+          end
+          connection.close if over
+          over
+        end
+
+        # Looks after connections that nobody reads, and closes those that were idle since then.
+        # @param limit [Float] by CLOCK_MONOTONIC
+        # @return [Integer] how many are closed
+        def tend(limit)
+          @lock.synchronize { @reserved.keys }.each(&:attend)
+          closed = @lock.synchronize do
+            idle = @reserved.select { |one, count| count.zero? && (one.leaving? || one.idle_since <= limit) }.keys
+            idle.each { |connection| forget(connection) }
+          end
+          closed.each(&:close).size
+        end
+
+        # @return [Integer] connections without requests
+        def idle = @lock.synchronize { @reserved.count { |_, count| count.zero? } }
+
+        # @return [Integer] requests that wait for the server to take them
+        def waiting = @lock.synchronize { @waiters.size }
+
+        private
+
+        # @return [SharedConnection, Symbol] :unshared, :dial, or :wait
+        def choose(waiter)
+          return :unshared if @refused
+
+          if @connection
+            @connection.attend if @reserved[@connection].zero? # it may have ended while nobody read
+            @connection = nil if @connection.leaving?
+            return reserve(@connection) if @connection&.room_beside?(@reserved[@connection])
+          end
+          return @dialing = :dial unless @connection || @dialing
+
+          @waiters.push(waiter) unless @waiters.include?(waiter)
+          :wait
+        end
+
+        def reserve(connection)
+          @reserved[connection] += 1
+          connection
+        end
+
+        def forget(connection)
+          @connection = nil if @connection.equal?(connection)
+          @reserved.delete(connection)
+          true
+        end
+
+        def dial(limits, deadline)
+          connection = @open.call(limits, deadline)
+        rescue Error => e
+          raise
+        ensure
+          @lock.synchronize do
+            @dialing = false
+            @refused = connection.is_a?(Connection)
+            reserve(@connection = connection) if connection.is_a?(SharedConnection)
+            connection || e.is_a?(ConnectError) ? wake_all(e) : wake_one
+          end
+        end
+
+        # In the order in which they came.
+        def wake_one = @waiters.shift&.push(true)
+
+        # With an error: they have failed, too.
+        def wake_all(error = nil)
+          @waiters.each { |waiter| waiter.push(error || true) }
+          @waiters.clear
+        end
+
+        def wait(waiter, limits, deadline)
+          woken = waiter.pop(timeout: time_left(@dialing ? dialing_time(limits) : limits.pool, deadline))
+          raise woken.class, woken.message if woken.is_a?(Error)
+          raise PoolTimeout, "the server has had as many requests as it takes for too long" unless woken
+        end
+
+        # A new connection has time limits of its own; that of the pool is for a server that is busy.
+        def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
+
+        def time_left(seconds, deadline)
+          return seconds unless deadline
+
+          left = [(deadline / 1e9) - now, 0].max
+          seconds ? [seconds, left].min : left
+        end
+
+        # Whoever is interrupted may have been woken for nothing.
+        def give_up(waiter)
+          @lock.synchronize { @waiters.delete(waiter) || (waiter.empty? || wake_one) }
+        end
+
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

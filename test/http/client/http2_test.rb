@@ -1,0 +1,378 @@
+# frozen_string_literal: true
+
+# test: each selector
+
+require "test_helper"
+require_relative "support/client_case"
+require_relative "support/h2_scripted_server"
+
+# HTTP/2 on the client: connections that are shared, and what happens when they end.
+class ClientHTTP2Test < ClientCase
+  def serve_h2(**, &script)
+    server = H2ScriptedServer.new(**, &script)
+    (@servers ||= []) << server
+    server
+  end
+
+  def client(server, **) = Client.new(server.url, http2: :prior_knowledge, proxy: nil, **)
+
+  # Answers each request at once.
+  def answering(**)
+    serve_h2(**) do |peer, _|
+      while (request = peer.read_request)
+        peer.answer(request.stream)
+      end
+    end
+  end
+
+  def test_an_answer_has_its_status_its_fields_and_its_body
+    server = serve_h2 { |peer, _| peer.answer(peer.read_request.stream, "twelve bytes", "x-one=1 x-one=2") }
+    response = client(server).get("/")
+
+    assert_equal [200, "text/plain", "1, 2", "twelve bytes"],
+                 [response.status, response["Content-Type"], response["x-one"], response.body]
+    assert_equal Encoding::UTF_8, client(answering).get("/").body.encoding
+  end
+
+  def test_loops_and_threads_share_one_connection
+    server = answering
+    http = client(server)
+    threads = Array.new(4) do |n|
+      Thread.new do
+        n.even? ? Array.new(30) { http.get("/").body } : in_loop { Heddle.map(1..30) { http.get("/").body } }
+      end
+    end
+
+    assert_equal ["hello"] * 120, threads.flat_map(&:value)
+    assert_equal 1, server.connections
+    assert_equal({ open: 1, idle: 1, waiting: 0, requests: 120, opened: 1 },
+                 Client.statistics.fetch(server.url).slice(:open, :idle, :waiting, :requests, :opened))
+  end
+
+  def test_answers_may_come_in_any_order
+    server = serve_h2 do |peer, _|
+      streams = Array.new(20) { peer.read_request.stream }
+      streams.reverse_each { |stream| peer.answer(stream, "stream #{stream}") }
+      peer.read_to_end
+    end
+    http = client(server)
+
+    bodies = in_loop { Heddle.map(1..20) { http.get("/").body } }
+
+    assert_equal (0...20).map { |n| "stream #{(2 * n) + 1}" }.sort, bodies.sort
+  end
+
+  def test_no_more_requests_at_a_time_than_the_server_takes
+    most = 0
+    server = serve_h2(settings: "3:2") do |peer, _|
+      first = peer.read_request # so that the SETTINGS have come before the others
+      peer.answer(first.stream)
+      open = []
+      loop do
+        frame = peer.read_frame or break
+        open << frame.stream if frame.type == "HEADERS"
+        most = [most, open.size].max
+        peer.answer(open.shift) while open.any? && (open.size == 2 || !peer.socket.wait_readable(0.01))
+      end
+    end
+    http = client(server)
+    http.get("/")
+
+    in_loop { assert_equal ["hello"] * 20, Heddle.map(1..20) { http.get("/").body } }
+    assert_equal 2, most
+  end
+
+  def test_a_request_that_waits_for_its_turn_has_a_limit
+    server = serve_h2(settings: "3:1") do |peer, _|
+      peer.answer(peer.read_request.stream)
+      peer.read_to_end
+    end
+    http = client(server, timeout: { pool: 0.05 })
+    http.get("/")
+
+    in_loop do
+      Heddle.scope do |scope|
+        scope.async { http.get("/") }
+        Heddle.async { assert_raises(Client::PoolTimeout) { http.get("/") } }.value
+        scope.cancel
+      end
+    end
+  end
+
+  def test_interim_answers_are_passed_over_and_trailers_kept
+    server = serve_h2 do |peer, _|
+      stream = peer.read_request.stream
+      peer.send_frame("HEADERS eh #{stream} :status=103 link=</x>")
+      peer.send_frame("HEADERS eh #{stream} :status=200")
+      peer.send_frame("DATA - #{stream} \"hello\"")
+      peer.send_frame("HEADERS es+eh #{stream} digest=x checked=yes")
+      peer.read_frame
+    end
+
+    client(server).stream(:get, "/") do |response|
+      assert_equal "hello", response.body
+      assert_equal({ "digest" => "x", "checked" => "yes" }, response.trailers)
+    end
+  end
+
+  def test_a_cancelled_request_is_reset_and_others_go_on
+    codes = Thread::Queue.new
+    server = serve_h2 do |peer, _|
+      slow = peer.read_request.stream
+      other = peer.read_request.stream
+      reset = peer.read_until("RST_STREAM")
+      codes << [reset.stream == slow, reset.error]
+      peer.answer(other)
+      peer.read_frame
+    end
+    http = client(server)
+
+    in_loop do
+      Heddle.scope do |scope|
+        slow = scope.async { http.get("/slow") }
+        other = scope.async { http.get("/other").body }
+        until_true { Client.statistics.fetch(server.url, {})[:opened] == 1 }
+        Heddle.scope { |inner| inner.async { sleep 0.05 } }
+        slow.cancel
+
+        assert_equal "hello", other.value
+      end
+    end
+    assert_equal [true, "CANCEL"], codes.pop
+  end
+
+  def test_a_body_that_is_left_unread_is_reset_and_the_connection_goes_on
+    resets = Thread::Queue.new
+    server = serve_h2 do |peer, _|
+      stream = peer.read_request.stream
+      peer.send_frame("HEADERS eh #{stream} :status=200")
+      peer.send_frame("DATA - #{stream} \"half\"")
+      resets << peer.read_until("RST_STREAM").error
+      peer.answer(peer.read_request.stream)
+      peer.read_frame
+    end
+    http = client(server)
+
+    assert_equal "half", http.stream(:get, "/") { |response| response.each.first }
+    assert_equal "hello", http.get("/").body
+    assert_equal "CANCEL", resets.pop
+    assert_equal 1, server.connections
+  end
+
+  # -- windows
+
+  def test_the_server_may_send_as_much_as_is_read
+    size = 3_000_000
+    sent = 0
+    server = serve_h2 do |peer, _|
+      stream = peer.read_request.stream
+      peer.send_frame("HEADERS eh #{stream} :status=200")
+      window = 512 << 10
+      while sent < size
+        while window < 16_384
+          update = peer.read_until("WINDOW_UPDATE") or break
+          window += update.payload.unpack1("N") if update.stream == stream
+        end
+        peer.send_frame("DATA - #{stream} 61*16384")
+        window -= 16_384
+        sent += 16_384
+      end
+      peer.send_frame("DATA es #{stream}")
+      peer.read_frame
+    end
+
+    in_loop do
+      body = client(server).get("/").body
+
+      assert_equal [sent, "a"], [body.bytesize, body.squeeze]
+    end
+    assert_operator sent, :>=, size
+  end
+
+  def test_a_body_goes_out_as_the_servers_window_opens
+    received = Thread::Queue.new
+    server = serve_h2(settings: "4:1000") do |peer, _|
+      while (request = peer.read_request)
+        received << read_body(peer, request.stream)
+        peer.answer(request.stream)
+      end
+    end
+    body = Random.new(1).bytes(200_000)
+    in_loop do
+      assert_equal 200, client(server).post("/", body: StringIO.new(body)).status
+      assert_equal body, received.pop
+      assert_equal 200, client(server).post("/", body: body.each_char.each_slice(9_999).map(&:join)).status
+      assert_equal body, received.pop
+    end
+  end
+
+  # Opens the window by what has come.
+  def read_body(peer, stream)
+    body = +""
+    loop do
+      frame = peer.read_until("DATA")
+      body << frame.payload
+      return body if frame.end_stream?
+      next if frame.payload.empty?
+
+      [stream, 0].each { |id| peer.send_frame("WINDOW_UPDATE - #{id} ##{frame.payload.bytesize}") }
+    end
+  end
+
+  def test_a_server_that_answers_before_it_has_the_body_is_heard
+    server = serve_h2(settings: "4:1000") do |peer, _|
+      stream = peer.read_request.stream
+      peer.send_frame("HEADERS es+eh #{stream} :status=413")
+      peer.send_frame("RST_STREAM - #{stream} #0")
+      peer.read_to_end
+    end
+
+    in_loop { assert_equal 413, client(server).post("/", body: "x" * 100_000).status }
+  end
+
+  def test_a_server_that_opens_no_window_ends_with_the_write_limit
+    server = serve_h2(settings: "4:0") { |peer, _| peer.read_to_end }
+
+    assert_raises(Client::WriteTimeout) { client(server, timeout: { write: 0.1 }).post("/", body: "x" * 300_000) }
+  end
+
+  # -- what may be sent again
+
+  def test_a_refused_request_is_sent_again_a_post_too
+    seen = []
+    server = serve_h2 do |peer, _|
+      while (request = peer.read_request)
+        seen << request.stream
+        next peer.send_frame("RST_STREAM - #{request.stream} #7") if seen.size == 1
+
+        peer.answer(request.stream)
+      end
+    end
+
+    assert_equal "hello", client(server).post("/", body: "once").body
+    assert_equal [1, 3], seen
+  end
+
+  def test_a_server_that_refuses_for_ever_is_left
+    server = serve_h2 do |peer, _|
+      while (request = peer.read_request)
+        peer.send_frame("RST_STREAM - #{request.stream} #7")
+      end
+    end
+
+    error = assert_raises(Client::ConnectionLost) { client(server).post("/", body: "x") }
+    refute_kind_of Client::OutcomeUnknown, error
+  end
+
+  def test_requests_above_the_last_stream_of_a_goaway_are_sent_again_elsewhere
+    server = serve_h2 do |peer, number|
+      if number == 1
+        streams = Array.new(2) { peer.read_request.stream }
+        peer.send_frame("GOAWAY - 0 #1 #0")
+        peer.answer(streams.first, "first")
+        peer.read_to_end
+      else
+        peer.answer(peer.read_request.stream, "second")
+        peer.read_frame
+      end
+    end
+    http = client(server)
+
+    in_loop { assert_equal %w[first second], Heddle.map(1..2) { http.post("/", body: "").body }.sort }
+    assert_equal 2, server.connections
+  end
+
+  def test_after_a_goaway_new_requests_go_elsewhere
+    server = serve_h2 do |peer, _|
+      stream = peer.read_request.stream
+      peer.send_frame("HEADERS eh #{stream} :status=200")
+      peer.send_frame("GOAWAY - 0 ##{(2**31) - 1} #0")
+      peer.send_frame("DATA es #{stream} \"hello\"")
+      peer.read_to_end
+    end
+    http = client(server)
+
+    3.times { assert_equal "hello", http.get("/").body }
+    assert_equal 3, server.connections
+  end
+
+  def test_a_get_whose_connection_was_used_before_is_sent_again_and_a_post_is_not
+    server = serve_h2 do |peer, _|
+      peer.answer(peer.read_request.stream)
+      peer.read_request # and the connection ends
+    end
+    http = client(server)
+    http.get("/")
+
+    assert_equal "hello", http.get("/").body
+    assert_equal 2, server.connections
+    assert_raises(Client::OutcomeUnknown) { http.post("/", body: "x") }
+    assert_equal 2, server.connections
+  end
+
+  def test_a_reset_before_the_answer_is_no_answer
+    server = serve_h2 do |peer, _|
+      while (request = peer.read_request)
+        peer.send_frame("RST_STREAM - #{request.stream} #2")
+      end
+    end
+    http = client(server)
+
+    assert_raises(Client::OutcomeUnknown) { http.post("/", body: "x") }
+    error = assert_raises(Client::ConnectionLost) { http.get("/") }
+    assert_match(/INTERNAL_ERROR/, error.message)
+    assert_equal 1, server.connections
+  end
+
+  # -- connections that nobody uses
+
+  def test_a_ping_to_an_idle_connection_is_answered
+    answers = Thread::Queue.new
+    server = serve_h2 do |peer, _|
+      peer.answer(peer.read_request.stream)
+      peer.send_frame("PING - 0 \"12345678\"")
+      answers << peer.read_until("PING").payload
+      peer.read_frame
+    end
+    client(server).get("/")
+    until_true { Client::Connections.origins.each(&:close_idle) && !answers.empty? }
+
+    assert_equal "12345678", answers.pop
+  end
+
+  def test_an_idle_connection_closes_when_its_time_is_over_and_says_so
+    goodbye = Thread::Queue.new
+    server = serve_h2 do |peer, _|
+      peer.answer(peer.read_request.stream)
+      goodbye << peer.read_until("GOAWAY")&.error
+    end
+    http = client(server, idle_timeout: 0.01)
+    http.get("/")
+
+    assert_equal "NO_ERROR", goodbye.pop
+    until_true { Client.statistics.fetch(server.url)[:open].zero? }
+  end
+
+  def test_a_child_process_opens_a_connection_of_its_own
+    server = answering
+    http = client(server)
+    http.get("/")
+    from_child, to_parent = IO.pipe
+    pid = fork do
+      to_parent.write(http.get("/").body)
+      exit!(0)
+    end
+    Process.wait(pid)
+    to_parent.close
+
+    assert_equal "hello", from_child.read
+    assert_equal "hello", http.get("/").body
+    assert_equal 2, server.connections
+  end
+
+  def test_it_works_beside_another_scheduler_of_the_fiber_interface
+    http = client(answering)
+
+    assert_equal "hello", scheduled { http.get("/").body }
+  end
+end

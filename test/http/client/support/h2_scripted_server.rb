@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../../../support/h2_client"
+
+# A server of HTTP/2 that sends what frames its block says, in the words of test/http/h2/cases.txt.
+class H2ScriptedServer
+  # A connection: frames both ways.
+  class Peer < H2Client
+    # Header blocks are not decoded: the tests know which request is on which stream.
+    HEAD = ":status=200 content-type=text/plain"
+
+    attr_reader :socket
+
+    # An answer with a body, in two frames.
+    def answer(stream, body = "hello", fields = "content-length=#{body.bytesize}")
+      send_frame("HEADERS eh #{stream} #{HEAD} #{fields}")
+      send_frame("DATA es #{stream} #{body.unpack1("H*")}")
+    end
+
+    # The next request's frame HEADERS; what else comes is dropped.
+    # @return [H2Client::Frame, nil]
+    def read_request
+      while (frame = read_frame)
+        return frame if frame.type == "HEADERS"
+      end
+    end
+
+    # Until the client closes.
+    def read_to_end
+      nil while read_frame
+    end
+
+    # Reads until a frame of this type.
+    def read_until(type)
+      while (frame = read_frame)
+        return frame if frame.type == type
+      end
+    end
+  end
+
+  attr_reader :port, :connections
+
+  # @yield [peer, number of the connection] after the preface and the SETTINGS of both
+  # @param settings [String] payload of the SETTINGS frame
+  def initialize(settings: "", wrap: ->(socket) { socket }, &script)
+    @listener = TCPServer.new("127.0.0.1", 0)
+    @port = @listener.local_address.ip_port
+    @settings = settings
+    @wrap = wrap
+    @script = script
+    @connections = 0
+    @threads = [Thread.new { accept }]
+  end
+
+  def url = "http://127.0.0.1:#{@port}"
+
+  def close
+    @listener.close
+    @threads.each(&:kill).each(&:join)
+  end
+
+  private
+
+  def accept
+    loop do
+      socket = @listener.accept
+      socket.setsockopt(:TCP, :NODELAY, 1)
+      number = @connections += 1
+      @threads << Thread.new { serve(@wrap.call(socket), number) }
+    end
+  rescue IOError
+    nil
+  end
+
+  def serve(socket, number)
+    preface = socket.read(H2Client::PREFACE.bytesize)
+    return unless preface == H2Client::PREFACE
+
+    peer = Peer.new(socket)
+    peer.send_frame("SETTINGS - 0 #{@settings}")
+    peer.send_frame("SETTINGS ack 0")
+    @script.call(peer, number)
+  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+    nil
+  ensure
+    socket.close
+  end
+end
