@@ -5,6 +5,7 @@
 require "test_helper"
 require "heddle/event_stream"
 require "server/server_helpers"
+require "support/h2_web_socket_client"
 require "open3"
 
 # Events of a topic: sent by the connection, and by a fiber where a middleware hides the body.
@@ -193,6 +194,29 @@ class EventStreamTest < Minitest::Test
       until_subscribers(2)
       clients[0].close
       clients[1].leave
+      until_subscribers(0)
+    end
+  end
+
+  # Streams of one connection, as a browser's tabs have them.
+  def test_over_http2_streams_have_no_fiber_either
+    serving do
+      connection = H2WebSocketConnection.new(connect)
+      streams = Array.new(5) { connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil) }
+      until_subscribers(5)
+      until_statistics { |statistics| statistics[:running] <= 1 }
+      PubSub.publish(topic, "hello")
+      PubSub.publish(topic, "x" * 100_000)
+
+      streams.each do |stream|
+        text = +""
+        text << stream.readpartial(65_536) until text.end_with?("x\n\n")
+
+        assert_match(/\Aid: .*\n\nid: .*\ndata: hello\n\nid: .*\ndata: x{100000}\n\n\z/, text)
+      end
+      streams.first.reset
+      until_subscribers(4)
+      connection.close
       until_subscribers(0)
     end
   end

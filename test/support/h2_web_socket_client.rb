@@ -90,7 +90,7 @@ class H2WebSocketConnection
     take_frame until @settings.any?
   end
 
-  # Asks for a WebSocket.
+  # Asks for a WebSocket, or without a protocol for anything else.
   # @param fields [Hash] more header fields
   # @return [Stream]
   def connect(path = "/", method: "CONNECT", protocol: "websocket", **fields)
@@ -100,7 +100,7 @@ class H2WebSocketConnection
     pseudo = { ":method" => method, ":protocol" => protocol, ":scheme" => "http", ":path" => path,
                ":authority" => "127.0.0.1" }.compact
     words = pseudo.merge(fields).map { |name, value| "#{name}=#{value}" }.join(" ")
-    @client.send_frame("HEADERS eh #{stream.id} #{words}")
+    @client.send_frame("HEADERS #{protocol ? "eh" : "eh+es"} #{stream.id} #{words}")
     stream
   end
 

@@ -55,9 +55,10 @@ class WebSocketClient
             else [bit | 127, size].pack("CQ>")
             end
     return head << payload unless mask
+    return head << mask if size.zero?
 
-    key = (mask * ((size / 4) + 1)).byteslice(0, size).unpack("C*")
-    head << mask << payload.unpack("C*").zip(key).map { |byte, other| byte ^ other }.pack("C*")
+    key = (mask * ((size / 4) + 1)).byteslice(0, size)
+    head << mask << [(payload.unpack1("H*").hex ^ key.unpack1("H*").hex).to_s(16).rjust(size * 2, "0")].pack("H*")
   end
 
   def raw(bytes) = @io.write(bytes)
@@ -69,8 +70,10 @@ class WebSocketClient
     raise "a server's frame is masked" if second.anybits?(0x80)
 
     size = second & 0x7f
-    size = take(2).unpack1("n") if size == 126
-    size = take(8).unpack1("Q>") if size == 127
+    case size
+    when 126 then size = take(2).unpack1("n")
+    when 127 then size = take(8).unpack1("Q>")
+    end
     Frame.new(first.anybits?(0x80), first & 0x0f, take(size), (first >> 4) & 7)
   end
 

@@ -374,4 +374,5 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "reject", exchange_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "gone?", exchange_gone_p, 0);
+    Init_heddle_h2_events(exchange_class);
 }

@@ -153,5 +153,6 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
                               bool content, const char *more_fields);
 
 void Init_heddle_h2_exchange(VALUE h2);
+void Init_heddle_h2_events(VALUE exchange_class);
 
 #endif

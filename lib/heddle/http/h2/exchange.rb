@@ -23,9 +23,6 @@ module Heddle
         # @return [Boolean] whether it was sent as a piece of an answer that is under way; here {HTTP::Response} does it
         def chunk(_data) = false
 
-        # @return [Boolean] whether the connection sends events by itself from here on
-        def stream_events(*) = false
-
         # -- sending: see HTTP::Response
 
         # @param status [Integer]

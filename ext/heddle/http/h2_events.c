@@ -1,0 +1,232 @@
+/* A stream of HTTP/2 that sends the events of a topic until its client leaves. */
+
+#include "http/event_stream.h"
+#include "http/exchange_ruby.h"
+#include "http/h2_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    heddle_h2_tunnel tunnel;
+    heddle_subscriber subscriber;
+    uint16_t lines_size;
+    bool ending;  /* the farewell is written: it closes when that has left */
+    bool working; /* a function above uses the record: it is not freed */
+    bool gone;    /* … but by that function */
+    char lines[]; /* before each event */
+} events;
+
+static events *events_of(const heddle_h2_tunnel *tunnel)
+{
+    return HEDDLE_CONTAINER_OF(tunnel, events, tunnel);
+}
+
+static events *events_at(const heddle_subscriber *subscriber)
+{
+    return HEDDLE_CONTAINER_OF(subscriber, events, subscriber);
+}
+
+/* Its client can't be given what it was promised: it must see that. The record may be gone. */
+static void cut_off(events *events)
+{
+    heddle_h2_tunnel_close(&events->tunnel, true);
+}
+
+static bool add_content(events *events, const char *bytes, size_t size)
+{
+    return heddle_h2_tunnel_write(&events->tunnel, bytes, size, NULL, 0);
+}
+
+/* -- as a subscriber ----------------------------------------------------------------------------------------------- */
+
+static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
+{
+    events *events = events_at(subscriber);
+    VALUE string = heddle_message_encoded(message, heddle_event_encode);
+    size_t lines = message->reset ? 0 : events->lines_size;
+    if (!string || !heddle_h2_tunnel_write(&events->tunnel, events->lines, lines, RSTRING_PTR(string),
+                                           (size_t)RSTRING_LEN(string)))
+        cut_off(events);
+}
+
+static bool is_full(const heddle_subscriber *subscriber)
+{
+    return heddle_h2_unsent(events_at(subscriber)->tunnel.stream) > HEDDLE_PENDING_LIMIT;
+}
+
+static void end_slow(heddle_subscriber *subscriber)
+{
+    cut_off(events_at(subscriber));
+}
+
+static const heddle_subscriber_operations subscriber_operations = {
+    .deliver = deliver_message,
+    .is_full = is_full,
+    .too_slow = end_slow,
+};
+
+/* -- as a tunnel --------------------------------------------------------------------------------------------------- */
+
+/* The request is complete: nothing comes. */
+static void discard_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
+{
+    (void)bytes;
+    heddle_h2_tunnel_consume(tunnel, size);
+}
+
+static void close_tunnel(heddle_h2_tunnel *tunnel)
+{
+    heddle_h2_tunnel_close(tunnel, false);
+}
+
+static void handle_flushed(heddle_h2_tunnel *tunnel)
+{
+    events *events = events_of(tunnel);
+    if (heddle_h2_unsent(tunnel->stream) > 0)
+        return;
+    if (events->ending)
+        heddle_h2_tunnel_close(tunnel, false);
+    else
+        heddle_subscriber_drained(&events->subscriber);
+}
+
+static void set_comment_time(events *events)
+{
+    heddle_h2_tunnel_set_deadline(&events->tunnel, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
+}
+
+/* A comment shows proxies that the stream lives. The session sees to a client that takes nothing. */
+static void send_comment(heddle_due *due)
+{
+    events *events = events_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due));
+    set_comment_time(events);
+    if (heddle_h2_unsent(events->tunnel.stream) == 0 && !add_content(events, ":\n\n", 3))
+        cut_off(events);
+}
+
+static bool has_to_retire(const heddle_h2_tunnel *tunnel)
+{
+    return !events_of(tunnel)->ending;
+}
+
+/* The client comes back with the position of the last event. */
+static void end_events(heddle_h2_tunnel *tunnel)
+{
+    events *events = events_of(tunnel);
+    char text[64];
+    heddle_unsubscribe(&events->subscriber);
+    events->ending = true;
+    if (add_content(events, text, heddle_events_farewell(text, sizeof(text))))
+        heddle_h2_tunnel_finish(tunnel);
+    else
+        cut_off(events);
+}
+
+static void release_events(heddle_h2_tunnel *tunnel)
+{
+    events *events = events_of(tunnel);
+    heddle_unsubscribe(&events->subscriber);
+    events->gone = true;
+    if (!events->working)
+        free(events);
+}
+
+static void abandon_events(heddle_h2_tunnel *tunnel)
+{
+    heddle_subscriber_abandon(&events_of(tunnel)->subscriber);
+}
+
+static const heddle_h2_tunnel_operations operations = {
+    .take_data = discard_data,
+    .end_input = close_tunnel,
+    .handle_reset = close_tunnel,
+    .flushed = handle_flushed,
+    .has_to_retire = has_to_retire,
+    .retire = end_events,
+    .release = release_events,
+    .abandon = abandon_events,
+};
+
+/* -- from a response to events ------------------------------------------------------------------------------------- */
+
+static events *new_events(const heddle_events_wish *wish)
+{
+    size_t size = (size_t)RSTRING_LEN(wish->lines);
+    events *events = calloc(1, sizeof(*events) + size);
+    if (!events)
+        rb_memerror();
+    memcpy(events->lines, RSTRING_PTR(wish->lines), size);
+    events->lines_size = (uint16_t)size;
+    events->subscriber.operations = &subscriber_operations;
+    events->subscriber.policy = wish->policy;
+    events->tunnel.operations = &operations;
+    events->tunnel.due.passed = send_comment;
+    return events;
+}
+
+static void begin_events(events *events, heddle_fanout *fanout, const heddle_events_wish *wish)
+{
+    bool added = add_content(events, RSTRING_PTR(wish->beginning), (size_t)RSTRING_LEN(wish->beginning));
+    heddle_position since = {0};
+    char id[64];
+    if (!NIL_P(wish->since))
+        since = (heddle_position){RSTRING_PTR(wish->since), (size_t)RSTRING_LEN(wish->since)};
+    heddle_subscribe_result result = heddle_subscribe(fanout, &events->subscriber, RSTRING_PTR(wish->topic),
+                                                      (size_t)RSTRING_LEN(wish->topic), since);
+    if (events->gone)
+        return; /* it was closed with what it has missed */
+    if (added && result == HEDDLE_SUBSCRIBED && NIL_P(wish->since))
+        added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
+    if (!added || result != HEDDLE_SUBSCRIBED)
+        cut_off(events);
+    else
+        set_comment_time(events);
+}
+
+/*
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy) -> true or false
+ *
+ * The head was written, and what follows are the events of the topic, for as long as the client listens: this object is
+ * of no use any more. false: nothing has changed, as a part of the request has not been read.
+ */
+static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    rb_check_arity(count, 6, 6);
+    heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
+    int status = NUM2INT(arguments[0]);
+    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_fanout *fanout = heddle_fanout_of(connection->sockets->loop);
+    heddle_h2_carrier *carrier = heddle_h2_carrier_of(handle->exchange);
+    heddle_h2_server *server = carrier->server;
+    if (carrier->gone)
+        heddle_exchange_raise_gone("the client has reset the stream before it had an event", 0);
+    if (!carrier->received || carrier->waits[HEDDLE_WRITING] || !heddle_h2_may_write(carrier->stream))
+        return Qfalse;
+    events *events = new_events(&wish);
+    heddle_engine_count_answer(handle->engine, handle->exchange, status);
+    server->depth++;
+    events->working = true;
+    heddle_h2_tunnel_begin(&events->tunnel, handle->exchange);
+    begin_events(events, fanout, &wish);
+    /* Those that were there when the server began to stop have ended. */
+    if (!events->gone && (connection->sockets->draining || handle->engine->draining))
+        end_events(&events->tunnel);
+    events->working = false;
+    if (events->gone)
+        free(events);
+    if (heddle_h2_leave_session(server))
+        heddle_h2_send(server);
+    RB_GC_GUARD(wish.topic);
+    RB_GC_GUARD(wish.since);
+    RB_GC_GUARD(wish.lines);
+    RB_GC_GUARD(wish.beginning);
+    RB_GC_GUARD(self);
+    return Qtrue;
+}
+
+void Init_heddle_h2_events(VALUE exchange_class)
+{
+    rb_define_method(exchange_class, "stream_events", exchange_stream_events, -1);
+}
