@@ -1,4 +1,4 @@
-/* sources: offload/import_table.c */
+/* sources: offload/import_table.c offload/elf_object.c */
 /* link: -rdynamic -Wl,-z,lazy */
 /* wrap: mprotect */
 #include "check.h"

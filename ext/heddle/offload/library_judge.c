@@ -1,4 +1,5 @@
 #include "offload/library_judge.h"
+#include "offload/elf_object.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,47 +18,15 @@ bool heddle_library_is_libc(const char *path)
     return false;
 }
 
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#ifdef HEDDLE_ELF_OBJECTS
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#if defined(__x86_64__)
-enum {
-    CALL = R_X86_64_JUMP_SLOT, POINTER = R_X86_64_GLOB_DAT, WORD = R_X86_64_64, RELATIVE = R_X86_64_RELATIVE,
-    RESOLVED = R_X86_64_IRELATIVE, NONE = R_X86_64_NONE,
-};
-#else
-enum {
-    CALL = R_AARCH64_JUMP_SLOT, POINTER = R_AARCH64_GLOB_DAT, WORD = R_AARCH64_ABS64, RELATIVE = R_AARCH64_RELATIVE,
-    RESOLVED = R_AARCH64_IRELATIVE, NONE = R_AARCH64_NONE,
-};
-#endif
-
-enum {
-    MOST_OBJECTS = 48, /* a library that needs more is not judged */
-    MOST_NEEDED = 64,  /* … of one library */
-};
+enum { MOST_OBJECTS = 48 }; /* a library that needs more is not judged */
 
 typedef struct {
-    const char *path;
-    uintptr_t base;
-    const ElfW(Phdr) *parts;
-    int part_count;
-    const ElfW(Rela) *calls, *data;
-    size_t call_count, data_count;
-    const ElfW(Sym) *symbols;
-    const char *names, *soname;
-    const char *needed[MOST_NEEDED];
-    size_t needed_count;
-    const char *unknown; /* something in it that this code can't read */
-} object;
-
-typedef struct {
-    object objects[MOST_OBJECTS];
+    heddle_object objects[MOST_OBJECTS];
     size_t count;
     const void *ruby;
     heddle_judgement *verdict;
@@ -80,92 +49,36 @@ static const char *file_of(const char *path)
 
 /* -- what is loaded ------------------------------------------------------------------------------------------------ */
 
-static const void *dynamic_address(const object *object, const ElfW(Dyn) *entry)
-{
-    uintptr_t value = entry->d_un.d_ptr; /* musl leaves it relative */
-    return (const void *)(value < object->base ? value + object->base : value);
-}
-
-static void read_dynamic(object *object, const ElfW(Dyn) *first)
-{
-    const ElfW(Dyn) *entry;
-    for (entry = first; entry->d_tag != DT_NULL; entry++) {
-        switch (entry->d_tag) {
-        case DT_JMPREL: object->calls = dynamic_address(object, entry); break;
-        case DT_PLTRELSZ: object->call_count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
-        case DT_RELA: object->data = dynamic_address(object, entry); break;
-        case DT_RELASZ: object->data_count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
-        case DT_SYMTAB: object->symbols = dynamic_address(object, entry); break;
-        case DT_STRTAB: object->names = dynamic_address(object, entry); break;
-        case DT_REL: object->unknown = "relocations of another kind"; break;
-        case DT_TEXTREL: object->unknown = "relocations in its code"; break;
-        case DT_AUXILIARY:
-        case DT_FILTER: object->unknown = "functions that another library filters"; break;
-        }
-    }
-    for (entry = first; entry->d_tag != DT_NULL && object->names; entry++) {
-        if (entry->d_tag == DT_SONAME)
-            object->soname = object->names + entry->d_un.d_val;
-        if (entry->d_tag != DT_NEEDED)
-            continue;
-        if (object->needed_count == MOST_NEEDED)
-            object->unknown = "more libraries that it needs than are looked at";
-        else
-            object->needed[object->needed_count++] = object->names + entry->d_un.d_val;
-    }
-}
-
-static bool object_contains(const object *object, uintptr_t address)
-{
-    for (int i = 0; i < object->part_count; i++) {
-        const ElfW(Phdr) *part = &object->parts[i];
-        uintptr_t start = object->base + part->p_vaddr;
-        if (part->p_type == PT_LOAD && address >= start && address < start + part->p_memsz)
-            return true;
-    }
-    return false;
-}
-
 /* By an address in it, or by what another library calls it. */
 typedef struct {
-    uintptr_t address;
+    const void *address;
     const char *name;
-    object *found;
+    heddle_object *found;
 } search;
 
-static int visit_object(struct dl_phdr_info *info, size_t size, void *data)
+static bool compare_object(heddle_object *object, void *data)
 {
-    (void)size;
     search *wanted = data;
-    object one = {
-        .path = info->dlpi_name ? info->dlpi_name : "",
-        .base = info->dlpi_addr,
-        .parts = info->dlpi_phdr,
-        .part_count = info->dlpi_phnum,
-    };
-    if (!wanted->name && !object_contains(&one, wanted->address))
-        return 0;
-    for (int i = 0; i < one.part_count; i++) {
-        if (one.parts[i].p_type == PT_DYNAMIC)
-            read_dynamic(&one, (const ElfW(Dyn) *)(one.base + one.parts[i].p_vaddr));
-    }
-    if (wanted->name && strcmp(file_of(one.path), file_of(wanted->name)) != 0 &&
-        !(one.soname && strcmp(one.soname, wanted->name) == 0))
-        return 0;
-    *wanted->found = one;
-    return 1;
+    if (!wanted->name && !heddle_object_contains(object, wanted->address))
+        return false;
+    heddle_elf_object_read_tables(object);
+    if (wanted->name && strcmp(file_of(object->path), file_of(wanted->name)) != 0 &&
+        !(object->soname && strcmp(object->soname, wanted->name) == 0))
+        return false;
+    *wanted->found = *object;
+    return true;
 }
 
 /* Names and tables stay readable: the library is in use, and holds those that it needs. */
-static bool find_object(uintptr_t address, const char *name, object *found)
+static bool find_object(const void *address, const char *name, heddle_object *found)
 {
     search wanted = {.address = address, .name = name, .found = found};
-    return dl_iterate_phdr(visit_object, &wanted) == 1;
+    return heddle_elf_objects_each(compare_object, &wanted);
 }
 
-static bool is_system(const object *object, const void *ruby)
+static bool is_system(const heddle_object *object, const void *ruby)
 {
-    return heddle_library_is_libc(object->path) || (ruby && object_contains(object, (uintptr_t)ruby));
+    return heddle_library_is_libc(object->path) || (ruby && heddle_object_contains(object, ruby));
 }
 
 /* Adds what the library needs, and what that needs. */
@@ -174,10 +87,10 @@ static bool collect_needed(judging *self)
     for (size_t i = 0; i < self->count; i++) {
         for (size_t n = 0; n < self->objects[i].needed_count; n++) {
             const char *name = self->objects[i].needed[n];
-            object found;
+            heddle_object found;
             if (heddle_library_is_libc(name))
                 continue;
-            if (!find_object(0, name, &found))
+            if (!find_object(NULL, name, &found))
                 return refuse(self, "needs %s, which was not found", name);
             bool known = is_system(&found, self->ruby);
             for (size_t k = 0; k < self->count && !known; k++)
@@ -196,10 +109,10 @@ static bool collect_needed(judging *self)
 
 static bool is_provided_by_judged(judging *self, const char *name, const void *address)
 {
-    object provider;
-    if (!address || !find_object((uintptr_t)address, NULL, &provider))
+    heddle_object provider;
+    if (!address || !find_object(address, NULL, &provider))
         return false;
-    if (self->ruby && object_contains(&provider, (uintptr_t)self->ruby))
+    if (self->ruby && heddle_object_contains(&provider, self->ruby))
         return heddle_ruby_function_neutral(name);
     /* Mathematics, but for the thread's rounding mode and floating-point flags. */
     const char *file = file_of(provider.path);
@@ -212,7 +125,7 @@ static bool is_provided_by_judged(judging *self, const char *name, const void *a
     return false;
 }
 
-static bool judge_import(judging *self, const object *object, const char *name)
+static bool judge_import(judging *self, const heddle_object *object, const char *name)
 {
     if (heddle_libc_function_neutral(name))
         return true;
@@ -229,21 +142,21 @@ static bool judge_import(judging *self, const object *object, const char *name)
     return refuse(self, "%s imports %s", file_of(object->path), name);
 }
 
-static bool judge_relocations(judging *self, const object *object, const ElfW(Rela) *relocations, size_t count)
+static bool judge_relocations(judging *self, const heddle_object *object, const ElfW(Rela) *relocations, size_t count)
 {
     for (size_t i = 0; relocations && i < count; i++) {
         const ElfW(Rela) *relocation = &relocations[i];
         uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
-        if (type == NONE || type == RELATIVE || type == RESOLVED)
+        if (type == HEDDLE_RELOCATION_NONE || type == HEDDLE_RELOCATION_RELATIVE || type == HEDDLE_RELOCATION_RESOLVED)
             continue;
-        if (type != CALL && type != POINTER && type != WORD)
+        if (type != HEDDLE_RELOCATION_CALL && type != HEDDLE_RELOCATION_POINTER && type != HEDDLE_RELOCATION_WORD)
             return refuse(self, "%s has thread-local storage (relocation %u)", file_of(object->path), type);
         if (!ELF64_R_SYM(relocation->r_info))
             continue;
         const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
         uintptr_t value = *(const uintptr_t *)(object->base + relocation->r_offset);
         bool absent = !value && symbol->st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol->st_info) == STB_WEAK;
-        if (absent || (symbol->st_shndx != SHN_UNDEF && object_contains(object, value)))
+        if (absent || (symbol->st_shndx != SHN_UNDEF && heddle_object_contains(object, (const void *)value)))
             continue;
         if (!judge_import(self, object, object->names + symbol->st_name))
             return false;
@@ -284,7 +197,7 @@ static const char *instruction_in(const unsigned char *code, size_t size)
     return NULL;
 }
 
-static bool judge_code(judging *self, const object *object)
+static bool judge_code(judging *self, const heddle_object *object)
 {
     for (int i = 0; i < object->part_count; i++) {
         const ElfW(Phdr) *part = &object->parts[i];
@@ -301,7 +214,7 @@ static bool judge_code(judging *self, const object *object)
 
 /* -- the judgement ------------------------------------------------------------------------------------------------- */
 
-static bool judge_storage(judging *self, const object *object)
+static bool judge_storage(judging *self, const heddle_object *object)
 {
     for (int i = 0; i < object->part_count; i++) {
         if (object->parts[i].p_type == PT_TLS)
@@ -321,7 +234,7 @@ static bool judge_library(judging *self)
             return false;
     }
     for (size_t i = 0; i < self->count; i++) {
-        const object *one = &self->objects[i];
+        const heddle_object *one = &self->objects[i];
         if (!judge_relocations(self, one, one->calls, one->call_count) ||
             !judge_relocations(self, one, one->data, one->data_count))
             return false;
@@ -343,7 +256,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     }
     self->ruby = ruby;
     self->verdict = &verdict;
-    if (!find_object((uintptr_t)address, NULL, &self->objects[0]))
+    if (!find_object(address, NULL, &self->objects[0]))
         refuse(self, "the function is in no library");
     else if (is_system(&self->objects[0], ruby))
         refuse(self, "libc and Ruby are judged by the function");
@@ -358,14 +271,14 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {
-    object library, found;
-    if (!find_object((uintptr_t)address, NULL, &library) || library.unknown) {
+    heddle_object library, found;
+    if (!find_object(address, NULL, &library) || library.unknown) {
         snprintf(reason, HEDDLE_JUDGEMENT_REASON, "its file can't be read");
         return false;
     }
     for (size_t i = 0; i < library.needed_count; i++) {
         const char *name = library.needed[i];
-        bool known = heddle_library_is_libc(name) || (find_object(0, name, &found) && is_system(&found, ruby));
+        bool known = heddle_library_is_libc(name) || (find_object(NULL, name, &found) && is_system(&found, ruby));
         for (size_t k = 0; k < count && !known; k++)
             known = strncmp(file_of(name), names[k], strlen(names[k])) == 0;
         if (!known) {
