@@ -25,6 +25,7 @@ module Heddle
       autoload :Decoder, "heddle/http/client/decoder"
       autoload :Event, "heddle/http/client/event_reader"
       autoload :EventReader, "heddle/http/client/event_reader"
+      autoload :EventStream, "heddle/http/client/event_stream"
       autoload :Payload, "heddle/http/client/payload"
       autoload :Proxy, "heddle/http/client/proxy"
       autoload :ProxyEnvironment, "heddle/http/client/proxy_environment"
@@ -130,7 +131,7 @@ module Heddle
         limits = timeout ? time_limits(timeout) : @limits
         perform(request, limits, deadline_of(limits), @redirects) do |exchange, head|
           decoder = Decoder.for(head, @body_limit)
-          decoder ? decode(exchange, decoder) : exchange.read_all(@body_limit)
+          decoder ? decoder.read_all(exchange) : exchange.read_all(@body_limit)
         end
       end
 
@@ -150,6 +151,23 @@ module Heddle
           body
         end
         result
+      end
+
+      # Reads a stream of events for as long as the server wants: connects again when the connection is lost, with
+      # Last-Event-ID (WHATWG HTML, 9.2). Returns when the server answers 204, and when the block breaks.
+      #
+      #     http.events("/prices") { |event| puts event.data }
+      #
+      # @param last_id [String] of an event that was read before
+      # @param pause [Numeric] seconds before it connects again, until the server says another time. While the server
+      #   can't be reached, and after 429, 502, 503 and 504, they grow to a minute; Retry-After is obeyed
+      # @param options [Hash] of {#stream}
+      # @yieldparam event [Event]
+      # @raise [Error] what no new connection mends, such as another status
+      def events(url, last_id: "", pause: EventStream::PAUSE, **options, &block)
+        raise ArgumentError, "events needs a block: what to do with each event" unless block
+
+        EventStream.new(self, url, last_id:, pause:, **options).each(&block)
       end
 
       # @return [String]
@@ -233,15 +251,6 @@ module Heddle
         exchange.read_all(65_536)
       rescue Error
         nil # the connection is closed
-      end
-
-      def decode(exchange, decoder)
-        whole = String.new
-        while (piece = exchange.read_piece)
-          decoder.feed(piece) { |decoded| whole << decoded }
-        end
-        decoder.finish
-        whole
       end
 
       def time_limits(timeout)

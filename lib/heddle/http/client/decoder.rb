@@ -35,6 +35,17 @@ module Heddle
           @members = 0
         end
 
+        # @param exchange [Exchange]
+        # @return [String] the whole body
+        def read_all(exchange)
+          whole = String.new
+          while (piece = exchange.read_piece)
+            feed(piece) { |decoded| whole << decoded }
+          end
+          finish
+          whole
+        end
+
         # @param piece [String]
         # @yieldparam decoded [String]
         def feed(piece, &)

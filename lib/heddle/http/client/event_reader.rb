@@ -12,13 +12,13 @@ module Heddle
         LIMIT = 16_777_216
         private_constant :LIMIT
 
-        # @return [String] the last id, for Last-Event-ID
+        # @return [String] the id of the last event that was complete, for Last-Event-ID
         attr_reader :last_id
         # @return [Integer, nil] milliseconds after which to connect again, if the server has said
         attr_reader :retry_after
 
         def initialize(last_id = "")
-          @last_id = last_id
+          @last_id = @id = last_id
           @buffer = String.new
           @start = 0 # of the line that is next
           @searched = 0 # as far as no line ends
@@ -79,7 +79,7 @@ module Heddle
           case name
           when "data" then add(value)
           when "event" then @type = value
-          when "id" then @last_id = value unless value.include?("\0")
+          when "id" then @id = value unless value.include?("\0")
           when "retry" then @retry_after = Integer(value, 10) if value.match?(/\A\d+\z/)
           end
         end
@@ -90,6 +90,7 @@ module Heddle
         end
 
         def dispatch
+          @last_id = @id # of an event that is complete: one that is cut off is asked for again
           event = Event.new(@type.empty? ? "message" : @type, @data, @last_id) if @data
           @data = nil
           @size = 0

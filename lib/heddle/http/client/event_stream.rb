@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "time"
+
+module Heddle
+  module HTTP
+    class Client
+      # A stream of events that connects again by itself (WHATWG HTML, 9.2.3), with the id of the last event.
+      class EventStream
+        # Seconds before it connects again, until the server says another time (`retry`).
+        PAUSE = 3
+        # Seconds that a pause grows to, while the server can't be reached.
+        LONGEST_PAUSE = 60
+        # Answers after which it connects again: a server that is overloaded, or a proxy that has none.
+        PASSING = [429, 502, 503, 504].freeze
+        # What connecting again does not mend.
+        FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLarge, RedirectError].freeze
+        private_constant :PASSING, :FINAL
+
+        # @return [String] of the last event that was complete
+        attr_reader :last_id
+
+        # @param last_id [String] of an event that was read before
+        # @param pause [Numeric] seconds
+        # @param options [Hash] of {Client#stream}
+        def initialize(client, url, last_id: "", pause: PAUSE, headers: nil, **options)
+          @client = client
+          @url = url
+          @last_id = last_id
+          @pause = pause
+          @headers = { "Accept" => "text/event-stream", "Cache-Control" => "no-store" }.merge(headers || {})
+          @options = options
+          @failures = 0
+        end
+
+        # Ends when the server answers 204.
+        # @yieldparam event [Event]
+        # @raise [Error] what no new connection mends
+        def each(&)
+          loop do
+            wanted = connect(&) or return
+            sleep(wanted)
+          end
+        end
+
+        private
+
+        # @return [Numeric, nil] seconds until the next connection; nil: the server wants none
+        def connect(&)
+          @client.stream(:get, @url, headers: request_headers, **@options) do |response|
+            if response.status == 204
+              nil
+            elsif PASSING.include?(response.status)
+              longer_pause(response["retry-after"])
+            else
+              check(response)
+              read(response, &)
+              @pause
+            end
+          end
+        rescue Error => e
+          raise if FINAL.any? { |final| e.is_a?(final) }
+
+          e.is_a?(IncompleteBody) || e.is_a?(ReadTimeout) ? @pause : longer_pause(nil)
+        end
+
+        def request_headers = @last_id.empty? ? @headers : @headers.merge("Last-Event-ID" => @last_id)
+
+        def check(response)
+          type = response["content-type"].to_s
+          return if response.status == 200 && type.match?(%r{\Atext/event-stream\s*(?:;|\z)}i)
+
+          raise ProtocolError, "#{response.url} is no stream of events: it answers #{response.status} #{type}".rstrip
+        end
+
+        def read(response)
+          @failures = 0
+          reader = EventReader.new(@last_id)
+          response.each do |piece|
+            reader.feed(piece) do |event|
+              @last_id = event.id
+              yield event
+            end
+          end
+        ensure
+          if reader
+            @last_id = reader.last_id
+            @pause = reader.retry_after / 1000.0 if reader.retry_after
+          end
+        end
+
+        # Doubled by each failure, and different for each client (full jitter); Retry-After is obeyed up to the longest.
+        def longer_pause(retry_after)
+          @failures += 1
+          longest = [LONGEST_PAUSE, @pause].max
+          own = [@pause * (2**[@failures - 1, 10].min), longest].min * (0.5 + (rand / 2))
+          seconds_of(retry_after).clamp(own, longest)
+        end
+
+        # @return [Numeric] of a number or a date (RFC 9110, 10.2.3)
+        def seconds_of(retry_after)
+          return 0 unless retry_after
+          return retry_after.to_i if retry_after.match?(/\A\d{1,9}\z/)
+
+          [Time.httpdate(retry_after) - Time.now, 0].max
+        rescue ArgumentError
+          0
+        end
+      end
+    end
+  end
+end
