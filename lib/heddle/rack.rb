@@ -16,6 +16,7 @@ module Heddle
     autoload :NoInput, "heddle/rack/no_input"
     autoload :Responder, "heddle/rack/responder"
     autoload :SocketCallbacks, "heddle/rack/socket_callbacks"
+    autoload :SocketHandoff, "heddle/rack/socket_handoff"
     autoload :StreamedInput, "heddle/rack/streamed_input"
     autoload :ThreadHandler, "heddle/rack/thread_handler"
     autoload :ThreadResponder, "heddle/rack/thread_responder"

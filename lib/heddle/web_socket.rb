@@ -28,6 +28,12 @@ module Heddle
       # @return [Boolean] whether it was subscribed
       def unsubscribe(topic) = unsubscribe_from(topic.to_s)
 
+      # It was another process's until now.
+      # @param topics [Array<Hash>, nil] what it is subscribed to
+      # @return [void]
+      # @api private
+      def resume(topics) = topics&.each { |one| subscribe(one.delete(:topic), **one) }
+
       # @see PubSub.publish
       def publish(topic, data) = PubSub.publish(topic, data)
     end

@@ -29,9 +29,9 @@ class TopWebTest < Minitest::Test
   end
 
   def await(expression)
-    found = @browser.wait_for(expression, seconds: 20)
+    return pass if @browser.wait_for(expression, seconds: 20)
 
-    assert found, [expression, *@browser.console, @browser.run("return document.body.innerText"), @top.output].join("\n")
+    flunk [expression, *@browser.console, @browser.run("return document.body.innerText"), @top.output].join("\n")
   end
 
   # @return [Net::HTTPResponse]

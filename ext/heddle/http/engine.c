@@ -1,6 +1,7 @@
 /* The HTTP service: which version a connection speaks, and what is counted of all of them. */
 
 #include "http/engine.h"
+#include "http/websocket/session.h"
 
 #include "http/h1_server.h"
 #include "scheduler/take_errinfo.h"
@@ -119,5 +120,7 @@ const heddle_service_operations heddle_engine_operations = {
     .choose_protocol = heddle_h1_begin, /* h1_reading.c changes to HTTP/2 when it reads the preface */
     .reject_handshake = reject_handshake,
     .is_plaintext = is_plaintext,
+    .load_session = heddle_websocket_load,
+    .resume_session = heddle_websocket_resume,
     .free = free_engine,
 };

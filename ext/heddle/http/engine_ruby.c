@@ -22,6 +22,7 @@ static void object_mark(void *data)
     rb_gc_mark(engine->on_rejection);
     rb_gc_mark(engine->proxies);
     rb_gc_mark(engine->websockets.clients);
+    rb_gc_mark(engine->websockets.loader);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
         rb_gc_mark(exchange->body); /* pinned: what is read goes there */
 }
@@ -194,6 +195,38 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
     sockets->retire_time = usual < most ? usual : most;
     engine->draining = true;
     return Qnil;
+}
+
+/*
+ * call-seq: websocket_loader = loader
+ *
+ * +loader.load(words)+ returns handler, caller, label and topics of a WebSocket that another process has handed off; nil
+ * for topics closes it. `client.resume(topics)` is called when the socket goes on.
+ */
+static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
+{
+    RB_OBJ_WRITE(self, &engine_of(self)->websockets.loader, loader);
+    return loader;
+}
+
+static VALUE engine_websocket_loader(VALUE self)
+{
+    VALUE loader = engine_of(self)->websockets.loader;
+    return loader ? loader : Qnil;
+}
+
+/* call-seq: websocket_clients -> Array of Client
+ *
+ * Those of the sockets that have not ended.
+ */
+static VALUE engine_websocket_clients(VALUE self)
+{
+    VALUE clients = engine_of(self)->websockets.clients, found = rb_ary_new();
+    for (long i = 0; clients && i < RARRAY_LEN(clients); i++) {
+        if (!FIXNUM_P(RARRAY_AREF(clients, i)))
+            rb_ary_push(found, RARRAY_AREF(clients, i));
+    }
+    return found;
 }
 
 static VALUE engine_draining_p(VALUE self)
@@ -378,6 +411,9 @@ void Init_heddle_engine(VALUE http)
     rb_define_alloc_func(engine_class, engine_allocate);
     rb_define_private_method(engine_class, "set_up", engine_set_up, 6);
     rb_define_method(engine_class, "drain", engine_drain, -1);
+    rb_define_method(engine_class, "websocket_loader", engine_websocket_loader, 0);
+    rb_define_method(engine_class, "websocket_loader=", engine_set_websocket_loader, 1);
+    rb_define_method(engine_class, "websocket_clients", engine_websocket_clients, 0);
     rb_define_method(engine_class, "draining?", engine_draining_p, 0);
     rb_define_method(engine_class, "requests", engine_requests, 0);
     rb_define_method(engine_class, "rejected", engine_rejected, 0);

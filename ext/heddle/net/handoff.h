@@ -70,5 +70,7 @@ static inline bool heddle_connection_hold(heddle_connection *connection)
  * has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
  */
 int heddle_connection_send(heddle_connection *connection, int socket);
+/* The same for a connection within a session, which these words describe: see heddle_service_operations. In the loop. */
+int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);
 
 #endif

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 enum {
-    LETTER_VERSION = 2,
+    MESSAGE_VERSION = 3,
     FLAG_SECURE = 1,
+    FLAG_SESSION = 2, /* the bytes are words of the service for its session, not input */
 };
 
 /* Sent over a pair of SOCK_SEQPACKET sockets, to the process that reads first. It may run a newer version of this program. The
@@ -31,7 +32,7 @@ typedef union {
 } attached_descriptor;
 
 /* So many pieces of what was read; there is room for the message before them. */
-static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket)
+static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags)
 {
     handoff_message words;
     attached_descriptor attached;
@@ -42,9 +43,9 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
         return -EOPNOTSUPP;
     pieces[0] = (struct iovec){.iov_base = &words, .iov_len = sizeof(words)};
     memset(&words, 0, sizeof(words));
-    words.version = LETTER_VERSION;
+    words.version = MESSAGE_VERSION;
     words.size = sizeof(words);
-    words.flags = connection->secure ? FLAG_SECURE : 0;
+    words.flags = flags | (connection->secure ? FLAG_SECURE : 0);
     words.bytes = (uint32_t)bytes;
     words.remote = connection->remote;
     words.local = connection->local;
@@ -72,7 +73,13 @@ int heddle_connection_send(heddle_connection *connection, int socket)
 {
     struct iovec pieces[1 + HEDDLE_INPUT_PIECES];
     int count = connection->protocol->collect_input(connection, pieces + 1);
-    return send_message(connection, pieces, count, socket);
+    return send_message(connection, pieces, count, socket, 0);
+}
+
+int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size)
+{
+    struct iovec pieces[] = {{0}, {.iov_base = (char *)words, .iov_len = size}};
+    return send_message(connection, pieces, 1, socket, FLAG_SESSION);
 }
 
 /* A drain gives only what waits for its next request; the rest it can still answer itself. */
@@ -130,13 +137,29 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
         memcpy(&fd, CMSG_DATA(header), sizeof(int));
     if (fd >= 0 && !MSG_CMSG_CLOEXEC)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != LETTER_VERSION ||
+    if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != MESSAGE_VERSION ||
                     words->size != sizeof(*words) || (size_t)result != sizeof(*words) + words->bytes ||
                     (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))) {
         close(fd);
         fd = -EPROTO;
     }
     return fd;
+}
+
+static int resume_session(heddle_sockets *sockets, int fd, const handoff_message *words)
+{
+    const heddle_service_operations *operations = sockets->service->operations;
+    int state = 0;
+    if (!operations->load_session)
+        return -EPROTO;
+    VALUE loaded = operations->load_session(sockets->service, rb_str_new(sockets->scratch, words->bytes), &state);
+    if (state) {
+        close(fd);
+        rb_jump_tag(state);
+    }
+    if (NIL_P(loaded) || sockets->closed) /* it may have waited */
+        return -EPROTO;
+    return heddle_sockets_add_session(sockets, fd, &words->remote, &words->local, words->flags & FLAG_SECURE, loaded);
 }
 
 int heddle_handoff_receive(heddle_sockets *sockets, int socket)
@@ -154,8 +177,10 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
     int fd = receive_message(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
     if (fd < 0)
         return fd;
-    int result = heddle_sockets_add_read(sockets, fd, &words.remote, &words.local, words.flags & FLAG_SECURE,
-                                         sockets->scratch, words.bytes);
+    int result = words.flags & FLAG_SESSION ? resume_session(sockets, fd, &words)
+                                            : heddle_sockets_add_read(sockets, fd, &words.remote, &words.local,
+                                                                      words.flags & FLAG_SECURE, sockets->scratch,
+                                                                      words.bytes);
     if (result < 0)
         close(fd);
     else

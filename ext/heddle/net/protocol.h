@@ -80,6 +80,14 @@ typedef struct {
      * the service recognizes none.
      */
     bool (*is_plaintext)(char first);
+    /*
+     * Another process has handed off a session, which these words, a String, describe: makes of them what resume_session
+     * needs, with the GVL. It may wait. `*state`: what rb_protect says; an exception is raised on. nil: the session ends.
+     * NULL: no session of this service moves.
+     */
+    VALUE (*load_session)(heddle_service *service, VALUE words, int *state);
+    /* Called in place of choose_protocol. The connection may be gone. */
+    void (*resume_session)(heddle_connection *connection, VALUE loaded);
     void (*free)(heddle_service *service); /* NULL: static */
 } heddle_service_operations;
 

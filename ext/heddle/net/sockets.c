@@ -138,6 +138,22 @@ int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_addres
     return 0;
 }
 
+int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                               bool secure, VALUE loaded)
+{
+    heddle_connection *connection = new_connection(sockets, fd, remote, local);
+    if (!connection)
+        return -ENOMEM;
+    connection->secure = secure;
+    connection->shared = true;
+    int result = add_connection(sockets, connection);
+    if (result < 0)
+        free(connection);
+    else
+        sockets->service->operations->resume_session(connection, loaded);
+    return result < 0 ? result : 0;
+}
+
 static void release_session(heddle_connection *connection)
 {
     if (connection->protocol)

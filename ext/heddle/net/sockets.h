@@ -93,6 +93,9 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
 /* The same for one of which these bytes were read already, by another process. */
 int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                             bool secure, const char *bytes, size_t size);
+/* The same for one within a session, which its service has loaded. */
+int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                               bool secure, VALUE loaded);
 /* The connection in this slot, NULL when it is gone. */
 heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);

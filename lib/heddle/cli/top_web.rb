@@ -6,9 +6,9 @@ require "securerandom"
 
 module Heddle
   module CLI
-    # `heddle top --web`: the same view in a browser on this machine, for reading only. Other programs of this machine can
-    # reach the port, and a page of any site can make a browser ask it. So each request needs the cookie that the address
-    # with the token gives once, the right Host (DNS rebinding), and the right Origin if it has one.
+    # `heddle top --web`: the same view in a browser on this machine, for reading only. Other programs of this machine
+    # can reach the port, and a page of any site can make a browser ask it. So each request needs the cookie that the
+    # address with the token gives once, the right Host (DNS rebinding), and the right Origin if it has one.
     class TopWeb
       autoload :Feed, "heddle/cli/top_web/feed"
       autoload :Page, "heddle/cli/top_web/page"

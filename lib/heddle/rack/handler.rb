@@ -18,8 +18,13 @@ module Heddle
         @log = log
         @early_hints = early_hints
         @context = Concurrency::Context.of(Fiber.current_scheduler)
-        @upgrade = Upgrade.new(socket_callbacks(log), allowed_origins)
+        callbacks = socket_callbacks(log)
+        @upgrade = Upgrade.new(callbacks, allowed_origins)
+        @socket_handoff = SocketHandoff.new(callbacks, log)
       end
+
+      # @return [SocketHandoff] of the WebSockets
+      attr_reader :socket_handoff
 
       # @param exchange [HTTP::Exchange]
       # @return [void]

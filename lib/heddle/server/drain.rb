@@ -11,9 +11,11 @@ module Heddle
       LOOK = 1.0
       # Seconds between two looks for connections that other workers can have, or that the application has taken over.
       GIVING = 0.02
+      # Seconds in which WebSockets may come to rest that can go to another worker.
+      REST = 1.0
       # Seconds that clients of Action Cable have to say goodbye.
       GOODBYE = 1.0
-      private_constant :LAST_WORD, :LOOK, :GIVING, :GOODBYE
+      private_constant :LAST_WORD, :LOOK, :GIVING, :REST, :GOODBYE
 
       # @param sockets [Net::Sockets]
       # @param engine [HTTP::Engine] what they speak
@@ -61,6 +63,7 @@ module Heddle
       def give
         @sockets.stop_listening
         yield
+        give_web_sockets
         loop do
           # Connections that can't move to another process, TLS above all, are closed.
           @sockets.shutdown_idle(LAST_WORD) if @sockets.hand_off_idle(@giving)
@@ -70,6 +73,18 @@ module Heddle
         @log.notice("idle connections can't be handed off, and are closed: #{e.message}")
       ensure
         @sockets.shutdown_idle
+      end
+
+      # Before their clients get a close frame. Those that are busy have a moment to come to rest.
+      def give_web_sockets
+        handoff = @engine.websocket_loader
+        deadline = [@deadline, now + REST].min
+        until (left = @engine.websocket_clients.select { |client| handoff.movable?(client) }).empty?
+          results = left.map { |client| handoff.give(client, @giving) }
+          break if @at_once.call || now >= deadline
+
+          @scheduler.park(GIVING) unless results.all?(:done)
+        end
       end
 
       # Connections that the application has taken over can't go to another process. At a reload they live on until the

@@ -24,6 +24,7 @@ module Heddle
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
         options = { early_hints: configuration.early_hints, allowed_origins: configuration.web_socket_origins }
         @handler = make_handler(app, env_builder, configuration.cancel_on_disconnect, runners, options)
+        @engine.websocket_loader = @handler.socket_handoff
       end
 
       # @param exchange [HTTP::Exchange]

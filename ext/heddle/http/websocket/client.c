@@ -193,6 +193,31 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
     return rb_str_freeze(rb_str_resize(label, RSTRING_LEN(label)));
 }
 
+VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
+                                  VALUE caller, VALUE label, heddle_websocket **session)
+{
+    uint8_t wanted = callbacks_of(handler);
+    heddle_websocket_handle *handle;
+    VALUE client = TypedData_Make_Struct(client_class, heddle_websocket_handle, &client_type, handle);
+    handle->handler = handle->caller = handle->reason = handle->label = Qnil;
+    RB_OBJ_WRITE(client, &handle->handler, handler);
+    RB_OBJ_WRITE(client, &handle->caller, caller);
+    RB_OBJ_WRITE(client, &handle->label, label);
+    heddle_websocket *socket = heddle_websocket_new(engine, carrier);
+    if (socket && carrier == &heddle_websocket_h2_carrier && !heddle_websocket_prepare_stream(socket)) {
+        heddle_websocket_free(socket);
+        socket = NULL;
+    }
+    *session = socket;
+    if (!socket)
+        return Qnil;
+    socket->wanted = wanted;
+    socket->slot = list_client(&engine->websockets, client);
+    socket->handle = handle;
+    handle->session = socket;
+    return client;
+}
+
 /*
  * call-seq: open_websocket(handler, caller, logged, early) -> Heddle::HTTP::WebSocket::Client
  *
@@ -205,31 +230,14 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
                             const heddle_websocket_carrier *carrier)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
-    uint8_t wanted = callbacks_of(handler);
-    heddle_websocket_handle *handle;
-    VALUE client = TypedData_Make_Struct(client_class, heddle_websocket_handle, &client_type, handle);
-    handle->handler = handle->caller = handle->reason = handle->label = Qnil;
-    RB_OBJ_WRITE(client, &handle->handler, handler);
-    RB_OBJ_WRITE(client, &handle->caller, caller);
     heddle_connection *connection = heddle_exchange_writable(exchange);
     if (carrier == &heddle_websocket_h2_carrier && heddle_h2_carrier_of(exchange->exchange)->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it was a WebSocket", 0);
-    if (RTEST(logged))
-        RB_OBJ_WRITE(client, &handle->label, label_of(self, exchange));
-    uint32_t slot = list_client(&exchange->engine->websockets, client);
-    heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier);
-    if (socket && carrier == &heddle_websocket_h2_carrier && !heddle_websocket_prepare_stream(socket)) {
-        heddle_websocket_free(socket);
-        socket = NULL;
-    }
-    if (!socket) {
-        unlist_client(&exchange->engine->websockets, slot);
+    VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;
+    heddle_websocket *socket;
+    VALUE client = heddle_websocket_new_client(exchange->engine, carrier, handler, caller, label, &socket);
+    if (!socket)
         rb_memerror();
-    }
-    socket->wanted = wanted;
-    socket->slot = slot;
-    socket->handle = handle;
-    handle->session = socket;
     if (carrier == &heddle_websocket_h1_carrier)
         heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket);
     else
@@ -260,6 +268,7 @@ void Init_heddle_websocket(VALUE http)
     rb_gc_register_mark_object(client_class);
     rb_undef_alloc_func(client_class);
     Init_heddle_websocket_methods(module, client_class);
+    Init_heddle_websocket_handoff(client_class);
     rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 4);
     rb_define_method(rb_path2class("Heddle::HTTP::H2::Exchange"), "open_websocket", open_on_stream, 4);
 }

@@ -16,6 +16,7 @@ typedef struct {
     uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
     int64_t ping;          /* ns without input until a ping; 0: none is sent */
     int64_t timeout;       /* ns that a client may take to answer a ping or a close frame */
+    VALUE loader;          /* makes the handlers of sockets that another process had, see handoff.c; 0: nothing does */
     VALUE clients;         /* an Array: the Client of each socket, at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* the free ones are a list: each has the number of the next */
     uint16_t retire_code;  /* of the close frames when the server stops … */

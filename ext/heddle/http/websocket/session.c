@@ -88,6 +88,13 @@ void heddle_websocket_cut_off(heddle_websocket *socket)
     end_transport(socket, true);
 }
 
+void heddle_websocket_leave_process(heddle_websocket *socket)
+{
+    socket->engine->websockets.open--;
+    heddle_websocket_end_subscriptions(socket);
+    enter(socket, HEDDLE_WEBSOCKET_OVER);
+}
+
 static bool send_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
 {
     char payload[HEDDLE_WEBSOCKET_CONTROL];

@@ -141,6 +141,8 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
 void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason);
 /* The output is empty after a flush: tells the handler and the subscriptions. Held. */
 void heddle_websocket_handle_drained(heddle_websocket *socket);
+/* Another process has it from here on: the connection is about to be detached, and the handler is not called. */
+void heddle_websocket_leave_process(heddle_websocket *socket);
 /* Its carrier is of no use. Held. */
 void heddle_websocket_break_off(heddle_websocket *socket);
 /* The same, and the client is to see that it is cut off. */
@@ -247,6 +249,9 @@ heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
 VALUE heddle_websocket_message_string(heddle_websocket_message *message);
 /* How the socket has ended is kept for the Client. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
+/* A new session, and its Client; nil, and NULL: there is no memory. `label`: see Client#label. */
+VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
+                                  VALUE caller, VALUE label, heddle_websocket **session);
 /* The Client of this one. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
 /* The session ends: its Client stays with whoever holds it. Without Ruby's memory when `abandoned`. */
@@ -266,5 +271,12 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
 
 void Init_heddle_websocket(VALUE http);
 void Init_heddle_websocket_methods(VALUE module, VALUE client_class);
+
+/* -- handoff.c ----------------------------------------------------------------------------------------------------- */
+
+/* For heddle_service_operations. */
+VALUE heddle_websocket_load(heddle_service *service, VALUE words, int *state);
+void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
+void Init_heddle_websocket_handoff(VALUE client_class);
 
 #endif

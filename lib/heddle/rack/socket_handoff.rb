@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # WebSockets of a worker that is replaced go to another one, where their handler allows it: `dump` returns its state
+    # as a String, and `load`, a method of its class, makes a handler of that. Topics go with the socket, each with its
+    # position.
+    class SocketHandoff
+      # Bytes that a handler's state may have.
+      LIMIT = 16_384
+      FORMS = %i[text binary json].freeze
+      POLICIES = %i[close coalesce drop].freeze
+      private_constant :LIMIT, :FORMS, :POLICIES
+
+      # @param callbacks [SocketCallbacks]
+      # @param log [#alarm]
+      def initialize(callbacks, log)
+        @callbacks = callbacks
+        @log = log
+        @failed = {}.compare_by_identity
+      end
+
+      # @param client [HTTP::WebSocket::Client]
+      # @return [Boolean] whether its handler allows it to go
+      def movable?(client)
+        handler = client.handler
+        client.movable? && handler.respond_to?(:dump) && handler.class.respond_to?(:load) && !handler.class.name.nil? &&
+          !@failed.key?(client)
+      end
+
+      # Hands a socket off. In the loop.
+      # @param client [HTTP::WebSocket::Client] a movable one
+      # @param target [BasicSocket] see {Net::Sockets#accept_handoff}
+      # @return [Symbol] :done, :full (the others have no room now), :busy, or :fixed (it can't go)
+      def give(client, target)
+        received = client.received or return :busy
+        state = dump(client) or return :fixed
+        Heddle.without_preemption do
+          # A message that came while the handler was asked may have changed its state.
+          next :busy unless client.received == received
+
+          words = [client.handler.class.name, state, client.label, client.subscriptions]
+          client.hand_off(target, Marshal.dump(words)).tap { |result| @failed[client] = true if result == :fixed }
+        end
+      end
+
+      # @param words [String]
+      # @return [Array] handler, callbacks, label and topics; without topics the socket is closed with 1012
+      def load(words)
+        name, state, label, topics = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
+        [Object.const_get(name).load(state), @callbacks, label, topics.map { |topic| subscription_of(*topic) }]
+      rescue StandardError, ScriptError => e
+        @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
+                   "#{e.full_message(highlight: false)}")
+        [nil, @callbacks, label, nil]
+      end
+
+      private
+
+      # @return [String, nil] nil: it stays
+      def dump(client)
+        state = client.handler.dump
+        return state if state.is_a?(String) && state.bytesize <= LIMIT
+
+        @failed[client] = true
+        return if state.nil?
+
+        found = state.is_a?(String) ? "#{state.bytesize} bytes" : state.class
+        @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump must return a String of at most " \
+                   "#{LIMIT} bytes, or nil, but has returned #{found}")
+        nil
+      rescue StandardError, ScriptError => e
+        @failed[client] = true
+        @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump failed: " \
+                   "#{e.full_message(highlight: false)}")
+        nil
+      end
+
+      def subscription_of(topic, since, form, policy)
+        { topic:, since:, as: FORMS.fetch(form), slow: POLICIES.fetch(policy) }
+      end
+    end
+  end
+end

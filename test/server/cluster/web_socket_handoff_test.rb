@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+require "support/certificates"
+require "support/web_socket_client"
+
+# WebSockets that go to the next worker at a reload, because their handler allows it.
+class ClusterWebSocketHandoffTest < Minitest::Test
+  include ClusterCase
+
+  # Counts its messages; what /publish?DATA says comes to all.
+  COUNTER = <<~'RUBY'
+    require "heddle"
+
+    class Counter
+      def self.load(state) = new(*state.split(" "))
+
+      def initialize(kind, count = 0)
+        @kind = kind
+        @count = count.to_i
+      end
+
+      def dump
+        case @kind
+        when "fails" then raise "no dump"
+        when "large" then "x" * 20_000
+        when "nil" then nil
+        when "symbol" then :state
+        else "#{@kind} #{@count}"
+        end
+      end
+
+      def on_open(client) = client.subscribe("all")
+      def on_message(client, message) = client.write("#{$$} #{@count += 1} #{message}")
+      def on_shutdown(client) = client.write("bye")
+    end
+
+    run do |env|
+      if env["PATH_INFO"] == "/publish"
+        Heddle::PubSub.publish("all", env["QUERY_STRING"])
+        next [200, {}, []]
+      end
+
+      Heddle::WebSocket.upgrade(env, Counter.new(env["PATH_INFO"].delete_prefix("/")))
+    end
+  RUBY
+
+  def setup
+    super
+    write("config.ru", COUNTER)
+  end
+
+  def teardown
+    @clients&.each { |client| client.io.close }
+    super
+  end
+
+  def dial(kind = "counts")
+    socket = TCPSocket.new(served.uri.host, served.uri.port)
+    WebSocketClient.new(socket, "/#{kind}").tap { |client| (@clients ||= []) << client }
+  end
+
+  # @return [Array(Integer, Integer)] the process that answers, and its count
+  def ask_count(client)
+    client.text("?")
+    client.message.split.first(2).map(&:to_i)
+  end
+
+  def publish(number) = Net::HTTP.get_response(served.at("/publish?#{number}"))
+
+  def reload(times = 1)
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code", times)
+  end
+
+  def test_sockets_stay_open_with_their_state_and_miss_no_message_of_their_topic
+    serve
+    clients = Array.new(8) { dial }
+    before = clients.map { |client| ask_count(client) }
+    publishing = Thread.new { (1..200).each { |number| publish(number) } }
+    2.times { |number| reload(number + 1) }
+    publishing.join
+
+    clients.each { |client| assert_equal (1..200).map(&:to_s), Array.new(200) { client.message } }
+    after = clients.map { |client| ask_count(client) }
+
+    assert_equal [[1], [2]], [before, after].map { |found| found.map(&:last).uniq }
+    assert_empty before.map(&:first) & after.map(&:first)
+    publish("last")
+    clients.each { |client| assert_equal "last", client.message }
+  end
+
+  def test_a_socket_that_waits_for_the_rest_of_a_message_is_told_to_come_back
+    serve
+    client = dial
+    ask_count(client)
+    frame = client.frame(1, "halves")
+    client.raw(frame.byteslice(0, 3))
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code")
+
+    assert_equal "bye", client.message
+    assert_equal 1012, client.closing.code
+  end
+
+  def test_sockets_whose_state_can_not_be_had_are_told_to_come_back
+    serve
+    clients = %w[fails large nil symbol].map { |kind| dial(kind) }
+    clients.each { |client| ask_count(client) }
+    signal("HUP")
+
+    clients.each do |client|
+      assert_equal "bye", client.message
+      assert_equal 1012, client.closing.code
+    end
+    wait_for("reloaded: 2 workers serve the new code")
+    assert_match(/Counter#dump failed: .*no dump/, served.output)
+    assert_match(/Counter#dump must return .* 16384 bytes, or nil, but has returned 20000 bytes/, served.output)
+    assert_match(/Counter#dump must return .*, but has returned Symbol/, served.output)
+  end
+
+  def test_sockets_whose_handler_new_code_can_not_load_are_told_to_come_back
+    serve
+    client = dial
+    ask_count(client)
+    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "raise(\"old \#{state}\")"))
+    signal("HUP")
+
+    assert_equal 1012, client.closing.code
+    wait_for("reloaded: 2 workers serve the new code")
+    assert_match(/Counter\.load failed: .*old counts 1/, served.output)
+  end
+
+  def test_sockets_over_tls_are_told_to_come_back
+    certificate, key = TestCertificates.write(@folder, "site", TestCertificates.make("localhost", "127.0.0.1"))
+    command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-b", "tls://127.0.0.1:0", "--tls-cert", certificate,
+               "--tls-key", key]
+    @served = ServedProcess.new(command, folder: @folder, environment: { "RACK_ENV" => "production" },
+                                         address: %r{(https://[^\s/]+:\d+)})
+    tls = OpenSSL::SSL::SSLSocket.new(TCPSocket.new(served.uri.host, served.uri.port)).connect
+    @clients = [client = WebSocketClient.new(tls, "/counts")]
+    ask_count(client)
+    signal("HUP")
+
+    assert_equal "bye", client.message
+    assert_equal 1012, client.closing.code
+  end
+
+  def test_the_time_limits_go_on_in_the_other_worker
+    write("config/heddle.rb", "websocket_ping 0.2\nwebsocket_timeout 0.4\n")
+    serve
+    client = dial
+    before, = ask_count(client)
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code")
+    ping = client.read until ping&.opcode == 9
+    client.write(10)
+    after, = ask_pings(client)
+
+    refute_equal before, after
+  end
+
+  # Like ask_count, among pings.
+  def ask_pings(client)
+    client.text("?")
+    frame = client.read until frame&.opcode == 1
+    frame.payload.split.first(2).map(&:to_i)
+  end
+end
