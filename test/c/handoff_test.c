@@ -57,7 +57,7 @@ void heddle_loop_wake(heddle_loop *loop)
     asked_back++;
 }
 
-void heddle_sockets_come_back(heddle_sockets *unused)
+void heddle_sockets_schedule_resume(heddle_sockets *unused)
 {
 }
 
@@ -102,7 +102,7 @@ int heddle_sockets_detach(heddle_connection *connection)
     return fd;
 }
 
-void heddle_sockets_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
+void heddle_sockets_deliver_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
 {
     char byte;
     if (!heddle_connection_hold(connection))
@@ -196,7 +196,7 @@ static void start(void)
 
 static void finish(void)
 {
-    heddle_handoff_settle(&sockets);
+    heddle_handoff_process_noted(&sockets);
     heddle_handoff_end(&sockets);
     CHECK_EQUAL(0, scoreboard.slots[0].stuck);
     for (uint32_t i = 0; i < PLACES; i++) {
@@ -261,7 +261,7 @@ static void loop_turn(unsigned *random)
         heddle_connection_leave_at_rest(connection);
     }
     if (rand_r(random) % 4 == 0)
-        heddle_handoff_settle(&sockets);
+        heddle_handoff_process_noted(&sockets);
 }
 
 static void each_has_one_owner(void)
@@ -295,7 +295,7 @@ static void what_was_heard_of_is_given(void)
     CHECK(!heddle_connection_hold(connection));
     CHECK_EQUAL(0, heddle_handoff_receive(&sockets, wire[1]));
     CHECK_EQUAL(-EAGAIN, heddle_handoff_receive(&sockets, wire[1]));
-    heddle_handoff_settle(&sockets);
+    heddle_handoff_process_noted(&sockets);
     CHECK(!sockets.places[0].connection);
     finish();
 }
@@ -309,7 +309,7 @@ static void what_is_served_is_told_of_later(void)
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_HAS_INPUT, connection->watch_events);
     CHECK(asked_back > 0);
-    heddle_handoff_settle(&sockets);
+    heddle_handoff_process_noted(&sockets);
     CHECK_EQUAL(0, connection->watch_events);
     CHECK_EQUAL(0, sockets.handoff.given);
     finish();

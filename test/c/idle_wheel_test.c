@@ -47,7 +47,7 @@ static void advance(int64_t to)
 static void an_empty_wheel_waits_for_nothing(void)
 {
     start();
-    CHECK_EQUAL(-1, heddle_idle_wheel_next(&wheel));
+    CHECK_EQUAL(-1, heddle_idle_wheel_find_next(&wheel));
     advance(START + 5000 * TICK);
     CHECK_EQUAL(0, wheel.count);
 }
@@ -62,7 +62,7 @@ static void a_deadline_is_met_and_not_early(void)
         heddle_idle_wheel_add(&wheel, &one.entry, one.deadline);
         int turns = 0;
         while (one.calls == 0) {
-            int64_t next = heddle_idle_wheel_next(&wheel);
+            int64_t next = heddle_idle_wheel_find_next(&wheel);
             CHECK(next > now - TICK);
             CHECK(next <= one.deadline + TICK);
             advance(next > now ? next : now + 1);
@@ -70,7 +70,7 @@ static void a_deadline_is_met_and_not_early(void)
         }
         CHECK(one.called_at >= one.deadline);
         CHECK(one.called_at <= one.deadline + TICK);
-        CHECK_EQUAL(-1, heddle_idle_wheel_next(&wheel));
+        CHECK_EQUAL(-1, heddle_idle_wheel_find_next(&wheel));
     }
 }
 
@@ -86,7 +86,7 @@ static void many_deadlines_in_any_order(void)
     }
     CHECK_EQUAL(RECORDS, wheel.count);
     while (wheel.count)
-        advance(heddle_idle_wheel_next(&wheel));
+        advance(heddle_idle_wheel_find_next(&wheel));
     for (int i = 0; i < RECORDS; i++) {
         CHECK_EQUAL(1, records[i].calls);
         CHECK(records[i].called_at >= records[i].deadline);

@@ -26,7 +26,7 @@ static uintptr_t in_libc(void)
 static int compare_and_look(const void *left, const void *right)
 {
     (void)left, (void)right;
-    verdict = heddle_native_frames_look(HEDDLE_CODE_NOT_REENTRANT, base, &found);
+    verdict = heddle_native_frames_inspect(HEDDLE_CODE_NOT_REENTRANT, base, &found);
     return 0;
 }
 
@@ -74,7 +74,7 @@ static void a_word_that_is_left_over_is_no_call(void)
     *stale = in_libc() + 16;
     heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, libc_names, 1);
     uint64_t walks = heddle_native_frames_count().walks;
-    verdict = heddle_native_frames_look(HEDDLE_CODE_NOT_REENTRANT, base, &found);
+    verdict = heddle_native_frames_inspect(HEDDLE_CODE_NOT_REENTRANT, base, &found);
     CHECK(*stale != 0);
     CHECK_EQUAL((long long)walks + 1, (long long)heddle_native_frames_count().walks);
     CHECK_EQUAL(HEDDLE_FRAMES_CLEAR, verdict);

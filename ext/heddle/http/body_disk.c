@@ -10,14 +10,14 @@ static struct {
     heddle_scoreboard_slot *slot; /* NULL: this process is a server by itself */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void show(void)
+static void show_on_scoreboard(void)
 {
     if (disk.slot)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
 /* Others may be taking room at the same time: whoever shows its bytes first is seen by the one that sums up later. */
-static bool fits(uint64_t limit)
+static bool fits_limit(uint64_t limit)
 {
     uint64_t others = disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot) : 0;
     return disk.used <= limit && others <= limit - disk.used;
@@ -29,11 +29,11 @@ bool heddle_body_disk_take(uint64_t bytes, uint64_t limit)
     pthread_mutex_lock(&disk.lock);
     if (bytes <= UINT64_MAX - disk.used) {
         disk.used += bytes;
-        show();
-        taken = fits(limit);
+        show_on_scoreboard();
+        taken = fits_limit(limit);
         if (!taken) {
             disk.used -= bytes;
-            show();
+            show_on_scoreboard();
         }
     }
     pthread_mutex_unlock(&disk.lock);
@@ -44,14 +44,14 @@ void heddle_body_disk_release(uint64_t bytes)
 {
     pthread_mutex_lock(&disk.lock);
     disk.used -= bytes;
-    show();
+    show_on_scoreboard();
     pthread_mutex_unlock(&disk.lock);
 }
 
 bool heddle_body_disk_has_room(uint64_t bytes, uint64_t limit)
 {
     pthread_mutex_lock(&disk.lock);
-    bool room = bytes <= limit && fits(limit - bytes);
+    bool room = bytes <= limit && fits_limit(limit - bytes);
     pthread_mutex_unlock(&disk.lock);
     return room;
 }
@@ -69,7 +69,7 @@ void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot)
     pthread_mutex_lock(&disk.lock);
     disk.scoreboard = scoreboard;
     disk.slot = &scoreboard->slots[slot];
-    show();
+    show_on_scoreboard();
     pthread_mutex_unlock(&disk.lock);
 }
 

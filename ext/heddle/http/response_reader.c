@@ -169,9 +169,9 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
     return response;
 }
 
-NORETURN(static void fail(reader *self, heddle_outbound *connection, ssize_t error));
+NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ssize_t error));
 
-static void fail(reader *self, heddle_outbound *connection, ssize_t error)
+static void raise_failure(reader *self, heddle_outbound *connection, ssize_t error)
 {
     change_state(self, FAILED);
     heddle_outbound_fail(connection, error, "reading the answer");
@@ -212,7 +212,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
             return Qnil;
         }
         if (result != -EAGAIN)
-            fail(self, connection, result);
+            raise_failure(self, connection, result);
         heddle_outbound_await_input(self->connection, begun ? next : first,
                                     begun ? "the answer's head did not go on in time" : "no answer in time");
         RB_GC_GUARD(object);
@@ -338,7 +338,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
         if (result >= 0 || !NIL_P(*rejected))
             return result;
         if (result != -EAGAIN)
-            fail(self, connection, result);
+            raise_failure(self, connection, result);
         if (!heddle_outbound_buffered(connection))
             heddle_outbound_await_input(self->connection, timeout, "the answer's body did not go on in time");
         RB_GC_GUARD(object);

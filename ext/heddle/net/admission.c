@@ -4,7 +4,7 @@
 static bool is_filling(const heddle_sockets *sockets)
 {
     size_t limit = sockets->admission.queue_limit;
-    return heddle_rounds_waiting(sockets) + 1 >= limit - limit / 2;
+    return heddle_rounds_count_waiting(sockets) + 1 >= limit - limit / 2;
 }
 
 bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
@@ -12,7 +12,7 @@ bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
     heddle_admission *admission = &sockets->admission;
     if (work->list)
         return true;
-    if (heddle_rounds_waiting(sockets) >= admission->queue_limit) {
+    if (heddle_rounds_count_waiting(sockets) >= admission->queue_limit) {
         admission->rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return false;
@@ -24,7 +24,7 @@ bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_admission_resume_accepting(heddle_sockets *sockets)
 {
-    if (heddle_rounds_waiting(sockets) <= sockets->admission.queue_limit / 4)
+    if (heddle_rounds_count_waiting(sockets) <= sockets->admission.queue_limit / 4)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_BUSY);
 }
 
@@ -41,7 +41,7 @@ void heddle_admission_apply_limits(heddle_sockets *sockets)
     if (sockets->closed)
         return;
     heddle_admission_resume_accepting(sockets);
-    if (heddle_rounds_waiting(sockets))
+    if (heddle_rounds_count_waiting(sockets))
         heddle_runners_call(sockets);
 }
 

@@ -16,15 +16,15 @@ void heddle_balance_tell_accepting(heddle_sockets *sockets)
         HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
 }
 
-bool heddle_balance_leaves_it(heddle_sockets *sockets)
+bool heddle_balance_should_defer(heddle_sockets *sockets)
 {
     heddle_balance *balance = balance_of(sockets);
     return balance->slot && heddle_scoreboard_has_idler(balance->scoreboard, balance->slot, heddle_clock_coarse());
 }
 
-void heddle_balance_look_again(heddle_sockets *sockets)
+void heddle_balance_try_resume(heddle_sockets *sockets)
 {
-    if ((sockets->paused & HEDDLE_PAUSED_LOADED) && !heddle_balance_leaves_it(sockets))
+    if ((sockets->paused & HEDDLE_PAUSED_LOADED) && !heddle_balance_should_defer(sockets))
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
 }
 
@@ -33,7 +33,7 @@ static void look_again_later(heddle_sockets *sockets);
 static void look_again(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
-    heddle_balance_look_again(sockets);
+    heddle_balance_try_resume(sockets);
     /* Nobody pokes for one that got stuck. */
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         look_again_later(sockets);
@@ -50,7 +50,7 @@ static void look_again_later(heddle_sockets *sockets)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than not at all */
 }
 
-void heddle_balance_step_back(heddle_sockets *sockets)
+void heddle_balance_stop_accepting(heddle_sockets *sockets)
 {
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_LOADED);
     look_again_later(sockets);
@@ -70,8 +70,8 @@ static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
         if (result > 0)
             heddle_loop_arm(sockets->loop, waiter);
     }
-    heddle_balance_look_again(sockets);
-    heddle_reserve_look(sockets);
+    heddle_balance_try_resume(sockets);
+    heddle_reserve_check(sockets);
 }
 
 void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot)
@@ -92,7 +92,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
     heddle_balance_tell_accepting(sockets);
-    heddle_reserve_look(sockets);
+    heddle_reserve_check(sockets);
 }
 
 void heddle_balance_leave(heddle_sockets *sockets)

@@ -209,7 +209,7 @@ static VALUE connection_shutdown_write(VALUE self)
  */
 static VALUE connection_idle(VALUE self)
 {
-    heddle_raw_rest(open_handle(self)->connection);
+    heddle_raw_make_idle(open_handle(self)->connection);
     return Qnil;
 }
 
@@ -225,7 +225,7 @@ static VALUE connection_close(VALUE self)
         return Qnil;
     heddle_connection_check_thread(connection);
     if (connection->transport.tls && !connection->output.size)
-        heddle_tls_goodbye(&connection->transport);
+        heddle_tls_send_close_notify(&connection->transport);
     heddle_sockets_close_connection(connection);
     return Qnil;
 }

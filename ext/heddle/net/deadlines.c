@@ -5,7 +5,7 @@
 static void set_timer(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->wheel_timer;
-    int64_t next = heddle_idle_wheel_next(&sockets->wheel);
+    int64_t next = heddle_idle_wheel_find_next(&sockets->wheel);
     if (next < 0 || (timer->place && timer->deadline <= next))
         return;
     if (timer->place)
@@ -39,7 +39,7 @@ void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadl
     heddle_due_set(connection->sockets, &connection->due, deadline);
 }
 
-void heddle_connection_deadline_passed(heddle_due *due)
+void heddle_connection_handle_deadline(heddle_due *due)
 {
     heddle_connection *connection = HEDDLE_CONTAINER_OF(due, heddle_connection, due);
     if (!heddle_connection_hold(connection))

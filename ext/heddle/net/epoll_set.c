@@ -47,21 +47,21 @@ static void harvest_events(heddle_socket_set *set)
         for (int k = 0; k < count; k++) {
             heddle_connection *connection = heddle_sockets_at(sockets, events[k].data.u64);
             if (connection)
-                heddle_sockets_event(sockets, connection, heddle_epoll_events(events[k].events));
+                heddle_sockets_deliver_event(sockets, connection, heddle_epoll_events(events[k].events));
         }
         if (count < EVENTS_A_WAIT)
             return;
     }
     /* The selector reports changes only, and this is not one. */
     set->unfinished = true;
-    heddle_sockets_come_back(sockets);
+    heddle_sockets_schedule_resume(sockets);
 }
 
 static void accept_all(heddle_socket_set *set)
 {
     if (heddle_listeners_accept(set->sockets)) {
         set->unaccepted = true;
-        heddle_sockets_come_back(set->sockets);
+        heddle_sockets_schedule_resume(set->sockets);
     }
 }
 

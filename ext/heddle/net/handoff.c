@@ -72,7 +72,7 @@ void heddle_handoff_forget(heddle_connection *connection)
     heddle_handoff_unlock(sockets);
 }
 
-void heddle_handoff_settle(heddle_sockets *sockets)
+void heddle_handoff_process_noted(heddle_sockets *sockets)
 {
     for (;;) {
         heddle_handoff_lock(sockets);
@@ -84,7 +84,7 @@ void heddle_handoff_settle(heddle_sockets *sockets)
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_GONE)
             heddle_sockets_close_connection(connection);
         else
-            heddle_sockets_event(sockets, connection, events);
+            heddle_sockets_deliver_event(sockets, connection, events);
     }
 }
 
@@ -101,7 +101,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
     if (heddle_link_is_listed(&connection->watch_link))
         return;
     heddle_link_push_last(&sockets->handoff.notified, &connection->watch_link);
-    heddle_sockets_come_back(sockets);
+    heddle_sockets_schedule_resume(sockets);
     heddle_loop_wake(sockets->loop);
 }
 

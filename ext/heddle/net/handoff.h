@@ -49,7 +49,7 @@ void heddle_handoff_abandon(heddle_sockets *sockets);
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
 /* The loop processes the events that the watch thread noted. */
-void heddle_handoff_settle(heddle_sockets *sockets);
+void heddle_handoff_process_noted(heddle_sockets *sockets);
 /* The record is about to be freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 

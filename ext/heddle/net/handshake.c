@@ -59,7 +59,7 @@ static void handshake_due(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     if (!heddle_link_is_listed(&connection->handshake_link))
         heddle_link_push_last(&sockets->handshake_queue.due, &connection->handshake_link);
-    heddle_sockets_come_back(sockets);
+    heddle_sockets_schedule_resume(sockets);
 }
 
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static void continue_tls(heddle_connection *connection)
     }
 }
 
-void heddle_handshake_go_on(heddle_sockets *sockets)
+void heddle_handshake_run_queued(heddle_sockets *sockets)
 {
     heddle_link *due = &sockets->handshake_queue.due, *link = heddle_link_first(due);
     if (!link)
@@ -231,7 +231,7 @@ void heddle_handshake_go_on(heddle_sockets *sockets)
             break;
     }
     if (heddle_link_first(due))
-        heddle_sockets_come_back(sockets);
+        heddle_sockets_schedule_resume(sockets);
 }
 
 /* -- all of it --------------------------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
     return true;
 }
 
-void heddle_handshake_event(heddle_connection *connection)
+void heddle_handshake_handle_event(heddle_connection *connection)
 {
     if (connection->stage == HEDDLE_STAGE_PROXY_HEADER)
         read_proxy_header(connection);

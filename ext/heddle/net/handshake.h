@@ -25,9 +25,9 @@ void heddle_handshake_init(heddle_handshakes *queue);
 /* A new connection. false: this listener expects nothing first, its protocol may begin. It may be gone afterwards. */
 bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener);
 /* An event of a connection in this stage. It may be gone afterwards. */
-void heddle_handshake_event(heddle_connection *connection);
+void heddle_handshake_handle_event(heddle_connection *connection);
 /* This tick's share of TLS handshakes. */
-void heddle_handshake_go_on(heddle_sockets *sockets);
+void heddle_handshake_run_queued(heddle_sockets *sockets);
 /* Has its client sent nothing yet? */
 bool heddle_handshake_is_idle(const heddle_connection *connection);
 

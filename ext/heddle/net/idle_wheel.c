@@ -50,7 +50,7 @@ void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry
     wheel->count--; /* the slot's bit stays until its turn comes */
 }
 
-int64_t heddle_idle_wheel_next(const heddle_idle_wheel *wheel)
+int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel)
 {
     if (wheel->count == 0)
         return -1;

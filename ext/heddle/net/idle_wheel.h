@@ -42,7 +42,7 @@ void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now);
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline);
 void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry); /* one not in it is fine */
 /* When to advance next, or -1: the wheel is empty. Never later than a deadline that was put in, by a tick. */
-int64_t heddle_idle_wheel_next(const heddle_idle_wheel *wheel);
+int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel);
 /* Calls `fn` for all that are due. */
 void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, heddle_idle_fn *fn, void *data);
 

@@ -224,7 +224,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
     while (*left > 0) {
         if (is_full(sockets))
             return -EDQUOT;
-        if (heddle_balance_leaves_it(sockets))
+        if (heddle_balance_should_defer(sockets))
             return -EBUSY;
         socket_address address;
         int fd = accept_one(listener, &address);
@@ -263,7 +263,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             return false;
         }
         if (result == -EBUSY) {
-            heddle_balance_step_back(sockets);
+            heddle_balance_stop_accepting(sockets);
             return false;
         }
         if (is_exhaustion(result)) {

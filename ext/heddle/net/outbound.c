@@ -80,13 +80,13 @@ bool heddle_outbound_ended_properly(const heddle_outbound *connection)
     return get_shutdown && (get_shutdown(connection->transport.tls->ssl) & RECEIVED_SHUTDOWN);
 }
 
-bool heddle_outbound_stale(heddle_outbound *connection)
+bool heddle_outbound_is_stale(heddle_outbound *connection)
 {
     char byte;
     if (heddle_outbound_buffered(connection))
         return true;
     if (connection->transport.tls) /* a new session's ticket is input, but none of the application's */
-        return heddle_tls_look(&connection->transport) != -EAGAIN;
+        return heddle_tls_peek(&connection->transport) != -EAGAIN;
     ssize_t result;
     do {
         result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -205,7 +205,7 @@ size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool st
         int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
         int ready = heddle_outbound_await(self, events, deadline, "the peer took nothing in time");
         if (stop_at_input && !wants_input && (ready & HEDDLE_READABLE) && !(ready & HEDDLE_WRITABLE) &&
-            heddle_outbound_stale(heddle_outbound_of(self)))
+            heddle_outbound_is_stale(heddle_outbound_of(self)))
             return sent;
     }
 }

@@ -51,7 +51,7 @@ ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size);
 bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 
 /* Whether the next receive would return at once. An idle connection must have nothing to read: false. */
-bool heddle_outbound_stale(heddle_outbound *connection);
+bool heddle_outbound_is_stale(heddle_outbound *connection);
 
 /*
  * Waits for input; `timeout` in ns, < 0: none, and the connection's deadline. Raises IO::TimeoutError with these words,

@@ -137,7 +137,7 @@ static VALUE outbound_close(VALUE self)
     if (NIL_P(io))
         return Qnil;
     if (connection->transport.tls && !connection->abandoned)
-        heddle_tls_goodbye(&connection->transport);
+        heddle_tls_send_close_notify(&connection->transport);
     release_resources(connection);
     rb_io_close(io);
     return Qnil;
@@ -162,7 +162,7 @@ static VALUE outbound_closed_p(VALUE self)
 static VALUE outbound_stale_p(VALUE self)
 {
     heddle_outbound *connection = outbound_data(self);
-    return NIL_P(connection->io) || connection->abandoned || heddle_outbound_stale(connection) ? Qtrue : Qfalse;
+    return NIL_P(connection->io) || connection->abandoned || heddle_outbound_is_stale(connection) ? Qtrue : Qfalse;
 }
 
 /*

@@ -20,7 +20,7 @@ static prospect probe_input(heddle_connection *connection)
     char byte;
     ssize_t result;
     if (connection->transport.operations == &heddle_tls_transport) {
-        result = heddle_tls_look(&connection->transport);
+        result = heddle_tls_peek(&connection->transport);
     } else {
         result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         if (result < 0)
@@ -129,7 +129,7 @@ static void await_input(heddle_connection *connection)
         want_input(connection);
 }
 
-void heddle_raw_rest(heddle_connection *connection)
+void heddle_raw_make_idle(heddle_connection *connection)
 {
     session *raw = session_of(connection);
     heddle_connection_part(connection);

@@ -4,6 +4,6 @@
 #include "net/connection.h"
 
 /* The code that serves the connection is done with it: it waits for its next input. It may be gone afterwards. */
-void heddle_raw_rest(heddle_connection *connection);
+void heddle_raw_make_idle(heddle_connection *connection);
 
 #endif

@@ -93,7 +93,7 @@ static void return_connections(heddle_sockets *sockets)
 
 static void look_again(heddle_timer *timer)
 {
-    heddle_reserve_look((heddle_sockets *)((char *)timer - offsetof(heddle_sockets, reserve.again)));
+    heddle_reserve_check((heddle_sockets *)((char *)timer - offsetof(heddle_sockets, reserve.again)));
 }
 
 static void look_at(heddle_sockets *sockets, int64_t time)
@@ -105,7 +105,7 @@ static void look_at(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_push(&sockets->loop->timers, timer); /* without memory the next poke does it */
 }
 
-void heddle_reserve_look(heddle_sockets *sockets)
+void heddle_reserve_check(heddle_sockets *sockets)
 {
     heddle_reserve *reserve = &sockets->reserve;
     if (!reserve->rank || !sockets->balance.slot || sockets->closed)

@@ -33,7 +33,7 @@ void heddle_reserve_begin(heddle_sockets *sockets, uint32_t rank);
 /* It serves whatever it has, and is no reserve any more: it drains. Idempotent. */
 void heddle_reserve_end(heddle_sockets *sockets);
 /* Steps in or back, as the scoreboard says. */
-void heddle_reserve_look(heddle_sockets *sockets);
+void heddle_reserve_check(heddle_sockets *sockets);
 
 /* May it have more to do now? An ordinary worker always may. */
 static inline bool heddle_reserve_parked(const heddle_reserve *reserve)

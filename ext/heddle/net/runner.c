@@ -121,13 +121,13 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     if (sockets->handoff.on && work->operations->label)
         runner->fiber->label = work->operations->label(work);
     heddle_runners_begin_to_serve(runner);
-    if (heddle_rounds_waiting(sockets))
+    if (heddle_rounds_count_waiting(sockets))
         heddle_runners_call(sockets);
     heddle_loop_advance_heartbeat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
     if (sockets->loop->counts.preemptions == preemptions) /* else nobody knows whether it waited, too */
-        heddle_runners_foresee(&sockets->runners, sockets->loop->counts.switches != switches);
+        heddle_runners_adapt_batch(&sockets->runners, sockets->loop->counts.switches != switches);
     if (state)
         state = settle_runner(runner, state);
     work->operations->served(work, call.object);
@@ -202,7 +202,7 @@ static int serve_share(heddle_runner *runner)
 static VALUE wait_for_call(VALUE data)
 {
     heddle_runner *runner = (heddle_runner *)data;
-    heddle_runners_put_to_rest(runner);
+    heddle_runners_park_runner(runner);
     heddle_park_rest(runner->park);
     heddle_park_wait(runner->park);
     return Qnil;
@@ -243,7 +243,7 @@ static int run_runner(heddle_runner *runner)
         state = serve_share(runner);
         if (state || runner->ending || sockets->closed)
             break;
-        if (heddle_rounds_waiting(sockets))
+        if (heddle_rounds_count_waiting(sockets))
             heddle_runners_call(sockets);
         state = wait_for_work(runner);
     }
@@ -266,7 +266,7 @@ static VALUE runner_call(VALUE self)
     TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
     int state = run_runner(runner);
     runner->fiber = NULL;
-    if (heddle_rounds_waiting(runner->sockets))
+    if (heddle_rounds_count_waiting(runner->sockets))
         heddle_runners_call(runner->sockets);
     if (state)
         rb_jump_tag(state);

@@ -28,13 +28,13 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
 /* -- runners.c: what it tells those that look after all of them --------------------------------------------------- */
 
-void heddle_runners_put_to_rest(heddle_runner *runner);
+void heddle_runners_park_runner(heddle_runner *runner);
 /* It was woken by something else than a call. */
 void heddle_runners_take_out(heddle_runner *runner);
 void heddle_runners_begin_to_serve(heddle_runner *runner);
 void heddle_runners_end_to_serve(heddle_runner *runner);
 /* The more of them wait, the more runners are called at once: all that is ready is to begin in the same turn. */
-void heddle_runners_foresee(heddle_runners *runners, bool waited);
+void heddle_runners_adapt_batch(heddle_runners *runners, bool waited);
 /* No fiber can be had now: ready items wait. */
 void heddle_runners_call_later(heddle_sockets *sockets);
 

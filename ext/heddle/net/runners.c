@@ -7,7 +7,7 @@
 
 static void set_trim_timer(heddle_sockets *sockets);
 
-void heddle_runners_put_to_rest(heddle_runner *runner)
+void heddle_runners_park_runner(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     runner->next = runners->resting;
@@ -82,7 +82,7 @@ void heddle_runners_dismiss(heddle_sockets *sockets)
 static void retry_calls(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
-    if (heddle_rounds_waiting(sockets))
+    if (heddle_rounds_count_waiting(sockets))
         heddle_runners_call(sockets);
 }
 
@@ -122,7 +122,7 @@ static bool call_one(heddle_sockets *sockets)
 void heddle_runners_call(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
-    size_t waiting = heddle_rounds_waiting(sockets), wanted = runners->ahead < waiting ? runners->ahead : waiting;
+    size_t waiting = heddle_rounds_count_waiting(sockets), wanted = runners->ahead < waiting ? runners->ahead : waiting;
     if (sockets->closed || !heddle_admission_open(sockets))
         return;
     while (runners->coming < wanted && call_one(sockets))
@@ -135,7 +135,7 @@ void heddle_runners_start(heddle_sockets *sockets, bool pooled)
     sockets->runners.ahead = 1;
 }
 
-void heddle_runners_foresee(heddle_runners *runners, bool waited)
+void heddle_runners_adapt_batch(heddle_runners *runners, bool waited)
 {
     if (waited)
         runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
@@ -175,10 +175,10 @@ void heddle_runners_end_to_serve(heddle_runner *runner)
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->requests, 1);
     }
-    heddle_runners_look_for_end(runner->sockets);
+    heddle_runners_check_end(runner->sockets);
 }
 
-VALUE heddle_runners_serving(heddle_sockets *sockets)
+VALUE heddle_runners_list_fibers(heddle_sockets *sockets)
 {
     VALUE fibers = rb_ary_new();
     for (heddle_runner *runner = sockets->runners.serving; runner; runner = runner->next)
@@ -186,7 +186,7 @@ VALUE heddle_runners_serving(heddle_sockets *sockets)
     return fibers;
 }
 
-VALUE heddle_runners_served(heddle_sockets *sockets)
+VALUE heddle_runners_list_work(heddle_sockets *sockets)
 {
     VALUE list = rb_ary_new();
     for (heddle_runner *runner = sockets->runners.serving; runner; runner = runner->next) {
@@ -197,14 +197,14 @@ VALUE heddle_runners_served(heddle_sockets *sockets)
     return list;
 }
 
-bool heddle_runners_at_end(const heddle_sockets *sockets)
+bool heddle_runners_are_done(const heddle_sockets *sockets)
 {
     return !sockets->runners.serving && sockets->connections == 0;
 }
 
-void heddle_runners_look_for_end(heddle_sockets *sockets)
+void heddle_runners_check_end(heddle_sockets *sockets)
 {
-    if (!sockets->runners.awaiting || !heddle_runners_at_end(sockets))
+    if (!sockets->runners.awaiting || !heddle_runners_are_done(sockets))
         return;
     heddle_park *park = heddle_park_find(sockets->loop, sockets->runners.awaiting);
     if (park)

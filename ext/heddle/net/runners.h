@@ -44,13 +44,13 @@ void heddle_runners_start(heddle_sockets *sockets, bool pooled);
  */
 void heddle_runners_call(heddle_sockets *sockets);
 /* The fibers of those that serve, an Array. */
-VALUE heddle_runners_serving(heddle_sockets *sockets);
+VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 /* The same, each with what its protocol says of what it serves. */
-VALUE heddle_runners_served(heddle_sockets *sockets);
+VALUE heddle_runners_list_work(heddle_sockets *sockets);
 /* Is there no connection, and does nobody serve one? */
-bool heddle_runners_at_end(const heddle_sockets *sockets);
+bool heddle_runners_are_done(const heddle_sockets *sockets);
 /* A connection has ended: wakes who waits for the last one. */
-void heddle_runners_look_for_end(heddle_sockets *sockets);
+void heddle_runners_check_end(heddle_sockets *sockets);
 /* Those at rest end. */
 void heddle_runners_dismiss(heddle_sockets *sockets);
 

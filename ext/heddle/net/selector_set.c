@@ -23,7 +23,7 @@ static void arm_connection(heddle_socket_set *set, heddle_connection *connection
     /* Known at once, but reported later: the caller still uses the connection, which the report may free. */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;
-    heddle_sockets_come_back(set->sockets);
+    heddle_sockets_schedule_resume(set->sockets);
 }
 
 static heddle_connection *connection_of(heddle_waiter *waiter, heddle_direction direction)
@@ -38,7 +38,7 @@ static void deliver_event(heddle_waiter *waiter, heddle_direction direction, int
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_disarmed(sockets->loop);
     uint8_t ready = events_of(direction);
-    heddle_sockets_event(sockets, connection, result < 0 ? ready | HEDDLE_BROKEN : ready);
+    heddle_sockets_deliver_event(sockets, connection, result < 0 ? ready | HEDDLE_BROKEN : ready);
 }
 
 static void note_readable(heddle_waiter *waiter, int result, uint32_t flags)
@@ -122,7 +122,7 @@ static void selector_set_resume(heddle_socket_set *set)
         if (!connection || !connection->event_pending)
             continue;
         connection->event_pending = false;
-        heddle_sockets_event(sockets, connection, atomic_load(&connection->transport.ready));
+        heddle_sockets_deliver_event(sockets, connection, atomic_load(&connection->transport.ready));
     }
 }
 

@@ -72,7 +72,7 @@ void heddle_connection_flush_later(heddle_connection *connection)
     heddle_connection_has_output(connection);
     connection->flush_scheduled = true;
     sockets->scheduled_flushes++;
-    heddle_sockets_come_back(sockets);
+    heddle_sockets_schedule_resume(sockets);
 }
 
 void heddle_sockets_flush(heddle_sockets *sockets)
@@ -84,7 +84,7 @@ void heddle_sockets_flush(heddle_sockets *sockets)
         bool scheduled = connection->flush_scheduled;
         int result = scheduled ? heddle_connection_flush(connection) : 0;
         if (result != 0 && result != -EAGAIN)
-            heddle_sockets_event(sockets, connection, HEDDLE_BROKEN); /* a fiber that reads it might wait for ever */
+            heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN); /* a fiber that reads it might wait for ever */
         else if (scheduled && connection->protocol && connection->protocol->flushed)
             connection->protocol->flushed(connection);
     }

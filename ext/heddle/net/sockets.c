@@ -88,7 +88,7 @@ static heddle_connection *new_connection(heddle_sockets *sockets, int fd, const 
     heddle_connection *connection = calloc(1, connection_size(sockets));
     if (!connection)
         return NULL;
-    connection->due = (heddle_due){.at = -1, .passed = heddle_connection_deadline_passed};
+    connection->due = (heddle_due){.at = -1, .passed = heddle_connection_handle_deadline};
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = fd;
     connection->sockets = sockets;
@@ -179,7 +179,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
         heddle_connection_flush(connection); /* it was to leave in the next tick, which this connection does not see */
     heddle_handoff_forget(connection);
     if (connection->transport.tls && closing && !connection->running && !connection->output.size && !sockets->abandoned)
-        heddle_tls_goodbye(&connection->transport); /* its peer has everything; a client that is cut off must see that */
+        heddle_tls_send_close_notify(&connection->transport); /* its peer has everything; a client that is cut off must see that */
     heddle_link_remove(&connection->handshake_link);
     heddle_due_remove(sockets, &connection->due);
     if (!sockets->abandoned && connection->transport.fd >= 0) /* else another process has it */
@@ -204,13 +204,13 @@ static int forget_connection(heddle_connection *connection, bool closing)
 /* Another one may be accepted now. */
 static void resume_accepting(heddle_sockets *sockets)
 {
-    heddle_runners_look_for_end(sockets);
+    heddle_runners_check_end(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
     if (sockets->paused & HEDDLE_PAUSED_BUSY)
         heddle_admission_resume_accepting(sockets);
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
-        heddle_balance_look_again(sockets);
+        heddle_balance_try_resume(sockets);
 }
 
 void heddle_sockets_close_connection(heddle_connection *connection)
@@ -269,7 +269,7 @@ void heddle_connection_go_on(heddle_connection *connection, uint8_t ready)
     heddle_connection_wake(connection, ready);
 }
 
-void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
+void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
     if (!heddle_connection_hold(connection))
         return;
@@ -281,7 +281,7 @@ void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection
     else if (ready & HEDDLE_BROKEN)
         heddle_sockets_close_idle(connection);
     else
-        heddle_handshake_event(connection);
+        heddle_handshake_handle_event(connection);
 }
 
 /* -- the whole --------------------------------------------------------------------------------------------------- */
@@ -292,15 +292,15 @@ static void continue_posted(heddle_loop_message *message)
     opened->posted = false;
     if (opened->sockets) {
         heddle_sockets_flush(opened->sockets);
-        heddle_handshake_go_on(opened->sockets);
-        heddle_handoff_settle(opened->sockets);
+        heddle_handshake_run_queued(opened->sockets);
+        heddle_handoff_process_noted(opened->sockets);
         opened->sockets->set.operations->resume(&opened->sockets->set);
     } else {
         free(opened);
     }
 }
 
-void heddle_sockets_come_back(heddle_sockets *sockets)
+void heddle_sockets_schedule_resume(heddle_sockets *sockets)
 {
     if (atomic_exchange(&sockets->message->posted, true))
         return;

@@ -100,14 +100,14 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
 heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /* The set has heard something. Callable from a selector's callback. */
-void heddle_sockets_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
+void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
 /* Whether this system's set tells of an end of input as of any input. */
 static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 {
     return sockets->set.operations->hides_input_end;
 }
 /* The loop's next turn begins with `resume` of the set. From any thread. */
-void heddle_sockets_come_back(heddle_sockets *sockets);
+void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 
 /*
  * A work item waits for a runner from now on; `next`: before all others. Callable from a selector's callback. It may be
@@ -136,7 +136,7 @@ static inline void heddle_connection_leave_at_rest(heddle_connection *connection
 }
 
 /* How many work items wait for a runner. */
-static inline size_t heddle_rounds_waiting(const heddle_sockets *sockets)
+static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {
     return sockets->ready.count + sockets->rounds.deferred.count;
 }
@@ -158,7 +158,7 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
 /* Does a work item wait that comes before any connection's next request? */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
-    return heddle_rounds_waiting(sockets) && !heddle_admission_open(sockets);
+    return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
 }
 
 /* May it wait? false: the queue is full; it was rejected and may be gone. */
@@ -182,11 +182,11 @@ void heddle_balance_abandon(heddle_sockets *sockets);
 /* Whether anything else is accepted has changed. */
 void heddle_balance_tell_accepting(heddle_sockets *sockets);
 /* Is the next connection rather another worker's? */
-bool heddle_balance_leaves_it(heddle_sockets *sockets);
+bool heddle_balance_should_defer(heddle_sockets *sockets);
 /* It is: accepts nothing for now, and makes the others look. */
-void heddle_balance_step_back(heddle_sockets *sockets);
+void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Accepts again if it is not. */
-void heddle_balance_look_again(heddle_sockets *sockets);
+void heddle_balance_try_resume(heddle_sockets *sockets);
 
 /*
  * -- handoff_messages.c
@@ -207,7 +207,7 @@ void heddle_deadlines_start(heddle_sockets *sockets);
 /* Its protocol handles the deadline's passing, some 64 ms late; < 0: it has none. */
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
 /* The `passed` of connection->due. */
-void heddle_connection_deadline_passed(heddle_due *due);
+void heddle_connection_handle_deadline(heddle_due *due);
 
 /* -- sending.c ---------------------------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ COUNTER(running, sockets->running)
 COUNTER(busy, sockets->runners.serving_count)
 
 /* Those that wait to be served. */
-COUNTER(waiting, heddle_rounds_waiting(sockets) + sockets->reserve.held.count)
+COUNTER(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.held.count)
 
 /* Of these, those that a reserve does not start: their kind holds up a worker. */
 COUNTER(held, sockets->reserve.held.count)

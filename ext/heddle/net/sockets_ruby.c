@@ -75,7 +75,7 @@ heddle_sockets *heddle_sockets_in_use(VALUE self)
     return sockets;
 }
 
-heddle_sockets *heddle_sockets_opened(VALUE self)
+heddle_sockets *heddle_sockets_open(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_of(self);
     heddle_sockets_check(sockets);
@@ -138,7 +138,7 @@ static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
     if (!NIL_P(keywords))
         rb_get_kwargs(keywords, names, 0, 2, values);
     VALUE acceptor = values[0] == Qundef ? Qnil : values[0], proxies = values[1] == Qundef ? Qnil : values[1];
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
     heddle_listener_add(sockets, io, acceptor, proxies);
@@ -164,7 +164,7 @@ static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *)
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
     io = rb_io_get_io(io);
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     int fd = fcntl(rb_io_descriptor(io), F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         rb_sys_fail("adopting a socket");
@@ -200,7 +200,7 @@ static VALUE sockets_stop_listening(VALUE self)
  */
 static VALUE sockets_pause_accept(VALUE self)
 {
-    heddle_listeners_pause(heddle_sockets_opened(self), HEDDLE_PAUSED_BY_USER);
+    heddle_listeners_pause(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER);
     return Qnil;
 }
 
@@ -209,7 +209,7 @@ static VALUE sockets_pause_accept(VALUE self)
  */
 static VALUE sockets_resume_accept(VALUE self)
 {
-    heddle_listeners_resume(heddle_sockets_opened(self), HEDDLE_PAUSED_BY_USER);
+    heddle_listeners_resume(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER);
     return Qnil;
 }
 
@@ -283,7 +283,7 @@ static VALUE sockets_closed_p(VALUE self)
 static VALUE sockets_serving(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_in_use(self);
-    return sockets ? heddle_runners_serving(sockets) : rb_ary_new();
+    return sockets ? heddle_runners_list_fibers(sockets) : rb_ary_new();
 }
 
 /*
@@ -296,7 +296,7 @@ static VALUE sockets_served(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_of(self);
     bool there = sockets->opened && !sockets->closed && !sockets->abandoned;
-    return there ? heddle_runners_served(sockets) : rb_ary_new();
+    return there ? heddle_runners_list_work(sockets) : rb_ary_new();
 }
 
 /*
@@ -306,7 +306,7 @@ static VALUE sockets_served(VALUE self)
  */
 static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
 {
-    heddle_sockets_opened(self)->runners.awaiting = fiber;
+    heddle_sockets_open(self)->runners.awaiting = fiber;
     return Qnil;
 }
 
@@ -317,7 +317,7 @@ static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
  */
 static VALUE sockets_ended_p(VALUE self)
 {
-    return heddle_runners_at_end(heddle_sockets_of(self)) ? Qtrue : Qfalse;
+    return heddle_runners_are_done(heddle_sockets_of(self)) ? Qtrue : Qfalse;
 }
 
 /* -- admission ---------------------------------------------------------------------------------------------------- */
@@ -340,7 +340,7 @@ static VALUE sockets_limit(VALUE self)
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     size_t value = NIL_P(limit) ? 0 : NUM2SIZET(limit);
     if (!NIL_P(limit) && value == 0)
         rb_raise(rb_eArgError, "the limit must be 1 at least, or nil");
@@ -357,7 +357,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     size_t queue_limit = NUM2SIZET(limit);
     int64_t queue_timeout = heddle_parse_duration(timeout);
     if (queue_limit == 0)

@@ -8,7 +8,7 @@ heddle_sockets *heddle_sockets_of(VALUE self);
 /* NULL when there is nothing to do any more, or yet; raises on another thread. */
 heddle_sockets *heddle_sockets_in_use(VALUE self);
 /* Opens them when nobody has yet; raises when they are closed, or on another thread. */
-heddle_sockets *heddle_sockets_opened(VALUE self);
+heddle_sockets *heddle_sockets_open(VALUE self);
 
 void Init_heddle_sockets_sharing(VALUE sockets_class);
 void Init_heddle_sockets_counts(VALUE sockets_class);

@@ -33,7 +33,7 @@ static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
  */
 static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     int result = heddle_handoff_receive(sockets, rb_io_descriptor(rb_io_get_io(io)));
     if (result == -EAGAIN || result == -EDQUOT || result == -EMFILE)
         return Qfalse;
@@ -51,7 +51,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     int result = heddle_handoff_begin(sockets, rb_io_descriptor(rb_io_get_io(io)));
     if (result == -ENOTSUP)
         return Qfalse;
@@ -68,7 +68,7 @@ static VALUE sockets_enable_handoff(VALUE self, VALUE io)
  */
 static VALUE sockets_stand_by(VALUE self, VALUE rank)
 {
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     uint32_t number = NUM2UINT(rank);
     if (number == 0)
         rb_raise(rb_eArgError, "the rank of a reserve must be at least 1, but is 0");
@@ -97,7 +97,7 @@ static VALUE sockets_reserve(VALUE self)
  */
 static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 {
-    heddle_sockets *sockets = heddle_sockets_opened(self);
+    heddle_sockets *sockets = heddle_sockets_open(self);
     heddle_scoreboard *scoreboard = heddle_scoreboard_of(object);
     uint32_t slot = NUM2UINT(number);
     if (slot >= scoreboard->slot_count)

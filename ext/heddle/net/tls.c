@@ -168,7 +168,7 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
     return (ssize_t)used;
 }
 
-ssize_t heddle_tls_look(heddle_transport *transport)
+ssize_t heddle_tls_peek(heddle_transport *transport)
 {
     heddle_tls *tls = transport->tls;
     char byte;
@@ -310,7 +310,7 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
-void heddle_tls_goodbye(heddle_transport *transport)
+void heddle_tls_send_close_notify(heddle_transport *transport)
 {
     heddle_tls *tls = transport->tls;
     if (!tls->ssl || tls->broken || tls->stuck || tls->said_goodbye)
@@ -323,7 +323,7 @@ void heddle_tls_goodbye(heddle_transport *transport)
 
 static int tls_shutdown(heddle_transport *transport)
 {
-    heddle_tls_goodbye(transport);
+    heddle_tls_send_close_notify(transport);
     return shutdown(transport->fd, SHUT_WR) == 0 ? 0 : -errno;
 }
 

@@ -43,9 +43,9 @@ void heddle_tls_mark(const heddle_tls *list);
 /* The socket has shaken hands. From now on this transport is the one over TLS. */
 void heddle_tls_begin(heddle_transport *transport);
 /* Tells the peer that nothing more comes, unless there is something that it misses. */
-void heddle_tls_goodbye(heddle_transport *transport);
+void heddle_tls_send_close_notify(heddle_transport *transport);
 /* The result of the next recv: bytes, 0 at the end of input, or -errno. */
-ssize_t heddle_tls_look(heddle_transport *transport);
+ssize_t heddle_tls_peek(heddle_transport *transport);
 
 /* Maps the kernel's events to those that a waiter needs, where one direction waits for the other. */
 static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)

@@ -249,7 +249,7 @@ static int consider_preempting(heddle_loop *loop)
         return HEDDLE_LOOK_SOON;
     if (!has_other_work(loop))
         return HEDDLE_LOOK_AFRESH;
-    if (heddle_callbacks_look(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
+    if (heddle_callbacks_inspect(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     /* What a mask keeps back is its own: with the thread it would strike whoever first lets it in. */
     preempt_fiber(loop, delivery_pending(loop->current) ? take_back_error(loop->current) : Qundef);
@@ -373,10 +373,10 @@ static VALUE native_handoffs(VALUE self)
     return UINT2NUM(heddle_watch_rescues());
 }
 
-/* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_is. */
+/* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_set_paths. */
 static VALUE native_own_code_is(VALUE self, VALUE own, VALUE neutral)
 {
-    heddle_own_code_is(own, neutral);
+    heddle_own_code_set_paths(own, neutral);
     return Qnil;
 }
 

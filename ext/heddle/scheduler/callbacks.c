@@ -11,12 +11,12 @@ static uintptr_t stack_base(void)
     return (uintptr_t)(end + length);
 }
 
-heddle_frames_verdict heddle_callbacks_look(heddle_loop *loop, unsigned kinds, heddle_native_frame *found)
+heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds, heddle_native_frame *found)
 {
     heddle_native_frame inner;
     heddle_frames_verdict verdict = HEDDLE_FRAMES_UNKNOWN;
     if (loop->in_main_ractor)
-        verdict = heddle_native_frames_look(kinds, stack_base(), &inner);
+        verdict = heddle_native_frames_inspect(kinds, stack_base(), &inner);
     else
         inner = (heddle_native_frame){0};
     if (found)
@@ -51,7 +51,7 @@ bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
 {
     if (!loop->in_main_ractor || !is_any_listed_loaded())
         return false;
-    return heddle_native_frames_look_again(HEDDLE_CODE_NOT_REENTRANT, stack_base(), found) != HEDDLE_FRAMES_CLEAR;
+    return heddle_native_frames_inspect_again(HEDDLE_CODE_NOT_REENTRANT, stack_base(), found) != HEDDLE_FRAMES_CLEAR;
 }
 
 /* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
@@ -101,7 +101,7 @@ static VALUE verdict_symbol(heddle_frames_verdict verdict)
 static VALUE native_callback_of(VALUE self)
 {
     heddle_native_frame frame;
-    heddle_frames_verdict verdict = heddle_native_frames_look(HEDDLE_KEPT_WHOLE, stack_base(), &frame);
+    heddle_frames_verdict verdict = heddle_native_frames_inspect(HEDDLE_KEPT_WHOLE, stack_base(), &frame);
     return rb_assoc_new(verdict_symbol(verdict), frame.library ? rb_utf8_str_new_cstr(frame.library->path) : Qnil);
 }
 

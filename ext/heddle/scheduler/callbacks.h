@@ -9,8 +9,8 @@
 /* Code above which no fiber is preempted. */
 enum { HEDDLE_KEPT_WHOLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 
-/* As heddle_native_frames_look, for the calling fiber of this loop and for what has resumed it. */
-heddle_frames_verdict heddle_callbacks_look(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);
+/* As heddle_native_frames_inspect, for the calling fiber of this loop and for what has resumed it. */
+heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);
 
 /*
  * Does a function of a library that is listed as not re-entrant wait for the calling fiber, or can that not be ruled

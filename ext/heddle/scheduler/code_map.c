@@ -264,7 +264,7 @@ bool heddle_code_map_has(unsigned kinds)
     return false;
 }
 
-void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
+void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
 {
     *lowest = *highest = 0;
     for (unsigned kind = 0; kind < KINDS; kind++) {
@@ -317,7 +317,7 @@ bool heddle_code_map_has(unsigned kinds)
     return false;
 }
 
-void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
+void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
 {
     (void)kinds;
     *lowest = *highest = 0;

@@ -48,6 +48,6 @@ const heddle_library *heddle_code_map_find(uintptr_t address);
 /* Is a library of these kinds, a mask, loaded? */
 bool heddle_code_map_has(unsigned kinds);
 /* The lowest and the highest address of any library of these kinds, a mask; equal when there is none. */
-void heddle_code_map_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);
+void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);
 
 #endif

@@ -173,7 +173,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
  * that one's block: four objects a fiber, every one of them another step towards the next garbage collection, which
  * looks through the stacks of all fibers.
  */
-VALUE heddle_fiber_body(VALUE scheduler)
+VALUE heddle_fiber_make_body(VALUE scheduler)
 {
     return rb_proc_new(run_body, scheduler);
 }
@@ -234,7 +234,7 @@ static VALUE report_unstarted(VALUE data)
     return rb_funcall(arguments[0], id_report_unstarted, 2, arguments[1], arguments[2]);
 }
 
-void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error)
+void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error)
 {
     VALUE arguments[] = {fiber->loop->scheduler, fiber->job, heddle_fiber_limit_error(error)};
     heddle_park_leave(&fiber->entry);
@@ -242,7 +242,7 @@ void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error)
     report_unstarted((VALUE)arguments);
 }
 
-void heddle_fiber_killed(heddle_fiber *fiber)
+void heddle_fiber_handle_kill(heddle_fiber *fiber)
 {
     VALUE scheduler = fiber->loop->scheduler, job = fiber->job;
     heddle_park_leave(&fiber->entry);

@@ -4,7 +4,7 @@
 #include "scheduler/fiber_stacks.h"
 
 /* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
-void heddle_loop_let_end(heddle_loop *loop)
+void heddle_loop_switch_to_ending(heddle_loop *loop)
 {
     while (loop->switching.ending) {
         VALUE fiber = loop->switching.ending;
@@ -35,14 +35,14 @@ static void prepare_switch(heddle_loop *loop, VALUE fiber)
 
 void heddle_foreign_return(heddle_loop *loop)
 {
-    heddle_loop_let_end(loop);
+    heddle_loop_switch_to_ending(loop);
     while (current_was_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.brought;
         prepare_switch(loop, fiber);
         /* Raises FiberError if it has resumed another fiber, which is to go on: only exceptions find that one. */
         loop->switching.brought = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_release(loop);
-        heddle_loop_let_end(loop);
+        heddle_loop_switch_to_ending(loop);
         RB_GC_GUARD(fiber);
     }
 }

@@ -17,6 +17,6 @@ void heddle_foreign_return(heddle_loop *loop);
  */
 void heddle_foreign_raise(heddle_loop *loop, int *state);
 /* Switches to a fiber once more, for its end (`ending`). */
-void heddle_loop_let_end(heddle_loop *loop);
+void heddle_loop_switch_to_ending(heddle_loop *loop);
 
 #endif

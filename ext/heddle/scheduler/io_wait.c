@@ -48,7 +48,7 @@ static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
     return &loop->io.waits[fd];
 }
 
-uint8_t heddle_io_note(const heddle_loop *loop, int fd)
+uint8_t heddle_io_get_note(const heddle_loop *loop, int fd)
 {
     return fd < loop->io.size ? loop->io.notes[fd] : 0;
 }
@@ -210,13 +210,13 @@ int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64
     return ready & events ? ready & events : events; /* an error or the end: every call tells of it */
 }
 
-bool heddle_io_others_ready(const heddle_loop *loop)
+bool heddle_io_has_others_ready(const heddle_loop *loop)
 {
     return heddle_token_ring_count(&loop->ready) ||
            (!loop->operations->blind && loop->operations->pending(loop->selector));
 }
 
-void heddle_io_wait_a_tick(heddle_loop *loop, VALUE io)
+void heddle_io_wait_tick(heddle_loop *loop, VALUE io)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);

@@ -45,13 +45,13 @@ enum {
     HEDDLE_IO_UNLUCKY = 0xf0, /* so many waits are still to go to the selector before a turn is tried again */
     HEDDLE_IO_UNLUCKY_ONE = 0x10,
 };
-uint8_t heddle_io_note(const heddle_loop *loop, int fd);
+uint8_t heddle_io_get_note(const heddle_loop *loop, int fd);
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMemoryError */
 
 /* Is anybody ready, or known to have become so, whose turn may bring what is waited for? */
-bool heddle_io_others_ready(const heddle_loop *loop);
+bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets everybody ready have a turn. Raises IOError when `io` is closed meanwhile. */
-void heddle_io_wait_a_tick(heddle_loop *loop, VALUE io);
+void heddle_io_wait_tick(heddle_loop *loop, VALUE io);
 
 void heddle_io_wait_link(heddle_io_wait *wait);
 void heddle_io_wait_unlink(heddle_io_wait *wait);

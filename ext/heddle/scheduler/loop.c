@@ -168,7 +168,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->slots.first_free = UINT32_MAX;
     loop->fork_generation = forks;
     loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
-    loop->body = heddle_fiber_body(scheduler);
+    loop->body = heddle_fiber_make_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
 }
 

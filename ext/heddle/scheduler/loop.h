@@ -258,7 +258,7 @@ void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
  * The fiber to run next: a leaving fiber switches there directly, and not through the loop. NULL: to the loop,
  * which has something else to do first.
  */
-heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving);
+heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving);
 /* Makes the loop look again, from any thread, with or without the GVL. */
 void heddle_loop_wake(heddle_loop *loop);
 
@@ -268,13 +268,13 @@ void heddle_loop_wake(heddle_loop *loop);
 bool heddle_loop_begin_watch(heddle_loop *loop);
 void heddle_loop_end_watch(heddle_loop *loop);
 /* The heartbeat that ends now was found late: notes a stall. `idle`: the loop has waited in the selector since. */
-void heddle_loop_was_late(heddle_loop *loop, bool idle);
+void heddle_loop_note_late(heddle_loop *loop, bool idle);
 
 static inline void heddle_loop_check_heartbeat(heddle_loop *loop, bool idle)
 {
     int verdict = atomic_load_explicit(&loop->watch.heartbeat->verdict, memory_order_relaxed);
     if (__builtin_expect(verdict != HEDDLE_IN_TIME, 0))
-        heddle_loop_was_late(loop, idle);
+        heddle_loop_note_late(loop, idle);
 }
 
 /* Something else runs from here on: a fiber, or another request in the same one. */
@@ -299,7 +299,7 @@ heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber);
 /* Runs it in a later tick. */
 void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* It could not be switched to for the first time: tells the scheduler, forgets it. */
-void heddle_fiber_unstarted(heddle_fiber *fiber, VALUE error);
+void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error);
 /* rb_fiber_transfer without arguments, in the form that rb_protect takes. */
 static inline VALUE heddle_fiber_transfer(VALUE fiber)
 {
@@ -312,10 +312,10 @@ static inline VALUE heddle_fiber_transfer_checked(VALUE fiber, int count, const 
 }
 bool heddle_is_fiber_error(VALUE error);
 /* It was killed before it ran: tells the scheduler, forgets it. */
-void heddle_fiber_killed(heddle_fiber *fiber);
+void heddle_fiber_handle_kill(heddle_fiber *fiber);
 void heddle_fiber_setup(void); /* once */
 /* The block that the fibers of a scheduler's loop run. */
-VALUE heddle_fiber_body(VALUE scheduler);
+VALUE heddle_fiber_make_body(VALUE scheduler);
 /* Its timeouts strike no more, its masks delay none; the blocks that are still open find that out. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /* Would a wait of the fiber `waiting`, on behalf of the timeout's owner, be within the timeout's block? */

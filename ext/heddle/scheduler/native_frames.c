@@ -15,7 +15,7 @@ enum { WORDS = 16 }; /* compared at a time */
 __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds, uintptr_t from, uintptr_t to)
 {
     uintptr_t lowest, highest;
-    heddle_code_map_bounds(kinds, &lowest, &highest);
+    heddle_code_map_find_bounds(kinds, &lowest, &highest);
     const uintptr_t span = highest - lowest, *word = (const uintptr_t *)from, *end = (const uintptr_t *)to;
 #if defined(__aarch64__)
     const uintptr_t mask = (UINTPTR_C(1) << 48) - 1; /* return addresses may be signed */
@@ -84,12 +84,12 @@ static heddle_frames_verdict look_at_frames(unsigned kinds, uintptr_t base, hedd
     return verdict;
 }
 
-heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, heddle_native_frame *found)
+heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found)
 {
     return look_at_frames(kinds, base, found, true);
 }
 
-heddle_frames_verdict heddle_native_frames_look_again(unsigned kinds, uintptr_t base, heddle_native_frame *found)
+heddle_frames_verdict heddle_native_frames_inspect_again(unsigned kinds, uintptr_t base, heddle_native_frame *found)
 {
     return look_at_frames(kinds, base, found, false);
 }

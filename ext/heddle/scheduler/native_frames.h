@@ -29,10 +29,10 @@ typedef struct {
  * Of libraries of these kinds, a mask, between the caller and `base`, the highest address of the calling fiber's stack.
  * `found` may be NULL. With the GVL, in the main Ractor.
  */
-heddle_frames_verdict heddle_native_frames_look(unsigned kinds, uintptr_t base, heddle_native_frame *found);
+heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);
 
 /* The same where nothing can have been loaded since heddle_code_map_refresh that is of these kinds. */
-heddle_frames_verdict heddle_native_frames_look_again(unsigned kinds, uintptr_t base, heddle_native_frame *found);
+heddle_frames_verdict heddle_native_frames_inspect_again(unsigned kinds, uintptr_t base, heddle_native_frame *found);
 
 /* How often was looked, how often a stack had to be walked, and how many frames were walked in all. */
 typedef struct {

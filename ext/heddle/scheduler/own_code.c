@@ -10,7 +10,7 @@ enum {
 
 static VALUE own_paths, neutral_paths;
 
-void heddle_own_code_is(VALUE own, VALUE neutral)
+void heddle_own_code_set_paths(VALUE own, VALUE neutral)
 {
     if (!own_paths) {
         rb_gc_register_address(&own_paths);

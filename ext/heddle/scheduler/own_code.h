@@ -13,6 +13,6 @@ bool heddle_own_code_excludes(VALUE path);
 /*
  * Code whose path begins with one of these is own code; with one of those, neither own nor a user's: Arrays of String.
  */
-void heddle_own_code_is(VALUE own, VALUE neutral);
+void heddle_own_code_set_paths(VALUE own, VALUE neutral);
 
 #endif

@@ -297,7 +297,7 @@ static void switch_away(heddle_park *park)
         loop->switching.arriving = next;
         heddle_loop_advance_heartbeat(loop);
     } else {
-        next = heddle_loop_next(loop, park);
+        next = heddle_loop_choose_next(loop, park);
     }
     if (next)
         heddle_park_leave_for(park, next->fiber);

@@ -32,14 +32,14 @@ static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
     if (!RTEST(rb_fiber_alive_p(entry->fiber))) {
         loop->current = NULL;
-        heddle_fiber_killed(entry->owner);
+        heddle_fiber_handle_kill(entry->owner);
         return;
     }
     VALUE error = heddle_starter_switch(loop, entry->fiber);
     if (NIL_P(error))
         return;
     loop->current = NULL;
-    heddle_fiber_unstarted(entry->owner, error);
+    heddle_fiber_handle_start_failure(entry->owner, error);
 }
 
 static VALUE transfer_checked(VALUE fiber)
@@ -332,7 +332,7 @@ static bool may_switch_directly(heddle_loop *loop)
     return !is_timer_due(loop) && !is_worth_a_poll(loop);
 }
 
-heddle_park *heddle_loop_next(heddle_loop *loop, const heddle_park *leaving)
+heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving)
 {
     if (!loop->run.running || loop->run.until || loop->switching.next_unblocked || loop->run.forked_by ||
         loop->preempt.doomed ||

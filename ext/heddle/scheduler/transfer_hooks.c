@@ -193,9 +193,9 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
         return result;
     }
     for (int ticks = 0; ticks < TICKS_BEFORE_WAITING && result == -EAGAIN; ticks++) {
-        if (!heddle_io_others_ready(transfer->loop))
+        if (!heddle_io_has_others_ready(transfer->loop))
             return result;
-        heddle_io_wait_a_tick(transfer->loop, transfer->io);
+        heddle_io_wait_tick(transfer->loop, transfer->io);
         result = try_patiently(transfer);
     }
     if (result == -EAGAIN)
@@ -209,7 +209,7 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
     uint8_t bit = transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED, note = transfer->note & (uint8_t)~bit;
     if (result > 0 && (size_t)result < transfer->size)
         note |= bit;
-    if (note != heddle_io_note(transfer->loop, transfer->fd))
+    if (note != heddle_io_get_note(transfer->loop, transfer->fd))
         heddle_io_set_note(transfer->loop, transfer->fd, note);
 }
 
@@ -246,7 +246,7 @@ static bool caller_waits(heddle_loop *loop)
 static ssize_t transfer_some(io_transfer *transfer)
 {
     if (transfer->offset < 0)
-        transfer->note = heddle_io_note(transfer->loop, transfer->fd);
+        transfer->note = heddle_io_get_note(transfer->loop, transfer->fd);
     bool first = true, in_place = false;
     int64_t timeout = -1;
     for (;;) {

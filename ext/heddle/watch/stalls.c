@@ -174,7 +174,7 @@ static int64_t lost_until(const heddle_heartbeat *heartbeat, int64_t now)
     return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
 }
 
-void heddle_loop_was_late(heddle_loop *loop, bool idle)
+void heddle_loop_note_late(heddle_loop *loop, bool idle)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
