@@ -33,9 +33,9 @@ class BoardExampleTest < Minitest::Test
   end
 
   def await(expression)
-    found = @browser.wait_for(expression, seconds: 20)
+    return pass if @browser.wait_for(expression, seconds: 20)
 
-    assert found, [expression, *@browser.console, @served.output].join("\n")
+    flunk [expression, *@browser.console, @served.output].join("\n")
   end
 
   def count(expression) = @browser.run("return #{expression}")
