@@ -77,8 +77,9 @@ module Heddle
     #
     # Ctrl-C cancels all tasks, and is raised here when they have cleaned up; a second one is raised at once.
     #
-    # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the best one that the machine
-    #   allows, or the one named by the environment variable HEDDLE_SELECTOR. Inside a loop it changes nothing.
+    # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the one named by the
+    #   environment variable HEDDLE_SELECTOR, or the best one that the machine allows; in other threads than the main
+    #   one epoll, which costs less where a loop lives for a request. Inside a loop it changes nothing.
     # @param name [String, nil] what the task tree calls it
     # @param cancel_grace [Numeric] seconds that a cancelled task may take to clean up; 5
     # @return what the block returns
@@ -97,7 +98,7 @@ module Heddle
       else
         raise NoLoopError, Concurrency.no_loop("Heddle.run") if scheduler
 
-        scheduler = Scheduler.new(selector: selector)
+        scheduler = Scheduler.new(selector: selector || Selector.for_thread)
         Concurrency::TreeSignal.during(scheduler) { Concurrency::Root.run(scheduler, name, cancel_grace, block) }
       end
     end

@@ -5,6 +5,7 @@ require "json"
 require_relative "../../examples/best_price/best_price"
 require_relative "../../examples/best_price/shops"
 require_relative "../support/scheduled"
+require_relative "served_example"
 
 class BestPriceTest < Minitest::Test
   include Scheduled
@@ -28,6 +29,15 @@ class BestPriceTest < Minitest::Test
         @all_asked.wait(@lock) until @asked >= round * count
       end
     end
+  end
+
+  def test_a_request_asks_them_at_once_and_the_next_one_opens_no_connection
+    served = ServedExample.new("best_price", environment: { "SHOP_DELAY" => "0.05" })
+    answers = Array.new(3) { JSON.parse(served.get("/").body) }
+
+    assert_equal [{ "shop" => "shop 2", "price" => 17.5, "connections" => 3 }], answers.uniq
+  ensure
+    served&.stop
   end
 
   def setup

@@ -46,6 +46,18 @@ class SelectorTest < Minitest::Test
     assert_equal "true\n", out.lines.last
   end
 
+  def test_a_loop_of_another_thread_is_cheap_to_open
+    program = 'require "heddle"; chosen = -> { Heddle.run { Fiber.scheduler.selector } }; ' \
+              "p [chosen.call == Heddle::Selector.best, Thread.new(&chosen).value]"
+    out, = ruby(program, env: { "HEDDLE_SELECTOR" => nil })
+    expected = Heddle::Selector.available.include?(:epoll) ? :epoll : Heddle::Selector.best
+
+    assert_equal [true, expected].inspect, out.lines.last.chomp
+    out, = ruby(program, env: { "HEDDLE_SELECTOR" => "select" })
+
+    assert_equal "[true, :select]", out.lines.last.chomp
+  end
+
   def test_a_user_can_name_one
     Heddle::Selector.available.each do |name|
       assert_equal name, Heddle::Scheduler.new(selector: name).selector
