@@ -33,6 +33,22 @@ class RailsCableTest < Minitest::Test
     end
   end
 
+  # With `adapter: heddle`, whatever worker a client has come to.
+  def test_clients_of_all_workers_are_sent_a_note
+    environment = environment("production").merge("HEDDLE_WORKERS" => "2")
+    served = ServedExample.new("rails_postgresql", bundled: true, environment:)
+    clients = Array.new(20) { CableClient.new(served.uri) }
+    @clients.concat(clients)
+    clients.each { |one| one.subscribe("NotesChannel") }
+    text = "sent #{SecureRandom.hex(4)}"
+    Net::HTTP.post_form(served.at("/notes"), "text" => text)
+    clients.each do |one|
+      assert one.message { |message| message["identifier"] && message.dig("message", "text") == text }
+    end
+  ensure
+    served&.stop
+  end
+
   # Action Cable's own client, in a real browser.
   def test_a_note_that_is_left_in_one_tab_appears_in_the_other
     browser = Browser.new(need_program("chromium"), need_program("chromedriver"))

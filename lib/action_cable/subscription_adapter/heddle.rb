@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "heddle"
+require "action_cable/subscription_adapter/base"
+require "action_cable/subscription_adapter/channel_prefix"
+require "action_cable/subscription_adapter/subscriber_map"
+
+module ActionCable
+  module SubscriptionAdapter
+    # Action Cable's broadcasts over Heddle::PubSub, for `adapter: heddle` in config/cable.yml. Under Heddle they reach the
+    # clients of all workers without another service; with `pubsub` in config/heddle.rb, those of all machines. Under
+    # another server, `url` names the Redis or PostgreSQL.
+    class Heddle < Base
+      autoload :Listener, "action_cable/subscription_adapter/heddle/listener"
+
+      prepend ChannelPrefix
+
+      # @param server [ActionCable::Server::Base]
+      # @raise [ArgumentError] when the url is none of a backend's, or a Heddle server uses another one
+      def initialize(server)
+        super
+        @lock = Thread::Mutex.new
+        @listener = nil
+        choose_backend(server.config.cable[:url]&.to_s)
+      end
+
+      # @param channel [String]
+      # @param payload [String]
+      # @return [String] the message's position
+      # @raise [Heddle::PubSub::Unreachable] when there is no server, and no backend, that takes it
+      def broadcast(channel, payload) = ::Heddle::PubSub.publish(channel, payload)
+
+      # Calls back for each message of the channel, in order.
+      # @param channel [String]
+      # @param callback [#call] must not wait
+      # @param success_callback [#call, nil] when it is subscribed
+      # @return [void]
+      def subscribe(channel, callback, success_callback = nil)
+        listener.add_subscriber(channel, callback, success_callback)
+      end
+
+      # @param channel [String]
+      # @param callback [#call]
+      # @return [void]
+      def unsubscribe(channel, callback) = listener.remove_subscriber(channel, callback)
+
+      # @return [void]
+      def shutdown = @lock.synchronize { @listener&.shutdown }
+
+      private
+
+      # A forked process has its own.
+      def listener
+        @lock.synchronize do
+          @listener = Listener.new(server.event_loop, logger) unless @listener&.pid == Process.pid
+          @listener
+        end
+      end
+
+      def choose_backend(url)
+        return if url.nil? || url.empty?
+
+        used = ::Heddle::PubSub.backend
+        return if used && used.to_s == ::Heddle::PubSub::Backend.hide_password(url)
+
+        if used || ::Heddle::PubSub::History.open?
+          raise ArgumentError, "config/cable.yml has a url, but the server has its own: write " \
+                               "pubsub \"…\" with that address into config/heddle.rb, or set HEDDLE_PUBSUB for both"
+        end
+        ::Heddle::PubSub.server = url
+      end
+    end
+  end
+end

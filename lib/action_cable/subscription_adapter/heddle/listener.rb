@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+module ActionCable
+  module SubscriptionAdapter
+    class Heddle
+      # The subscribers of a process. Their messages come in a loop of its own, in a thread of its own: so they do under
+      # any server.
+      class Listener < SubscriberMap
+        # @return [Integer] of the process that it belongs to
+        attr_reader :pid
+
+        # @param event_loop [#post] what calls back that a channel is subscribed
+        # @param logger [Logger]
+        def initialize(event_loop, logger)
+          super()
+          @event_loop = event_loop
+          @logger = logger
+          @pid = Process.pid
+          @commands = Thread::Queue.new
+          @thread = Thread.new { ::Heddle.run { obey } }
+          @thread.name = "heddle cable"
+        end
+
+        # @return [void]
+        def shutdown
+          @commands.close
+          @thread.join
+        end
+
+        # @api private
+        def add_channel(channel, on_success) = @commands << [:listen, channel, on_success]
+
+        # @api private
+        def remove_channel(channel) = @commands << [:leave, channel]
+
+        # One that fails keeps no other from its message.
+        # @api private
+        def invoke_callback(callback, message)
+          super
+        rescue StandardError => e
+          @logger.error("a subscriber of Action Cable failed: #{e.message} (#{e.class})")
+        end
+
+        private
+
+        # In the loop, until the queue is closed.
+        def obey
+          tasks = {}
+          while (what, channel, on_success = @commands.pop)
+            what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
+            @event_loop.post(&on_success) if on_success
+          end
+          tasks.each_value(&:cancel)
+        end
+
+        def listen(channel)
+          ::Heddle::PubSub.subscribe(channel) do |message|
+            next @logger.warn("broadcasts of #{channel} are lost: there were too many at once") if message.reset?
+
+            broadcast(channel, message.data.dup.force_encoding(Encoding::UTF_8))
+          end
+        end
+      end
+    end
+  end
+end
