@@ -4,8 +4,12 @@ require "heddle/http"
 require "heddle/web_socket/socket"
 
 module Heddle
-  # WebSockets (RFC 6455) of the server.
+  # WebSockets (RFC 6455): of the server, and to other servers.
   module WebSocket
+    autoload :Connection, "heddle/web_socket/connection"
+    autoload :Error, "heddle/web_socket/connection"
+    autoload :HandshakeFailed, "heddle/web_socket/connection"
+
     # What the callbacks of a handler are called with.
     Client = HTTP::WebSocket::Client
 
@@ -72,6 +76,38 @@ module Heddle
       raise ArgumentError, "Heddle::WebSocket.open needs a block: what to do with the socket" unless block
 
       upgrade(env, Attendant.new(&block), headers)
+    end
+
+    # Opens a WebSocket to a server, in a loop, a thread or a plain program.
+    #
+    #     Heddle::WebSocket.connect("wss://example.com/feed") { |socket| socket.each { |message| puts message } }
+    #
+    # @param url [String] ws:// or wss://
+    # @param protocols [Array<String>] subprotocols, of which the server chooses one
+    # @param headers [Hash{String => String}] more fields of the request, such as authorization or origin
+    # @param timeout [Numeric, nil] seconds for the connection, the TLS handshake and the answer, each
+    # @param write_timeout [Numeric, nil] seconds in which the server must take some of a message
+    # @param ping [Numeric, nil] seconds without a word from the server until a ping, and from that until it counts as
+    #   gone; while somebody reads
+    # @param message_limit [Integer] bytes of a message; a larger one ends the socket with 1009
+    # @param deny_private [Boolean] connects to no address of this machine or of a private network
+    # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates
+    # @yieldparam socket [Connection] is closed when the block ends
+    # @return [Connection, Object] with a block, what it returns
+    # @raise [HandshakeFailed] the server has answered something else
+    # @raise [HTTP::Client::Error] there is no connection
+    # @raise [ArgumentError]
+    def self.connect(url, protocols: [], headers: {}, timeout: 10, write_timeout: 10, ping: 25, message_limit: 262_144,
+                     deny_private: false, tls: nil)
+      socket = Connection.new(url, protocols:, headers:, timeout:, write_timeout:, ping:, message_limit:, deny_private:,
+                                   tls:)
+      return socket unless block_given?
+
+      begin
+        yield socket
+      ensure
+        socket.close
+      end
     end
   end
 end

@@ -269,6 +269,7 @@ void Init_heddle_websocket(VALUE http)
     rb_undef_alloc_func(client_class);
     Init_heddle_websocket_methods(module, client_class);
     Init_heddle_websocket_handoff(client_class);
+    Init_heddle_websocket_codec(module);
     rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 4);
     rb_define_method(rb_path2class("Heddle::HTTP::H2::Exchange"), "open_websocket", open_on_stream, 4);
 }

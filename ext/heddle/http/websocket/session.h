@@ -271,6 +271,7 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
 
 void Init_heddle_websocket(VALUE http);
 void Init_heddle_websocket_methods(VALUE module, VALUE client_class);
+void Init_heddle_websocket_codec(VALUE module);
 
 /* -- handoff.c ----------------------------------------------------------------------------------------------------- */
 

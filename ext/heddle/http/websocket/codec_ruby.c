@@ -1,0 +1,150 @@
+/* Heddle::HTTP::WebSocket::Codec: the frames of a WebSocket's client (RFC 6455), for code that reads and writes itself. */
+
+#include "http/websocket/session.h"
+
+#include <ruby/encoding.h>
+
+typedef struct {
+    heddle_websocket_reader reader;
+    heddle_websocket_limits limits;
+} codec_record;
+
+static void codec_free(void *data)
+{
+    codec_record *codec = data;
+    heddle_websocket_reader_end(&codec->reader);
+    xfree(codec);
+}
+
+static size_t codec_size(const void *data)
+{
+    return sizeof(codec_record);
+}
+
+static const rb_data_type_t codec_type = {
+    .wrap_struct_name = "Heddle::HTTP::WebSocket::Codec",
+    .function = {.dfree = codec_free, .dsize = codec_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE codec_allocate(VALUE class)
+{
+    codec_record *codec;
+    return TypedData_Make_Struct(class, codec_record, &codec_type, codec);
+}
+
+static codec_record *codec_of(VALUE self)
+{
+    codec_record *codec;
+    TypedData_Get_Struct(self, codec_record, &codec_type, codec);
+    return codec;
+}
+
+/* call-seq: Codec.new(message_limit, fragment_limit): bytes, and frames of a message */
+static VALUE codec_initialize(VALUE self, VALUE message_limit, VALUE fragment_limit)
+{
+    codec_record *codec = codec_of(self);
+    codec->limits = (heddle_websocket_limits){NUM2ULL(message_limit), NUM2UINT(fragment_limit)};
+    heddle_websocket_reader_end(&codec->reader);
+    heddle_websocket_reader_start(&codec->reader, false);
+    return self;
+}
+
+static VALUE control_text(const heddle_websocket_reader *reader, unsigned from)
+{
+    if (reader->control_size <= from)
+        return rb_str_new(NULL, 0);
+    return rb_str_new(reader->control + from, reader->control_size - from);
+}
+
+/* The event as an Array; nil: more bytes are needed. */
+static VALUE make_event(codec_record *codec, heddle_websocket_event event)
+{
+    heddle_websocket_reader *reader = &codec->reader;
+    switch (event) {
+    case HEDDLE_WEBSOCKET_WANTS_MORE:
+        return Qnil;
+    case HEDDLE_WEBSOCKET_HAS_MESSAGE:
+        return rb_ary_new_from_args(2, ID2SYM(rb_intern("message")),
+                                    heddle_websocket_message_string(heddle_websocket_take_message(reader)));
+    case HEDDLE_WEBSOCKET_HAS_PING:
+        return rb_ary_new_from_args(2, ID2SYM(rb_intern("ping")), control_text(reader, 0));
+    case HEDDLE_WEBSOCKET_HAS_PONG:
+        return rb_ary_new_from_args(2, ID2SYM(rb_intern("pong")), control_text(reader, 0));
+    case HEDDLE_WEBSOCKET_HAS_CLOSE:
+        return rb_ary_new_from_args(3, ID2SYM(rb_intern("close")), UINT2NUM(reader->code),
+                                    rb_enc_associate(control_text(reader, 2), rb_utf8_encoding()));
+    case HEDDLE_WEBSOCKET_FAILED:
+        return rb_ary_new_from_args(3, ID2SYM(rb_intern("failure")), UINT2NUM(reader->code),
+                                    rb_utf8_str_new_cstr(reader->failure));
+    case HEDDLE_WEBSOCKET_NO_MEMORY:
+        break;
+    }
+    rb_memerror();
+}
+
+/*
+ * call-seq: read(bytes) -> Array of Arrays
+ *
+ * What these bytes complete: [:message, String], [:ping, String], [:pong, String], [:close, code, reason], or
+ * [:failure, code, reason], after which nothing is read.
+ */
+static VALUE codec_read(VALUE self, VALUE bytes)
+{
+    codec_record *codec = codec_of(self);
+    VALUE events = rb_ary_new();
+    StringValue(bytes);
+    bytes = rb_str_new(RSTRING_PTR(bytes), RSTRING_LEN(bytes)); /* our own, which nobody changes */
+    for (size_t at = 0, size = (size_t)RSTRING_LEN(bytes), used;; at += used) {
+        heddle_websocket_event event =
+            heddle_websocket_read(&codec->reader, &codec->limits, RSTRING_PTR(bytes) + at, size - at, &used);
+        VALUE found = make_event(codec, event);
+        if (NIL_P(found))
+            break;
+        rb_ary_push(events, found);
+        if (event == HEDDLE_WEBSOCKET_FAILED)
+            break;
+    }
+    RB_GC_GUARD(bytes);
+    return events;
+}
+
+/*
+ * call-seq: Codec.frame(opcode, payload, mask) -> String
+ *
+ * A whole message or control frame. `mask`: four bytes that nobody can foresee (section 5.3).
+ */
+static VALUE codec_frame(VALUE class, VALUE opcode, VALUE payload, VALUE mask)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    StringValue(payload);
+    StringValue(mask);
+    if (RSTRING_LEN(mask) != 4)
+        rb_raise(rb_eArgError, "the mask has %ld bytes, and must have 4", RSTRING_LEN(mask));
+    size_t size = (size_t)RSTRING_LEN(payload);
+    const uint8_t *key = (const uint8_t *)RSTRING_PTR(mask);
+    size_t used = heddle_websocket_write_head(head, (heddle_websocket_opcode)NUM2UINT(opcode), false, size, key);
+    VALUE frame = rb_str_buf_new((long)(used + size));
+    rb_str_cat(frame, head, (long)used);
+    rb_str_cat(frame, RSTRING_PTR(payload), (long)size);
+    heddle_websocket_mask(RSTRING_PTR(frame) + used, size, (const uint8_t *)RSTRING_PTR(mask), 0);
+    RB_GC_GUARD(mask);
+    RB_GC_GUARD(payload);
+    return frame;
+}
+
+/* May a close frame have this code? */
+static VALUE codec_code_p(VALUE class, VALUE code)
+{
+    return heddle_websocket_code_is_valid(NUM2UINT(code)) ? Qtrue : Qfalse;
+}
+
+void Init_heddle_websocket_codec(VALUE module)
+{
+    VALUE class = rb_define_class_under(module, "Codec", rb_cObject);
+    rb_define_alloc_func(class, codec_allocate);
+    rb_define_method(class, "initialize", codec_initialize, 2);
+    rb_define_method(class, "read", codec_read, 1);
+    rb_define_singleton_method(class, "frame", codec_frame, 3);
+    rb_define_singleton_method(class, "code?", codec_code_p, 1);
+}

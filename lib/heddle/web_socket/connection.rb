@@ -1,0 +1,256 @@
+# frozen_string_literal: true
+
+require "digest/sha1"
+require "heddle/http/client"
+
+module Heddle
+  module WebSocket
+    # Of a WebSocket that this process opens. What goes wrong before there is a connection is an HTTP::Client::Error.
+    class Error < StandardError; end
+
+    # The server has answered, and not with a WebSocket.
+    class HandshakeFailed < Error
+      # @return [Integer, nil] the status of its answer
+      attr_reader :status
+
+      def initialize(message, status = nil)
+        @status = status
+        super(message)
+      end
+    end
+
+    # A WebSocket that this process has opened: what {WebSocket.connect} returns. Calls wait, as those of an IO do. One
+    # fiber or thread reads at a time, while any of them may write.
+    class Connection
+      GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+      FRAGMENTS = 1_000
+      PIECE = 65_536
+      TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+      # The handshake's own fields.
+      RESERVED = /\A(?:host|connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)\z/i
+      REASON = 123
+      private_constant :GUID, :FRAGMENTS, :PIECE, :TEXT, :BINARY, :CLOSE, :PING, :PONG, :RESERVED, :REASON
+
+      # @return [String, nil] the subprotocol that the server has chosen
+      attr_reader :protocol
+      # @return [Integer, nil] how it has ended; 1006: without a close frame
+      attr_reader :close_code
+      # @return [String, nil]
+      attr_reader :close_reason
+
+      # @api private
+      # @see WebSocket.connect
+      def initialize(url, protocols:, headers:, timeout:, write_timeout:, ping:, message_limit:, deny_private:, tls:)
+        @uri = parse(url)
+        @ping = ping
+        @write_timeout = write_timeout
+        @writing = Thread::Mutex.new
+        @codec = HTTP::WebSocket::Codec.new(message_limit, FRAGMENTS)
+        @messages = []
+        @closing = @pinged = @reading = false
+        limits = HTTP::Client::TimeLimits.from({ connect: timeout, tls: timeout, first_byte: timeout, read: timeout })
+        @socket = dial(limits, deny_private, tls)
+        shake_hands(limits, protocols, headers)
+      rescue StandardError
+        @socket&.close
+        raise
+      end
+
+      # @param timeout [Numeric, nil] seconds
+      # @return [String, nil] the next message, in UTF-8 or BINARY; nil: the socket has ended
+      # @raise [IO::TimeoutError]
+      def read(timeout = nil)
+        deadline = timeout && (now + timeout)
+        until (message = @messages.shift) || @close_code
+          receive(deadline)
+        end
+        message
+      end
+
+      # @yieldparam message [String]
+      # @return [void]
+      def each
+        return to_enum unless block_given?
+
+        while (message = read)
+          yield message
+        end
+      end
+
+      # Sends a message, binary if its encoding is BINARY.
+      # @param data [String]
+      # @return [Boolean] whether the socket is open
+      # @raise [ArgumentError] for text that is not UTF-8
+      # @raise [IO::TimeoutError] when the server takes nothing for `write_timeout`
+      def write(data)
+        return send_frame(BINARY, data) if data.encoding == Encoding::BINARY
+
+        data = data.encode(Encoding::UTF_8)
+        raise ArgumentError, "the message is not valid UTF-8: text has to be; for other bytes use String#b" unless
+          data.valid_encoding?
+
+        send_frame(TEXT, data)
+      end
+
+      # Begins the close handshake. Waits for the server's side, at most so many seconds, unless another fiber reads.
+      # Idempotent.
+      # @return [void]
+      # @raise [ArgumentError] for a code that RFC 6455 (section 7.4) does not allow, and a reason above 123 bytes
+      def close(code = 1000, reason = "", timeout: 5)
+        unless HTTP::WebSocket::Codec.code?(code) && reason.bytesize <= REASON
+          raise ArgumentError, "close takes a code from 1000 to 1003, 1007 to 1014 or 3000 to 4999, and a reason of " \
+                               "at most #{REASON} bytes"
+        end
+        return if @close_code
+
+        begin_close(code, reason)
+        return if @reading # that fiber sees the server's side
+
+        deadline = now + timeout
+        receive(deadline) until @close_code
+      rescue IO::TimeoutError
+        finish(1006)
+      end
+
+      # @return [Boolean]
+      def open? = !@closing && @close_code.nil?
+
+      private
+
+      def parse(url)
+        uri = URI(url)
+        return uri if %w[ws wss].include?(uri.scheme) && uri.host
+
+        raise ArgumentError, "the URL of a WebSocket begins with ws:// or wss://, and has a host, but is #{url.inspect}"
+      end
+
+      def dial(limits, deny_private, tls)
+        if tls
+          require "heddle/net/tls/client_context"
+          tls = Net::TLS::ClientContext.for({ protocols: %w[http/1.1], **tls })
+        end
+        settings = HTTP::Client::Settings.new(tls:, proxy: nil, deny_private:, max_connections: 1, idle_timeout: nil,
+                                              http2: false)
+        scheme = @uri.scheme == "wss" ? "https" : "http"
+        HTTP::Client::Dialer.new(scheme, @uri.hostname, port, settings, nil).call(limits, nil)
+      end
+
+      def port = @uri.port || (@uri.scheme == "wss" ? 443 : 80)
+
+      def shake_hands(limits, protocols, headers)
+        key = [Random.urandom(16)].pack("m0")
+        @socket.write(request(key, protocols, headers), limits.write)
+        head = HTTP::Client::Connection.new(@socket).reader.read_head("GET", limits.first_byte, limits.read)
+        raise HandshakeFailed, "#{@uri.host}: the server ended the connection" unless head
+        raise HandshakeFailed, "#{@uri.host}: #{head.reason}" if head.is_a?(HTTP::Rejection)
+
+        check(head, key, protocols)
+      end
+
+      def request(key, protocols, headers)
+        fields = { "upgrade" => "websocket", "connection" => "Upgrade", "sec-websocket-key" => key,
+                   "sec-websocket-version" => "13" }
+        fields["sec-websocket-protocol"] = protocols.join(", ") if protocols.any?
+        fields = { "host" => host }.merge(fields, headers.to_h { |name, value| own_field(name, value) })
+        target = @uri.request_uri
+        "GET #{target} HTTP/1.1\r\n#{HTTP::Client::Fields.lines(fields)}\r\n"
+      end
+
+      def own_field(name, value)
+        raise ArgumentError, "headers: #{name} is the handshake's own" if RESERVED.match?(name)
+
+        [name.downcase, value]
+      end
+
+      def host
+        standard = port == (@uri.scheme == "wss" ? 443 : 80)
+        standard ? @uri.host : "#{@uri.host}:#{port}"
+      end
+
+      # RFC 6455, section 4.1.
+      def check(head, key, protocols)
+        unless head.status == 101
+          raise HandshakeFailed.new("#{@uri.host} answered #{head.status} #{head.reason}", head.status)
+        end
+
+        fields = head.fields.each_slice(2).group_by(&:first).transform_values { |all| all.map(&:last).join(", ") }
+        accept = ::Digest::SHA1.base64digest(key + GUID)
+        @protocol = fields["sec-websocket-protocol"]
+        complaint = if !fields["upgrade"].to_s.casecmp?("websocket") then "it upgrades to another protocol"
+                    elsif fields["sec-websocket-accept"] != accept then "Sec-WebSocket-Accept is wrong"
+                    elsif fields["sec-websocket-extensions"] then "it uses an extension that was not offered"
+                    elsif @protocol && !protocols.include?(@protocol) then "#{@protocol} was not offered"
+                    end
+        raise HandshakeFailed.new("#{@uri.host}: #{complaint}", 101) if complaint
+      end
+
+      # Reads once, and answers what is to be answered. Silence is broken by a ping; a second one ends the socket.
+      def receive(deadline)
+        bytes = read_bytes([deadline && (deadline - now), @ping].compact.min&.clamp(0.001..))
+        return finish(1006) unless bytes
+
+        @pinged = false
+        @codec.read(bytes).each { |event| handle(*event) }
+      rescue IO::TimeoutError
+        raise if deadline && now >= deadline
+        return finish(1006) if @pinged
+
+        @pinged = true
+        send_frame(PING, "")
+      rescue SystemCallError, IOError
+        finish(1006)
+      end
+
+      def read_bytes(timeout)
+        @reading = true
+        @socket.read_partial(PIECE, timeout)
+      ensure
+        @reading = false
+      end
+
+      def handle(kind, data, reason = nil)
+        case kind
+        when :message then @messages << data unless @closing
+        when :ping then send_frame(PONG, data)
+        when :close
+          begin_close(data == 1005 ? nil : data, "")
+          finish(data, reason)
+        when :failure
+          begin_close(data, reason)
+          finish(data, reason)
+        end
+      end
+
+      def begin_close(code, reason)
+        return if @closing
+
+        send_frame(CLOSE, code ? [code].pack("n") << reason.b : "")
+        @closing = true
+      end
+
+      def finish(code, reason = nil)
+        @close_code ||= code
+        @close_reason ||= reason unless reason.to_s.empty?
+        @closing = true
+        @socket.close
+      end
+
+      # @return [Boolean]
+      def send_frame(opcode, data)
+        frame = HTTP::WebSocket::Codec.frame(opcode, data, Random.urandom(4))
+        @writing.synchronize do
+          return false unless open?
+
+          @socket.write(frame, @write_timeout)
+        end
+        true
+      rescue IO::TimeoutError
+        raise
+      rescue SystemCallError, IOError
+        false
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end
