@@ -46,15 +46,7 @@ module Heddle
         # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
         # @raise [IO::TimeoutError]
         def flush(deadline)
-          until @session.flush
-            return unless @session.begin_sending # else another one sends it all
-
-            begin
-              @session.await_room(deadline)
-            ensure
-              @session.end_sending
-            end
-          end
+          await_room(deadline) or return until @session.flush
         end
 
         # Waits until the block says that something has come.
@@ -63,12 +55,10 @@ module Heddle
         # @raise [IO::TimeoutError]
         def await(stream, deadline, &)
           return if yield
-          return follow(stream, deadline, &) unless @session.begin_reading
 
           begin
-            receive(deadline) until yield
+            read_for_all { receive(deadline) until yield } or follow(stream, deadline, &)
           ensure
-            @session.end_reading
             wake_next
           end
         end
@@ -76,17 +66,14 @@ module Heddle
         # For a connection that nobody reads: answers PINGs, and notices its end.
         # @return [void]
         def attend
-          return unless @session.begin_reading
-
-          begin
+          read_for_all do
             wake(@session.attend)
             close unless @session.open?
           rescue IOError
             close # in another thread meanwhile
-          ensure
-            @session.end_reading
-            wake_next
           end
+        ensure
+          wake_next
         end
 
         # Ends all requests under way.
@@ -94,6 +81,26 @@ module Heddle
         def close = wake(@session.close)
 
         private
+
+        # Calls the block as the one who reads. An exception from another thread may strike at any time: so the ensure
+        # clause covers the taking of the role, too.
+        # @return [Boolean] false: somebody else reads
+        def read_for_all
+          mine = @session.begin_reading
+          yield if mine
+          mine
+        ensure
+          @session.end_reading if mine
+        end
+
+        # @return [Boolean] false: somebody else waits, and sends it all
+        def await_room(deadline)
+          mine = @session.begin_sending
+          @session.await_room(deadline) if mine
+          mine
+        ensure
+          @session.end_sending if mine
+        end
 
         def receive(deadline)
           wake(@session.receive(deadline))
@@ -104,18 +111,11 @@ module Heddle
         def follow(stream, deadline)
           queue = stream.waiter = @waiting[stream] = Thread::Queue.new
           until yield # asked after the waiter is known: nothing comes unnoticed
-            @session.begin_reading ? receive_once(deadline) : sleep_until_woken(queue, deadline)
+            read_for_all { receive(deadline) } or sleep_until_woken(queue, deadline)
           end
         ensure
           stream.waiter = nil
           @waiting.delete(stream)
-          wake_next
-        end
-
-        def receive_once(deadline)
-          receive(deadline)
-        ensure
-          @session.end_reading
         end
 
         def sleep_until_woken(queue, deadline)
