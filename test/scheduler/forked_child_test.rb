@@ -105,6 +105,26 @@ class ForkedChildTest < Minitest::Test
     end
   end
 
+  # There the loop runs on a fiber that it has not started, in the name of the parent's task.
+  def test_others_have_their_turns_in_a_child_of_a_fiber_that_a_task_resumes
+    out, = in_a_loop(<<~RUBY)
+      program = lambda do
+        Fiber.schedule { puts "other" }
+        3.times { Fiber.scheduler.yield }
+        Process.wait(fork { 3.times { Fiber.scheduler.yield }; exit 3 })
+        exit $?.exitstatus + 1
+      end
+      pid = Fiber.new { fork(&program) }.resume
+      begin
+        Timeout.timeout(30) { p Process.wait2(pid).last.exitstatus }
+      rescue Timeout::Error
+        Process.kill(:KILL, pid)
+        puts "it never ends"
+      end
+    RUBY
+    assert_equal %w[other 4], out
+  end
+
   def test_a_child_of_a_fiber_before_the_loop_runs_is_not_the_parents_program
     out, = program(<<~RUBY)
       Fiber.set_scheduler(Heddle::Scheduler.new)
@@ -183,7 +203,7 @@ class ForkedChildTest < Minitest::Test
 
   # @return [Array(Array<String>, Process::Status)] lines of output, errors included
   def program(code)
-    out, status = ruby("require 'heddle'\n$stdout.sync = true\n#{code}")
+    out, status = ruby("require 'heddle'\nrequire 'timeout'\n$stdout.sync = true\n#{code}")
     [out.lines(chomp: true), status]
   end
 end

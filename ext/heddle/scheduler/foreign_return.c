@@ -21,8 +21,9 @@ static bool current_was_left(const heddle_loop *loop)
     if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.doomed ||
         heddle_loop_forked(loop))
         return false;
-    VALUE fiber = loop->current->fiber; /* a forked child's program runs the loop itself */
-    return fiber != loop->fiber && RTEST(rb_fiber_alive_p(fiber));
+    /* A forked child's program runs the loop itself, or a fiber does that it had resumed: the parent's never goes on. */
+    VALUE fiber = loop->current->fiber;
+    return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
 }
 
 static void prepare_switch(heddle_loop *loop, VALUE fiber)
