@@ -91,6 +91,7 @@ module Heddle
     # @return [void]
     # @api private
     def serve(stream, every: COMMENT, &over)
+      PubSub.backend&.follow_here
       subscription = PubSub::Subscription.new(Fiber.scheduler, topic, since)
       stream.write("#{@beginning}#{"id: #{subscription.position}\n\n" unless since}")
       write_events(stream, subscription, every, over)

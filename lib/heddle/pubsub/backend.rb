@@ -59,7 +59,7 @@ module Heddle
       # @param stored [Integer] how many messages of all topics it keeps
       # @raise [ArgumentError]
       def initialize(url, name: "heddle_pubsub", stored: 10_000)
-        kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
+        @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
           raise ArgumentError, "must begin with redis://, rediss://, postgres:// or postgresql://, " \
                                "but is #{Backend.hide_password(url).inspect}"
         end
@@ -67,7 +67,6 @@ module Heddle
           raise ArgumentError, "the name must consist of at most 40 small letters, digits and _, but is #{name.inspect}"
         end
 
-        @class = Backend.const_get(kind)
         @url = url
         @name = name
         @stored = stored
@@ -85,7 +84,7 @@ module Heddle
       # @raise [Unreachable] when its gem is missing
       def connect
         load_gem
-        @class.new(@url, @name, @stored)
+        Backend.const_get(@kind).new(@url, @name, @stored)
       end
 
       # @raise [Unreachable] when it is missing
@@ -112,7 +111,7 @@ module Heddle
       end
 
       # Lets the history of this process, and of those that share it, follow the backend from now on.
-      # @param patience [Numeric] seconds to wait for the first answer
+      # @param patience [Numeric] seconds to wait for the first answer, counted from the first call
       # @param notice [#call] is called with what an operator should know
       # @return [Boolean] whether the history has what the backend has
       def follow(patience = 5, notice: ->(text) { warn(text) })
@@ -122,7 +121,10 @@ module Heddle
 
       # Like {follow}, unless a process that this one was forked from does it.
       # @return [Boolean]
-      def follow_here = @lock.synchronize { @follower } ? @follower.wait(5) : follow
+      def follow_here
+        follower = @lock.synchronize { @follower }
+        follower && follower.pid != Process.pid ? true : follow
+      end
 
       private
 

@@ -59,6 +59,25 @@ class PubSubRedisTest < Minitest::Test
     assert_nil later.message.first
   end
 
+  # A worker that was forked before there was an answer leaves that to its master.
+  def test_a_forked_process_does_not_wait_for_the_backend
+    backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")
+
+    refute backend.follow(0, notice: ->(_text) {})
+    child = fork { exit!(backend.follow_here ? 0 : 1) }
+    _, status = Process.wait2(child)
+
+    assert_predicate status, :success?
+  end
+
+  def test_a_missing_gem_is_named
+    backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")
+    backend.define_singleton_method(:require) { |_name| raise LoadError }
+    wrong = assert_raises(Heddle::PubSub::Unreachable) { backend.connect }
+
+    assert_equal "redis://127.0.0.1:1/0 needs the gem redis-client: add it to the Gemfile", wrong.message
+  end
+
   def test_the_password_is_in_no_message
     backend = Heddle::PubSub::Backend.new("redis://user:secret@127.0.0.1:1/0")
 

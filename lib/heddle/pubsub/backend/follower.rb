@@ -17,12 +17,17 @@ module Heddle
         LONGEST_PAUSE = 10
         private_constant :MOST, :RECENT, :WAIT, :PAUSE, :LONGEST_PAUSE
 
+        # @return [Integer] of the process that it belongs to
+        attr_reader :pid
+
         # @param backend [Backend]
         # @param notice [#call]
         def initialize(backend, notice)
           @backend = backend
           @notice = notice
           @pause = PAUSE
+          @pid = Process.pid
+          @began = now
           @mutex = Thread::Mutex.new
           @changed = Thread::ConditionVariable.new
           @ready = @reported = false
@@ -30,10 +35,10 @@ module Heddle
           @thread.name = "heddle follower"
         end
 
-        # @param patience [Numeric] seconds
+        # @param patience [Numeric] seconds since it began: a backend that is away holds nobody up after that
         # @return [Boolean] whether the history has what the backend had when this began
         def wait(patience)
-          deadline = now + patience
+          deadline = @began + patience
           @mutex.synchronize do
             @changed.wait(@mutex, deadline - now) while !@ready && now < deadline
             @ready
