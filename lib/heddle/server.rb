@@ -26,6 +26,7 @@ module Heddle
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
+    autoload :JIT, "heddle/server/jit"
     autoload :LastResort, "heddle/server/last_resort"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"
@@ -113,6 +114,7 @@ module Heddle
       Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)
+      JIT.enable
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
       load_everything

@@ -32,8 +32,8 @@ module Heddle
             return note("JIT", "this Ruby has none", "a Ruby that was built with YJIT is faster")
           end
 
-          note("JIT", "YJIT is off", "RUBY_YJIT_ENABLE=1, or RubyVM::YJIT.enable once the application is loaded; " \
-                                     "Rails does that by itself from 7.2 on")
+          note("JIT", "YJIT is off", "heddle serve switches it on, unless RUBY_YJIT_ENABLE is 0 or Rails' " \
+                                     "config.yjit is false")
         end
 
         def kernel

@@ -40,6 +40,7 @@ module Heddle
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
           Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)
+          JIT.enable
           app = Ractors::Sharing.new(app).share(@setting.log) if @setting.configuration.mode == :ractor
           Process.warmup
           app

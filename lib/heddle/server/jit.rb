@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Switches YJIT on when the application is loaded, as Rails does since 7.2. The boot code stays uncompiled.
+    module JIT
+      # Values of RUBY_YJIT_ENABLE with which YJIT stays off.
+      OFF = %w[0 no false].freeze
+      private_constant :OFF
+
+      class << self
+        # Does nothing where this Ruby has no YJIT, where another just-in-time compiler is on, where RUBY_YJIT_ENABLE
+        # is 0, and where Rails' config.yjit is false (so it is by default before `load_defaults 7.2`).
+        # @param compiler [Module, nil] RubyVM::YJIT
+        # @param environment [#[]] of strings
+        # @return [Boolean] whether this call has switched it on
+        def enable(compiler: yjit, environment: ENV)
+          return false if compiler.nil? || compiler.enabled? || other_compiler?
+          return false if OFF.include?(environment["RUBY_YJIT_ENABLE"]) || rails_choice == false
+
+          compiler.enable
+          true
+        end
+
+        private
+
+        # RubyVM::YJIT.enable is there since Ruby 3.3.
+        def yjit = (RubyVM::YJIT if defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable))
+
+        def other_compiler?
+          %i[RJIT ZJIT].any? do |name|
+            defined?(RubyVM) && RubyVM.const_defined?(name) && RubyVM.const_get(name).then do |other|
+              other.respond_to?(:enabled?) && other.enabled?
+            end
+          end
+        end
+
+        # @return [Boolean, nil] Rails' config.yjit; nil without a Rails application, or before Rails 7.2
+        def rails_choice
+          application = ::Rails.application if defined?(::Rails.application)
+          application.config.yjit if application&.config.respond_to?(:yjit)
+        end
+      end
+    end
+  end
+end

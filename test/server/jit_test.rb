@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+
+# YJIT is switched on for an application, and never against its settings. A double stands for RubyVM::YJIT: not every
+# Ruby has it.
+class ServerJITTest < Minitest::Test
+  include ServerHelpers
+
+  class Compiler
+    attr_reader :calls
+
+    def initialize(enabled: false)
+      @enabled = enabled
+      @calls = 0
+    end
+
+    def enabled? = @enabled
+
+    def enable
+      @calls += 1
+      @enabled = true
+    end
+  end
+
+  Settings = Struct.new(:yjit)
+  Application = Struct.new(:config)
+  # As Rails, for what is asked of it.
+  FakeRails = Struct.new(:application)
+
+  def enable(compiler, environment = {}) = Heddle::Server::JIT.enable(compiler:, environment:)
+
+  def with_rails(config)
+    fake = FakeRails.new(Application.new(config))
+    had = Object.const_get(:Rails) if Object.const_defined?(:Rails)
+    Object.send(:remove_const, :Rails) if had
+    Object.const_set(:Rails, fake)
+    yield
+  ensure
+    Object.send(:remove_const, :Rails)
+    Object.const_set(:Rails, had) if had
+  end
+
+  def test_it_is_switched_on_once
+    compiler = Compiler.new
+
+    assert enable(compiler)
+    refute enable(compiler)
+    assert_equal 1, compiler.calls
+  end
+
+  def test_a_ruby_without_it_goes_on
+    refute enable(nil)
+  end
+
+  def test_the_variable_of_ruby_counts
+    %w[0 no false].each do |value|
+      compiler = Compiler.new
+
+      refute enable(compiler, { "RUBY_YJIT_ENABLE" => value })
+      assert_equal 0, compiler.calls
+    end
+    assert enable(Compiler.new, { "RUBY_YJIT_ENABLE" => "1" })
+  end
+
+  def test_rails_setting_counts
+    with_rails(Settings.new(false)) { refute enable(Compiler.new) }
+    with_rails(Settings.new(true)) { assert enable(Compiler.new) }
+    with_rails(Object.new) { assert enable(Compiler.new) }
+  end
+
+  def test_a_server_switches_it_on_before_it_serves
+    skip "this Ruby has YJIT" if RubyVM.const_defined?(:YJIT)
+
+    with_compiler do |compiler|
+      serving(->(_env) { [200, {}, []] }) { assert_equal 1, compiler.calls }
+    end
+  end
+
+  def with_compiler
+    RubyVM.const_set(:YJIT, compiler = Compiler.new)
+    yield compiler
+  ensure
+    RubyVM.send(:remove_const, :YJIT)
+  end
+
+  def test_this_ruby_gets_it_where_it_has_one
+    script = "require 'heddle/server'; Heddle::Server::JIT.enable; " \
+             "print defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : :none"
+    out = IO.popen([{ "RUBY_YJIT_ENABLE" => nil }, RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", script], &:read)
+
+    assert_equal RubyVM.const_defined?(:YJIT) ? "true" : "none", out
+  end
+end
