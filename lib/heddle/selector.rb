@@ -29,8 +29,9 @@ module Heddle
         available.first.tap { |chosen| tell_of_fallback(chosen) }
       end
 
-      # The selector of {Heddle.run}. In a thread that is not the main one, such as Puma's, a loop may live for a request:
-      # a ring costs more there than it saves (CPU of an empty `Heddle.run { }`: 186 µs with io_uring, 57 with epoll).
+      # The selector of {Heddle.run}. In a thread that is not the main one, such as Puma's, a loop may live for a
+      # request: a ring costs more there than it saves (CPU of an empty `Heddle.run { }`: 186 µs with
+      # io_uring, 57 with epoll).
       #
       # @return [Symbol]
       # @raise (see #best)

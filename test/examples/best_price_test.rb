@@ -31,6 +31,10 @@ class BestPriceTest < Minitest::Test
     end
   end
 
+  def setup
+    @shops = Together.new([19.9, 17.5, 21.0])
+  end
+
   def test_a_request_asks_them_at_once_and_the_next_one_opens_no_connection
     served = ServedExample.new("best_price", environment: { "SHOP_DELAY" => "0.05" })
     answers = Array.new(3) { JSON.parse(served.get("/").body) }
@@ -38,10 +42,6 @@ class BestPriceTest < Minitest::Test
     assert_equal [{ "shop" => "shop 2", "price" => 17.5, "connections" => 3 }], answers.uniq
   ensure
     served&.stop
-  end
-
-  def setup
-    @shops = Together.new([19.9, 17.5, 21.0])
   end
 
   def test_the_shops_are_asked_at_once_in_a_script_in_a_loop_and_in_threads

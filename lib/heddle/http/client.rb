@@ -41,7 +41,10 @@ module Heddle
 
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
-      def self.default = @default ||= new
+      def self.default
+        Connections.check_ractor
+        @default ||= new
+      end
 
       # For each origin that this process has connected to: how many connections are `open` and `idle`, requests that
       # are `waiting` for one, and counts of `requests`, connections `opened`, `waits`, and idle connections that the
@@ -74,6 +77,7 @@ module Heddle
       def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55, redirects: 5,
                      proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil,
                      http2: true)
+        Connections.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)
           raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
         end
@@ -102,7 +106,6 @@ module Heddle
       # @raise [Error]
       def get(url, ...) = request("GET", url, ...)
 
-      # The answer has no body.
       # @param (see #get)
       def head(url, ...) = request("HEAD", url, ...)
 

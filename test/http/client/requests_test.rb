@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "zlib"
 require_relative "support/client_case"
 
@@ -214,5 +215,16 @@ class ClientRequestsTest < ClientCase
 
     assert_empty(denied.select { |address| outside.call(address) })
     assert_empty(allowed.reject { |address| outside.call(address) })
+  end
+
+  def test_a_ractor_is_refused_with_a_word_on_what_to_do
+    lib = File.expand_path("../../../lib", __dir__)
+    out, = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{lib}", "-rheddle", "-e", <<~RUBY)
+      Heddle::HTTP::Client
+      ractor = Ractor.new { [-> { Heddle::HTTP::Client.new }, -> { Heddle::HTTP.get("http://x/") }].map { _1.call rescue $!.message } }
+      puts ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+
+    assert_equal 2, out.scan("works in the main Ractor alone").size, out
   end
 end

@@ -84,6 +84,15 @@ class ClientTlsTest < ClientCase
   end
 
   # s_server -www says "Reused" for a session that is resumed.
+  def test_a_server_that_asks_for_a_certificate_gets_the_clients_own
+    port = s_server(TestCertificates.make("localhost", ca: @authority),
+                    "-Verify", "1", "-verify_return_error", "-CAfile", @ca, "-tls1_2")
+    cert, key = TestCertificates.write(@folder, "client", TestCertificates.make("client", ca: @authority))
+
+    assert_equal 200, client(cert: cert, key: key).get("https://localhost:#{port}/").status
+    error_of(port)
+  end
+
   def test_a_session_is_resumed
     ["-tls1_3", "-tls1_2"].each do |version|
       port = s_server(TestCertificates.make("localhost", ca: @authority), version)

@@ -48,6 +48,14 @@ module Heddle
           # @return [Array<Origin>] none of a parent process
           def origins = @lock.synchronize { @process == Process.pid ? @origins.values : [] }
 
+          # @raise [Error] in a Ractor that is not the main one, which the connections belong to
+          def check_ractor
+            return if Ractor.current == Ractor.main
+
+            raise Error, "HTTP::Client works in the main Ractor alone, with the connections of the process: send the " \
+                         "request there, or use Net::HTTP in this one"
+          end
+
           # Which process the origins are of.
           attr_reader :process
 
