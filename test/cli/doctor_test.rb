@@ -35,11 +35,19 @@ class DoctorTest < Minitest::Test
   end
 
   def test_a_gem_that_mixes_up_requests_is_named_with_what_to_do
-    finding, = found(spec("sequel", "5.99.0"))
+    finding, = found(spec("sequel", "5.31.0"))
 
-    assert_equal [:problem, "sequel 5.99.0"], [finding.level, finding.subject]
+    assert_equal [:problem, "sequel 5.31.0"], [finding.level, finding.subject]
     assert_match(/gives one connection to all requests/, finding.text)
-    assert_match(/Sequel\.extension :fiber_concurrency/, finding.advice)
+    assert_match(/update Sequel to 5\.32/, finding.advice)
+  end
+
+  def test_what_to_configure_for_a_gem_that_was_tried_is_a_note
+    ok, note = found(spec("sequel", "5.110.0"))
+
+    assert_equal [:ok, :note, "sequel 5.110.0"], [ok.level, note.level, note.subject]
+    assert_match(/\ASequel\.extension :fiber_concurrency before the first query/, note.advice)
+    assert_equal [:ok], found(spec("redis-client", "0.31.0")).map(&:level), "nothing is to be configured"
   end
 
   def deployment(**options)
@@ -87,7 +95,7 @@ class DoctorTest < Minitest::Test
   # Versions of each that its entry is about, and of those that it is not.
   VERSIONS = {
     "sentry-ruby" => [%w[4.3.2 7.2.0], %w[4.3.1]], "i18n" => [%w[1.14.8], %w[1.15.0 1.15.2]],
-    "sequel" => [%w[5.99.0], []], "mongoid" => [%w[9.0.5], %w[9.1.0]], "request_store" => [%w[1.7.0], []],
+    "sequel" => [%w[5.31.0], %w[5.32.0]], "mongoid" => [%w[9.0.5], %w[9.1.0]], "request_store" => [%w[1.7.0], []],
     "rack-timeout" => [%w[0.7.0], []], "rack-mini-profiler" => [%w[4.0.0], []],
     "puma_worker_killer" => [%w[1.0.0], []], "unicorn-worker-killer" => [%w[0.4.5], []],
     "sqlite3" => [%w[2.7.0], []], "pitchfork" => [%w[0.18.0], []], "puma" => [%w[8.0.2], []]
@@ -147,7 +155,7 @@ class DoctorTest < Minitest::Test
   end
 
   def test_what_only_fibers_share_is_no_fault_where_a_request_has_a_thread
-    findings = Libraries.new([spec("sequel", "5.99.0")], mode: :thread).findings
+    findings = Libraries.new([spec("sequel", "5.31.0")], mode: :thread).findings
 
     assert_equal %i[ok note], findings.map(&:level)
     assert_match(/\Abefore you take mode fiber: gives one connection/, findings.last.text)

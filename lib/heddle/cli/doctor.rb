@@ -9,6 +9,7 @@ module Heddle
     class Doctor
       autoload :Application, "heddle/cli/doctor/application"
       autoload :Deployment, "heddle/cli/doctor/deployment"
+      autoload :GemRows, "heddle/cli/doctor/gem_rows"
       autoload :Libraries, "heddle/cli/doctor/libraries"
       autoload :Machine, "heddle/cli/doctor/machine"
 

@@ -99,6 +99,7 @@ module Trials
     end
 
     def install(gem)
+      FileUtils.mkdir_p(File.join(gems, "bin")) # RubyGems of Ruby 3.3 expects it
       name, version = gem.split
       # The specification comes last: the folder of a gem that could not be built is there, too.
       return if Dir.glob("#{name}-#{version || "[0-9]*"}.gemspec", base: File.join(gems, "specifications")).any?

@@ -32,12 +32,9 @@ module Heddle
                     text: "keeps the locale in a thread variable: requests see each other's",
                     advice: "update i18n to 1.15, or leave i18n_config among the option isolate's names",
                     condition: ->(isolated) { !isolated.include?("i18n_config") }),
-          Known.new(name: "sequel", versions: [">= 0"], level: :problem,
+          Known.new(name: "sequel", versions: ["< 5.32"], level: :problem,
                     text: "gives one connection to all requests of a thread, transactions included",
-                    advice: "Sequel.extension :fiber_concurrency before the first Database is made (Sequel 5.32)",
-                    condition: lambda { |_|
-                      !(defined?(::Sequel::FiberConcurrency) && ::Sequel.is_a?(::Sequel::FiberConcurrency))
-                    }),
+                    advice: "update Sequel to 5.32: the server then loads its extension fiber_concurrency"),
           Known.new(name: "mongoid", versions: ["< 9.1"], level: :warning,
                     text: "keeps sessions and scopes by thread",
                     advice: "update Mongoid, and set Mongoid.isolation_level = :fiber"),
@@ -108,7 +105,7 @@ module Heddle
 
         # @return [Array<Finding>]
         def findings
-          found = known + unknown + pools
+          found = known + unknown + pools + tried
           return found unless found.none? { |one| %i[problem warning].include?(one.level) }
 
           [Finding.new(level: :ok, subject: "gems", text: "none of #{@specs.size} is known to mix up requests"), *found]
@@ -145,6 +142,18 @@ module Heddle
           nil
         rescue SystemCallError
           nil
+        end
+
+        # Settings of gems that were tried with Heddle.
+        def tried
+          rows = GemRows::ALL.to_h { |row| [row.name, row] }
+          @specs.filter_map do |spec|
+            row = rows[spec.name]
+            next if !row&.configure || KNOWN.any? { |one| one.name == spec.name && one.concerns?(spec, @isolated) }
+
+            Finding.new(level: :note, subject: "#{spec.name} #{spec.version}", text: row.summary,
+                        advice: row.configure.gsub(/\[([^\]]+)\]\([^)]+\)/, '\1').delete("`"))
+          end
         end
 
         def pools

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Doctor
+      # Gems that were tried with Heddle, and what an application has to configure for them. `test/trials/matrix/run
+      # --write` makes the table of docs/gems.md from these rows and its own results.
+      module GemRows
+        # One gem.
+        #
+        # @!attribute name [String]
+        # @!attribute configure [String, nil] what to configure, or to mind; nil: nothing
+        # @!attribute tested_by [String, nil] the file that tries it, where that is no program of the matrix
+        # @!attribute untried [String, nil] why it was not tried
+        Row = Data.define(:name, :configure, :tested_by, :untried) do
+          def initialize(name:, configure: nil, tested_by: nil, untried: nil) = super
+
+          # @return [String] whether it was tried
+          def summary = untried ? "was not tried with Heddle: #{untried}" : "works with Heddle (docs/gems.md)"
+        end
+
+        ASYNC = "`require \"heddle/async\"` in programs of your own; the server does it"
+        EXAMPLE = "test/examples/llm_test.rb"
+
+        ALL = [
+          Row.new(name: "activerecord", configure: "the pool is as large as a worker may have requests that query at " \
+                                                   "once; see [Rails](rails.md)"),
+          Row.new(name: "sequel", configure: "`Sequel.extension :fiber_concurrency` before the first query in " \
+                                             "programs of your own; the server does it"),
+          Row.new(name: "pg", tested_by: "test/databases/abandoned_query_test.rb"),
+          Row.new(name: "trilogy", tested_by: "test/databases/abandoned_query_test.rb"),
+          Row.new(name: "mysql2", tested_by: "test/databases/abandoned_query_test.rb"),
+          Row.new(name: "redis", configure: "one object serves one command at a time: take a pool for many tasks"),
+          Row.new(name: "redis-client"),
+          Row.new(name: "hiredis-client",
+                  configure: "leave it out where commands block: the Ruby driver waits with the loop"),
+          Row.new(name: "dalli", configure: "one client serves one command at a time: take a pool for many tasks"),
+          Row.new(name: "mongo", untried: "Debian has no MongoDB server"),
+          Row.new(name: "connection_pool", configure: "or `Heddle::Pool`; a nested check-out in one task gets the " \
+                                                      "same object"),
+          Row.new(name: "concurrent-ruby", configure: "`ThreadLocalVar` belongs to the thread: its name goes into " \
+                                                      "the option `isolate`, or take `Fiber[]`"),
+          Row.new(name: "sidekiq", configure: "the client; run its workers beside the server"),
+          Row.new(name: "solid_queue", tested_by: "test/examples/rails_solid_queue_test.rb"),
+          Row.new(name: "good_job", untried: "it needs a Rails application with its tables; run its workers beside " \
+                                             "the server"),
+          Row.new(name: "async", configure: ASYNC, tested_by: "test/async/contract_test.rb"),
+          Row.new(name: "async-http", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
+          Row.new(name: "async-redis", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
+          Row.new(name: "async-websocket", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
+          Row.new(name: "graphql", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
+          Row.new(name: "rdkafka", untried: "RubyGems takes its binary for musl; Debian has no Kafka"),
+          Row.new(name: "waterdrop", untried: "it needs karafka-rdkafka, whose binary for musl RubyGems takes"),
+          Row.new(name: "grpc", untried: "its build takes more than seven minutes; its C core has threads of its own"),
+          Row.new(name: "nokogiri", configure: "parsing holds Ruby's lock: large documents show up in stall reports"),
+          Row.new(name: "bcrypt"),
+          Row.new(name: "argon2",
+                  configure: "hashing holds Ruby's lock under any server: keep `t_cost` and `m_cost` low"),
+          Row.new(name: "rbnacl"),
+          Row.new(name: "ruby-vips"),
+          Row.new(name: "mini_magick",
+                  untried: "ImageMagick is not among the tests' packages; it runs a program by Open3"),
+          Row.new(name: "ruby_llm", configure: "`cancel_on_disconnect`", tested_by: EXAMPLE),
+          Row.new(name: "openai", configure: "`cancel_on_disconnect`", tested_by: EXAMPLE),
+          Row.new(name: "anthropic", configure: "`cancel_on_disconnect`; a client has at most 99 connections",
+                  tested_by: EXAMPLE),
+          Row.new(name: "aws-sdk-s3"),
+          Row.new(name: "httpx"),
+          Row.new(name: "excon"),
+          Row.new(name: "faraday",
+                  configure: "the adapter `:heddle`, for which a response that is cut off is an error"),
+          Row.new(name: "net-http-persistent", configure: "`pool_size` as large as the requests that are made at once"),
+          Row.new(name: "typhoeus",
+                  configure: "`Heddle.offload { Typhoeus.get(url) }`: else a request holds up the loop"),
+          Row.new(name: "curb", tested_by: "test/trials/differential/suites.yml"),
+          Row.new(name: "opentelemetry-sdk"),
+          Row.new(name: "sentry-ruby", tested_by: "test/cli/doctor_test.rb"),
+          Row.new(name: "newrelic_rpm", untried: "it was not installed yet when the others were tried")
+        ].freeze
+        private_constant :ASYNC, :EXAMPLE
+      end
+    end
+  end
+end

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/cli"
+require "heddle/cli/doctor"
+
+# The table of docs/gems.md and the rows that `heddle doctor` reads are the same, and each row says what was tried.
+class GemsPageTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+  ROWS = Heddle::CLI::Doctor::GemRows::ALL
+  PAGE = File.read(File.join(ROOT, "docs/gems.md"))[/<!-- matrix: .*? -->\n(.*?)<!-- end of matrix -->/m, 1]
+  CELLS = PAGE.lines.drop(2).map { |line| line.delete_prefix("| ").delete_suffix(" |\n").split(" | ") }
+
+  def test_each_gem_has_a_row_with_a_result
+    assert_equal ROWS.map(&:name), CELLS.map { |name,| name[/\S+/] }, "run test/trials/matrix/run --write"
+    CELLS.each { |cells| assert_equal [4, []], [cells.size, cells.select(&:empty?)], cells.first }
+  end
+
+  def test_each_row_says_what_to_configure_as_doctor_does
+    assert_equal ROWS.map { |row| row.configure || "nothing" }, CELLS.map(&:last), "run test/trials/matrix/run --write"
+  end
+
+  def test_each_gem_has_a_program_or_a_test_or_the_reason_why_not
+    ROWS.each do |row|
+      place = row.tested_by || "test/trials/matrix/programs/#{row.name.tr("-", "_")}.rb"
+
+      assert_path_exists File.join(ROOT, place) unless row.untried
+    end
+  end
+end

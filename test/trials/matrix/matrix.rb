@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "rbconfig"
+require_relative "../../../bin/support/gem_paths"
+require_relative "../../../lib/heddle/cli/doctor/gem_rows"
+require_relative "../../support/private_postgresql"
+
+module Trials
+  # Runs the programs of the gem matrix, and writes their results into docs/gems.md.
+  class Matrix
+    ROOT = File.expand_path("../../..", __dir__)
+    PAGE = File.join(ROOT, "docs/gems.md")
+    MARKS = ["<!-- matrix: written by `test/trials/matrix/run --write` -->\n", "<!-- end of matrix -->"].freeze
+    HEAD = "| gem | Rubies | result | configure |\n| - | - | - | - |\n"
+    RUBIES = %w[ruby3.3 ruby3.4].freeze
+    # Seconds for one program.
+    PATIENCE = 30
+    ROWS = Heddle::CLI::Doctor::GemRows::ALL
+
+    # @return [Array<Heddle::CLI::Doctor::GemRows::Row>] those with a program
+    def self.tried = ROWS.reject { |row| row.tested_by || row.untried }
+
+    # @return [String] the path of a row's program
+    def self.program(row) = File.join(__dir__, "programs", "#{row.name.tr("-", "_")}.rb")
+
+    # @param names [Array<String>] of gems; empty: all
+    def initialize(names = [])
+      @rows = Matrix.tried.select { |row| names.empty? || names.include?(row.name) }
+      @results = {}
+    end
+
+    # @return [Array<String>] the gems that failed
+    def run
+      start_servers
+      @rows.each_slice(4) do |rows|
+        rows.map do |row|
+          Thread.new do
+            @results[row.name] = RUBIES.to_h do |ruby|
+              [ruby, try(row, ruby)]
+            end
+          end
+        end.each(&:join)
+      end
+      @rows.map(&:name).reject { |name| @results[name].values.all? { |result| result[:ok] } }
+    ensure
+      stop_servers
+    end
+
+    # Puts the rows into the page. Those that were not run keep their result.
+    # @return [void]
+    def write
+      head, rest = File.read(PAGE).split(MARKS.first, 2)
+      before, after = rest.split(MARKS.last, 2)
+      kept = before.lines.drop(2).to_h { |line| [line[/\A\| ([^| ]+)/, 1], line] }
+      table = ROWS.map { |row| @results.key?(row.name) ? line_of(row) : written_line(row) || kept.fetch(row.name) }
+      File.write(PAGE, [head, MARKS.first, HEAD, *table, MARKS.last, after].join)
+    end
+
+    private
+
+    def line_of(row)
+      found = @results.fetch(row.name)
+      versions = found.values.map { |result| result[:version] }.uniq.join(", ")
+      rubies = found.map { |ruby, result| "#{ruby.delete_prefix("ruby")}#{" failed" unless result[:ok]}" }.join(", ")
+      said = found.values.flat_map { |result| result[:said] }.uniq.join(". ")
+      "| #{row.name} #{versions} | #{rubies} | #{said} | #{row.configure || "nothing"} |\n"
+    end
+
+    def written_line(row)
+      return unless row.tested_by || row.untried
+
+      result = row.untried ? "not tried: #{row.untried}" : "see [its test](../#{row.tested_by})"
+      "| #{row.name} | #{row.untried ? "none" : "3.3, 3.4"} | #{result} | #{row.configure || "nothing"} |\n"
+    end
+
+    # @return [Hash] `ok`, `version`, and what the program `said`
+    def try(row, ruby)
+      abi = IO.popen([ruby, "-rrbconfig", "-e", "print RbConfig::CONFIG['ruby_version']"], &:read)
+      home = File.join(ROOT, "tmp/trials/matrix", abi)
+      environment = @environment.merge("GEM_HOME" => home, "RUBYOPT" => nil,
+                                       "GEM_PATH" => "#{home}:#{ROOT}/vendor/bundle/ruby/#{abi}")
+      version = install(row, ruby, environment)
+      output, ok = with_stand_in { |address| output_of(environment.merge(address), ruby, row) }
+      puts "#{ruby} #{row.name} #{version}: #{ok ? "passed" : "FAILED\n#{output}"}"
+      said = output.scan(/^(?:proved|noted|not so): (.+)/).flatten
+      { ok:, version:, said: ok || !said.empty? ? said : ["the program ends with an error"] }
+    end
+
+    def install(row, ruby, environment)
+      find = ["-e", "print Gem::Specification.find_all_by_name(ARGV[0]).map(&:version).max", row.name]
+      version = IO.popen([environment, ruby, *find], &:read)
+      return version unless version.empty?
+
+      system(environment, ruby, "-S", "gem", "install", "--no-document", "--conservative", row.name, out: File::NULL)
+      IO.popen([environment, ruby, *find], &:read)
+    end
+
+    def output_of(environment, ruby, row)
+      reader, writer = IO.pipe
+      command = [ruby, "-I#{ROOT}/lib", "-r#{__dir__}/support.rb", Matrix.program(row)]
+      pid = spawn(environment, *command, in: File::NULL, out: writer, err: writer)
+      writer.close
+      status = Process.detach(pid)
+      output = Thread.new { reader.read }
+      Process.kill(:KILL, pid) unless status.join(PATIENCE)
+      [output.value, status.value.success? || false]
+    end
+
+    def start_servers
+      @environment = {}
+      @servers = []
+      daemon("redis", "redis-server", "--port", "0", "--save", "", "--unixsocket")
+      daemon("memcached", "memcached", "-u", "root", "-s")
+      require "pg"
+      @servers << (postgresql = PrivatePostgresql.new)
+      @environment["MATRIX_POSTGRESQL"] = postgresql.url
+    end
+
+    # A server with a unix socket, whose path is the last argument.
+    def daemon(name, *command)
+      @servers << (server = PrivateServer.new("socket") { |folder| [*command, File.join(folder, "socket")] })
+      @environment["MATRIX_#{name.upcase}"] = File.join(server.folder, "socket")
+    end
+
+    def stop_servers = @servers&.each(&:stop)
+
+    # Each program has a stand-in of its own: it counts.
+    def with_stand_in
+      stand_in = IO.popen([RbConfig.ruby, File.join(__dir__, "stand_in.rb")])
+      yield({ "MATRIX_HTTP" => "http://127.0.0.1:#{stand_in.gets.chomp}" })
+    ensure
+      Process.kill(:TERM, stand_in.pid)
+      stand_in.close
+    end
+  end
+end
