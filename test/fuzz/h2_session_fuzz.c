@@ -156,7 +156,7 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 }
 
 static const heddle_h2_operations operations = {
-    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete,
+    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete, NULL,
 };
 
 static void pull(heddle_h2_session *session, int64_t now)
