@@ -429,6 +429,47 @@ static void a_body_waits_for_the_windows_of_the_client(void)
     owner_free(owner);
 }
 
+static void count_return(void *loan)
+{
+    ++*(int *)loan;
+}
+
+/* The owner has let the stream go. */
+static void lend_once(uint32_t id, const char *body, size_t size, int *returned)
+{
+    send_get(id, NULL, NULL);
+    heddle_h2_write_head(owner->session, stream_at(id), 200, NULL, 0, false);
+    CHECK(heddle_h2_lend_until(owner->session, stream_at(id), body, size, count_return, returned));
+    heddle_h2_finish(owner->session, stream_at(id), NULL, 0);
+    heddle_h2_release(owner->session, stream_at(id));
+    forget_output();
+}
+
+static void what_is_lent_comes_back_once_however_the_stream_ends(void)
+{
+    static char body[300000];
+    int returned[3] = {0};
+    test_owner *made = owner_new();
+    made->answers = false;
+    connect_with(made);
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 0, 1 << 24);
+    for (uint32_t i = 0; i < 3; i++)
+        lend_once(2 * i + 1, body, sizeof(body), &returned[i]);
+    send_get(7, NULL, NULL);
+    heddle_h2_write_head(owner->session, stream_at(7), 200, NULL, 0, false);
+    CHECK_EQUAL(256 << 10, heddle_h2_write(owner->session, stream_at(7), body, sizeof(body))); /* loans take no room */
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 1, sizeof(body));
+    forget_output();
+    CHECK_EQUAL(1, returned[0]);
+    send_number(HEDDLE_H2_RST_STREAM, 3, HEDDLE_H2_CANCEL);
+    CHECK_EQUAL(1, returned[1]);
+    CHECK_EQUAL(0, returned[2]);
+    owner_free(owner);
+    CHECK_EQUAL(1, returned[0]);
+    CHECK_EQUAL(1, returned[1]);
+    CHECK_EQUAL(1, returned[2]);
+}
+
 static void a_writer_is_told_when_there_is_room(void)
 {
     static char body[300000];
@@ -826,6 +867,7 @@ int main(int argc, char **argv)
     RUN("h2 windows", what_is_never_consumed_is_given_back);
     RUN("h2 windows", padding_costs_the_window_and_comes_back);
     RUN("h2 windows", a_body_waits_for_the_windows_of_the_client);
+    RUN("h2 windows", what_is_lent_comes_back_once_however_the_stream_ends);
     RUN("h2 windows", a_writer_is_told_when_there_is_room);
     RUN("h2 priorities", urgent_streams_come_first_and_incremental_ones_share);
     RUN("h2 priorities", priority_updates_count);

@@ -47,7 +47,8 @@ class FairnessTest < Minitest::Test
   def many_streams(count)
     client = H2Client.new(bytes = StringIO.new(+"".b))
     client.send_preface
-    count.times { |i| client.send_frame("HEADERS es+eh #{(2 * i) + 1} :method=GET :scheme=http :authority=a :path=/many") }
+    fields = ":method=GET :scheme=http :authority=a :path=/many"
+    count.times { |i| client.send_frame("HEADERS es+eh #{(2 * i) + 1} #{fields}") }
     bytes.string
   end
 

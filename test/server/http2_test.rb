@@ -169,6 +169,45 @@ class Http2Test < Minitest::Test
     end
   end
 
+  # As over HTTP/1.1: what is complete is kept in C until the client takes it.
+  def test_a_client_that_takes_responses_slowly_holds_up_no_fiber
+    count = 30
+    started = Thread::Queue.new
+    app = lambda do |env|
+      started << true
+      [200, { "content-type" => "text/plain" }, ["x" * 300, env["PATH_INFO"] * 100_000]]
+    end
+    serving(app, lint: false) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("SETTINGS - 0 000400000000")
+      count.times do |i|
+        client.send_frame("HEADERS es+eh #{(2 * i) + 1} :method=GET :scheme=http :authority=a :path=/#{i + 10}")
+      end
+      count.times { assert started.pop(timeout: PATIENCE) }
+      Timeout.timeout(PATIENCE) { Thread.pass until @server.statistics.values_at(:waiting, :running) == [0, 0] }
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+      client.send_frame("SETTINGS - 0 000400100000")
+      client.send_frame("WINDOW_UPDATE - 0 #100000000")
+
+      assert_equal (10...(10 + count)).map { |i| ("x" * 300) + ("/#{i}" * 100_000) }, bodies_of(client, count)
+    ensure
+      client&.close
+    end
+  end
+
+  # @return [Array<String>] of the first streams, when all are complete
+  def bodies_of(client, count)
+    bodies = Hash.new { |hash, stream| hash[stream] = +"" }
+    ended = 0
+    while ended < count && (frame = client.read_frame)
+      bodies[frame.stream] << frame.payload if frame.type == "DATA"
+      ended += 1 if frame.end_stream?
+    end
+    bodies.sort.map(&:last)
+  end
+
   def test_a_server_that_stops_says_goaway_on_an_idle_connection
     serving(APP) do
       client = H2Client.new(connect)

@@ -25,6 +25,7 @@ static void object_mark(void *data)
     rb_gc_mark(engine->websockets.loader);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
         rb_gc_mark(exchange->body); /* pinned: what is read goes there */
+    heddle_h2_mark_loans(engine);
 }
 
 /* Sockets and requests may still hold it. */
@@ -59,6 +60,7 @@ static VALUE engine_allocate(VALUE klass)
     engine->on_rejection = engine->proxies = Qnil;
     engine->marked = true;
     engine->date_second = -1;
+    heddle_link_init_head(&engine->h2_loans);
     return TypedData_Wrap_Struct(klass, &engine_type, engine);
 }
 

@@ -7,10 +7,6 @@
 #include <ruby/io.h>
 #include <string.h>
 
-enum {
-    MOST_AT_ONCE = 131072, /* bytes of a whole answer that the session keeps, if need be */
-};
-
 static VALUE exchange_class;
 
 /* Raises when the exchange is over. */
@@ -283,7 +279,7 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
 {
     heddle_engine *engine = handle->engine;
     const heddle_request_head *request = &heddle_exchange_of(handle)->head;
-    if (wait || size > MOST_AT_ONCE || request->method_id == HEDDLE_CONNECT)
+    if (wait || request->method_id == HEDDLE_CONNECT)
         return false;
     int status = heddle_answer_status(status_value); /* may run the application's code */
     writable(handle);
@@ -301,21 +297,16 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
         head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size)
         return false;
     heddle_h2_carrier *carrier = handle->exchange->carrier;
-    if (heddle_h2_room(carrier->server->session, carrier->stream) < (size_t)size)
-        return false; /* the methods of the Ruby object wait for room */
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;
     check_written(heddle_h2_send_head(carrier, out->bytes + start, head_size, !content));
     handle->status = head.status;
     if (content) {
         heddle_h2_session *session = carrier->server->session;
-        for (long i = 0; i < RARRAY_LEN(body); i++) {
-            VALUE string = RARRAY_AREF(body, i);
-            size_t length = (size_t)RSTRING_LEN(string);
-            if (length > 0 && heddle_h2_write(session, carrier->stream, RSTRING_PTR(string), length) < length) {
-                heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
-                break;
-            }
-        }
+        long i = 0;
+        while (i < RARRAY_LEN(body) && heddle_h2_send_string(carrier, RARRAY_AREF(body, i)))
+            i++;
+        if (i < RARRAY_LEN(body))
+            heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
         handle->sent = (uint64_t)size;
         heddle_h2_finish(session, carrier->stream, NULL, 0);
     }

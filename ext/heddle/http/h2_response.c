@@ -1,4 +1,4 @@
-/* Heads of responses over HTTP/2, from heads as they are written for HTTP/1.1. */
+/* Responses over HTTP/2: heads, from heads as they are written for HTTP/1.1, and content that is complete. */
 
 #include "http/h2_server.h"
 
@@ -7,6 +7,7 @@
 
 enum {
     MOST_FIELDS = 1024,
+    COPIED = 16384, /* bytes of a string: a longer one is lent */
 };
 
 /* The head's lines as fields; the number of them, or -1: too many. */
@@ -56,4 +57,54 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
     heddle_h2_write(server->session, stream, body, size);
     if (size > 0)
         heddle_h2_finish(server->session, stream, NULL, 0);
+}
+
+/* -- content ------------------------------------------------------------------------------------------------------- */
+
+/* A String whose bytes the session sends. */
+typedef struct {
+    heddle_link link; /* among those of its engine */
+    VALUE string;     /* frozen, marked and pinned by the engine */
+} string_loan;
+
+static void end_loan(void *data)
+{
+    string_loan *loan = data;
+    heddle_link_remove(&loan->link);
+    free(loan);
+}
+
+void heddle_h2_mark_loans(const heddle_engine *engine)
+{
+    const heddle_link *head = &engine->h2_loans;
+    for (heddle_link *link = heddle_link_first(head); link; link = heddle_link_after(head, link))
+        rb_gc_mark(HEDDLE_CONTAINER_OF(link, string_loan, link)->string);
+}
+
+static bool lend_string(heddle_h2_carrier *carrier, VALUE string)
+{
+    string_loan *loan = malloc(sizeof(*loan));
+    if (!loan)
+        return false;
+    *loan = (string_loan){.string = string};
+    heddle_link_push_first(&heddle_engine_of_connection(carrier->server->connection)->h2_loans, &loan->link);
+    if (heddle_h2_lend_until(carrier->server->session, carrier->stream, RSTRING_PTR(string), (size_t)RSTRING_LEN(string),
+                             end_loan, loan))
+        return true;
+    end_loan(loan);
+    return false;
+}
+
+bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string)
+{
+    heddle_h2_session *session = carrier->server->session;
+    size_t size = (size_t)RSTRING_LEN(string);
+    if (size == 0)
+        return true;
+    if (size <= COPIED && heddle_h2_room(session, carrier->stream) >= size)
+        return heddle_h2_write(session, carrier->stream, RSTRING_PTR(string), size) == size;
+    string = rb_str_new_frozen(string);
+    bool lent = lend_string(carrier, string);
+    RB_GC_GUARD(string);
+    return lent;
 }

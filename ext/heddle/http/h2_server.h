@@ -152,6 +152,13 @@ heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const cha
 void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
                               bool content, const char *more_fields);
 
+/*
+ * Part of a response's content: copied as long as there is room, else kept as a frozen String until it is sent. No fiber
+ * waits for it, as over HTTP/1.1. false: there is no memory, or the stream takes nothing.
+ */
+bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
+void heddle_h2_mark_loans(const heddle_engine *engine);
+
 void Init_heddle_h2_exchange(VALUE h2);
 void Init_heddle_h2_events(VALUE exchange_class);
 

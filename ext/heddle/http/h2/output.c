@@ -108,7 +108,8 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
 {
     const heddle_h2_limits *limits = session->limits;
     size_t room = stream->queued < limits->stream_output ? limits->stream_output - stream->queued : 0;
-    size_t shared = session->queued < limits->connection_output ? limits->connection_output - session->queued : 0;
+    size_t kept = session->queued - session->lent;
+    size_t shared = kept < limits->connection_output ? limits->connection_output - kept : 0;
     /* A stream without any may always have a frame's worth: else those that wait could wait for each other. */
     if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
         shared = HEDDLE_H2_FRAME_SIZE;
@@ -167,17 +168,42 @@ size_t heddle_h2_unsent(const heddle_h2_stream *stream)
     return stream->queued;
 }
 
-bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+static bool queue_loan(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_segment *loan)
 {
-    if (!heddle_h2_may_write(stream) || size == 0)
+    if (!heddle_h2_may_write(stream) || loan->size == 0)
         return false;
     heddle_h2_segment *segment = malloc(sizeof(*segment));
     if (!segment)
         return false;
-    *segment = (heddle_h2_segment){.bytes = bytes, .size = size};
-    stream->waits = HEDDLE_H2_WAITS_FOR_EMPTY;
+    *segment = *loan;
     queue_segment(session, stream, segment);
     return true;
+}
+
+bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
+{
+    const heddle_h2_segment segment = {.bytes = bytes, .size = size};
+    if (!queue_loan(session, stream, &segment))
+        return false;
+    stream->waits = HEDDLE_H2_WAITS_FOR_EMPTY;
+    return true;
+}
+
+bool heddle_h2_lend_until(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
+                          void (*end_loan)(void *loan), void *loan)
+{
+    const heddle_h2_segment segment = {.bytes = bytes, .size = size, .end_loan = end_loan, .loan = loan};
+    if (!queue_loan(session, stream, &segment))
+        return false;
+    session->lent += size;
+    return true;
+}
+
+void heddle_h2_free_segment(heddle_h2_segment *segment)
+{
+    if (segment->end_loan)
+        segment->end_loan(segment->loan);
+    free(segment);
 }
 
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
@@ -187,7 +213,9 @@ void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_h2_list_stream(session, stream);
     while (stream->first) {
         heddle_h2_segment *next = stream->first->next;
-        free(stream->first);
+        if (stream->first->end_loan)
+            session->lent -= stream->first->size;
+        heddle_h2_free_segment(stream->first);
         stream->first = next;
     }
     stream->last = NULL;
@@ -195,7 +223,7 @@ void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
 }
 
 /* Moves bytes of the body to `to`. */
-static void take_body(heddle_h2_stream *stream, uint8_t *to, size_t size)
+static void take_body(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t size)
 {
     while (size > 0) {
         heddle_h2_segment *segment = stream->first;
@@ -205,12 +233,14 @@ static void take_body(heddle_h2_stream *stream, uint8_t *to, size_t size)
         size -= part;
         segment->bytes += part;
         segment->size -= part;
+        if (segment->end_loan)
+            session->lent -= part;
         if (segment->size > 0)
             return;
         stream->first = segment->next;
         if (!stream->first)
             stream->last = NULL;
-        free(segment);
+        heddle_h2_free_segment(segment);
     }
 }
 
@@ -240,7 +270,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     bool end = stream->finished && size == stream->queued && !stream->has_trailers;
     uint8_t *payload = heddle_h2_put_header(to, (uint32_t)size, HEDDLE_H2_DATA, end ? HEDDLE_H2_END_STREAM : 0,
                                             stream->id);
-    take_body(stream, payload, size);
+    take_body(session, stream, payload, size);
     stream->queued -= size;
     session->queued -= size;
     stream->send_window -= (int64_t)size;

@@ -167,6 +167,13 @@ size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, con
 /* The same without a copy: the bytes stay as they are until on_window or on_reset. False: it can't be sent. */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
+ * The same, whatever becomes of the stream and of its owner: `end_loan` is called with `loan` when the bytes are not
+ * needed any more, even after heddle_h2_release, and within heddle_h2_session_free. What is lent so leaves the room of
+ * other streams as it is.
+ */
+bool heddle_h2_lend_until(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
+                          void (*end_loan)(void *loan), void *loan);
+/*
  * The stream carries bytes both ways from here on (RFC 9113, 8.5; RFC 8441): that it ends in one direction does not end it
  * in the other. The head of a successful answer is written.
  */

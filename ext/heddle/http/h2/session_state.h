@@ -88,6 +88,8 @@ typedef struct heddle_h2_segment {
     struct heddle_h2_segment *next;
     const char *bytes; /* `own`, or what is lent */
     size_t size;
+    void (*end_loan)(void *loan); /* NULL: nobody waits for the end of a loan */
+    void *loan;
     char own[];
 } heddle_h2_segment;
 
@@ -212,6 +214,7 @@ struct heddle_h2_session {
     uint32_t answers;    /* in there, to PING and SETTINGS */
     uint32_t listed_count;
     size_t queued;       /* of all streams */
+    size_t lent;         /* of that, what heddle_h2_lend_until was given: no memory of the session's */
 
     heddle_h2_bucket resets, rejections, controls;
     uint64_t opened, data_frames, window_updates, priorities;
@@ -302,6 +305,7 @@ void heddle_h2_note_output(heddle_h2_session *session);
 /* Lists or unlists the stream, as its window and its queue say. */
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
+void heddle_h2_free_segment(heddle_h2_segment *segment);
 
 /* -- answer.c ------------------------------------------------------------------------------------------------------ */
 

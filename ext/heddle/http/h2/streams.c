@@ -164,7 +164,7 @@ void heddle_h2_free_stream(heddle_h2_stream *stream)
 {
     while (stream->first) {
         heddle_h2_segment *next = stream->first->next;
-        free(stream->first);
+        heddle_h2_free_segment(stream->first);
         stream->first = next;
     }
     heddle_bytes_reset(&stream->trailers, 0);
