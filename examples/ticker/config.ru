@@ -15,7 +15,7 @@ class Prices
 
   private
 
-  # A position is "epoch:offset", and offsets have no gaps.
+  # A position is "epoch:offset". Offsets count the messages of all topics, and here there is one topic.
   def beginning
     epoch, offset = Heddle::PubSub.position("prices").split(":")
     "#{epoch}:#{[offset.to_i - HISTORY, 0].max}"
