@@ -27,7 +27,7 @@ module EventStreamCases
   end
 
   # A fiber whose body is hidden sees the end of its client at the next comment only.
-  def serving(mode: :fiber, **) = super(APP, lint: hidden?, stop_timeout: hidden? ? 0 : 30, mode:, **)
+  def serving(mode: :fiber, stop_timeout: hidden? ? 0 : 30, **) = super(APP, lint: hidden?, stop_timeout:, mode:, **)
 
   def setup
     PubSub::History.open(16 << 20, 16_384, 100, 300)
@@ -238,6 +238,32 @@ class EventStreamTest < Minitest::Test
 
     assert_match(/\Aretry: \d+\n\n\z/, last.read)
     last.close
+  end
+
+  def test_over_http2_a_server_that_stops_does_not_wait_for_clients_that_keep_their_connection
+    serving(stop_timeout: 10) do
+      connection = H2WebSocketConnection.new(connect)
+      stream = connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil)
+      stream.readpartial(65_536)
+      server.stop
+
+      assert wait_for_end
+      connection.take_frame until stream.over?
+
+      assert_equal [true, nil], [stream.ended, stream.reset_frame]
+    end
+  end
+
+  # Each stream that waits for the client's window is reset, and one of these resets is too many.
+  def test_over_http2_a_client_that_ends_with_more_resets_than_it_may_leaves_nothing_behind
+    serving(http2_resets: 2) do
+      connection = H2WebSocketConnection.new(connect, window: 0)
+      streams = Array.new(6) { connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil) }
+      until_subscribers(6)
+      connection.client.close_write
+      connection.take_frame until streams.all?(&:over?)
+      until_subscribers(0)
+    end
   end
 
   def test_in_mode_thread_a_stream_takes_no_thread

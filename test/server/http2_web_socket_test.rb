@@ -137,6 +137,20 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
+  def test_a_client_that_leaves_its_stream_open_after_the_close_handshake_has_the_time_to_linger_for_its_end
+    serving(upgrading(Echo.new), linger_timeout: 0.1, websocket_timeout: 3600) do
+      client = join
+      client.close(1000)
+
+      assert_equal 1000, client.closing.code
+      assert_predicate client, :ended?
+      stream = client.io
+      stream.instance_variable_get(:@connection).take_frame until stream.reset_frame
+
+      assert_equal 0, stream.reset_frame.payload.unpack1("N") # NO_ERROR
+    end
+  end
+
   def test_a_connection_that_breaks_ends_its_sockets
     handler = Echo.new
     serving(upgrading(handler)) do

@@ -37,6 +37,9 @@ class H2Client
 
   def close = @socket.close
 
+  # FIN: the other direction stays.
+  def close_write = @socket.close_write
+
   # Sends bytes. What is sent to a server that has closed is lost.
   def send_bytes(bytes)
     @socket.write(bytes) unless @gone

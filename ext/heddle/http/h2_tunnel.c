@@ -119,10 +119,20 @@ void heddle_h2_tunnels_flushed(heddle_h2_server *server)
     }
 }
 
+static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
+{
+    heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
+    while (tunnel && tunnel->input_ended)
+        tunnel = next_tunnel(tunnel);
+    return tunnel;
+}
+
+/* A tunnel that closes may be one reset too many, which closes all others: each is found anew. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server)
 {
-    for (heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server), *next; tunnel; tunnel = next) {
-        next = next_tunnel(tunnel);
+    heddle_h2_tunnel *tunnel;
+    while (server->connection && (tunnel = find_with_input(server))) {
+        tunnel->input_ended = true;
         tunnel->operations->end_input(tunnel);
     }
 }

@@ -42,6 +42,7 @@ struct heddle_h2_tunnel {
     heddle_h2_stream_owner owner;
     bool noted;   /* `flushed` is due */
     bool closing; /* what becomes of the stream is known */
+    bool input_ended; /* the client has sent FIN, and `end_input` was called for that */
     const heddle_h2_tunnel_operations *operations;
     heddle_h2_server *server;
     heddle_h2_stream *stream;

@@ -83,7 +83,10 @@ typedef struct {
     void (*on_end)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* The stream has ended before its time: what is lent is the owner's again, and nothing more is sent. */
     void (*on_reset)(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-    /* There is room for output again, after heddle_h2_write took less than it was given or after a loan. */
+    /*
+     * There is room for output again, after heddle_h2_write took less than it was given or after a loan. Of a tunnel: all
+     * of it is pulled, its end included.
+     */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Request and answer are complete, and all of it is pulled. */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);

@@ -319,6 +319,8 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
             session->operations->on_complete(session, stream);
         return;
     }
+    if (stream->tunnel && stream->held)
+        session->operations->on_window(session, stream);
     tell_completion(session, stream);
 }
 
