@@ -22,6 +22,8 @@ class StallsOfMachineTest < Minitest::Test
     puts seconds
   RUBY
   PAUSE = 1.2
+  # Seconds in which the watch has looked, below the threshold.
+  LOOK = 0.2
   LIMIT = 60
 
   def setup
@@ -49,7 +51,7 @@ class StallsOfMachineTest < Minitest::Test
 
   # The watch sees the call before the pause, and looks again while it goes on.
   def test_while_a_process_is_stopped_it_has_no_stall
-    sleep 0.05
+    sleep LOOK
     Process.kill("STOP", @pid)
     sleep PAUSE
     Process.kill("CONT", @pid)
