@@ -208,6 +208,29 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
+  # What waits for the handlers is more than the connection's window (1 MiB).
+  def test_handlers_that_are_slow_do_not_hold_up_the_other_sockets_of_their_connection
+    gate = Thread::Queue.new
+    handler = Class.new(Echo) do
+      define_method(:on_message) do |client, message|
+        gate.pop if message.bytesize > 5
+        super(client, message)
+      end
+    end.new
+    serving(upgrading(handler)) do
+      connection = H2WebSocketConnection.new(connect)
+      slow = Array.new(40) { join(on: connection) }
+      sizes = [60_000, 60_000, 60_000, 30_000] # the first is handled, two more wait for that, and one in the stream's window
+      slow.each { |client| sizes.each { |size| client.text("x" * size) } }
+      other = join(on: connection)
+      other.text("other")
+
+      assert_equal "other", other.message
+      gate.close
+      slow.each { |client| assert_equal sizes, Array.new(4) { client.message.bytesize } }
+    end
+  end
+
   def test_a_foreign_origin_is_rejected_and_so_is_another_version
     serving(upgrading(Echo.new)) do
       assert_equal 403, join(origin: "http://evil.example").status

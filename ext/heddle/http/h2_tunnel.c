@@ -69,6 +69,12 @@ void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size)
     send_soon(tunnel);
 }
 
+void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size)
+{
+    heddle_h2_keep(tunnel->server->session, tunnel->stream, size);
+    send_soon(tunnel);
+}
+
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel)
 {
     heddle_h2_set_now(tunnel->server->session, heddle_clock_coarse());

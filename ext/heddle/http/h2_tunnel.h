@@ -55,6 +55,8 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
 /* Copies both pieces. false: the stream is gone, or there is no memory. On any thread. */
 bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more, size_t more_size);
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);
+/* Bytes that the owner has not used, but holds back the stream alone for: others may send. */
+void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size);
 /* The end of the output follows what was written. */
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel);
 /* Ends the stream, see heddle_h2_end_tunnel, and calls `release`. */

@@ -180,29 +180,50 @@ static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *cre
     return heddle_h2_write_window_update(&session->output, id, increment);
 }
 
-void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size)
+/* So much for the connection's window, and so much for the stream's. */
+static void give_credit(heddle_h2_session *session, uint32_t shared, heddle_h2_stream *stream, uint32_t own)
 {
     const heddle_h2_limits *limits = session->limits;
     if (!heddle_h2_is_open(session))
         return;
     uint32_t connection_window = limits->connection_window > HEDDLE_H2_DEFAULT_WINDOW ? limits->connection_window
                                                                                        : HEDDLE_H2_DEFAULT_WINDOW;
-    session->credit += size;
+    session->credit += shared;
     bool written = update_window(session, 0, &session->credit, &session->receive_window, connection_window);
     if (written && stream && heddle_h2_state_receives(stream->state)) {
-        stream->credit += size;
+        stream->credit += own;
         written = update_window(session, stream->id, &stream->credit, &stream->receive_window, limits->stream_window);
     }
     if (!written)
         fail_without_memory(session);
 }
 
+void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size)
+{
+    give_credit(session, size, stream, size);
+}
+
+static uint32_t cut_size(size_t size, uint32_t most)
+{
+    return size < most ? (uint32_t)size : most;
+}
+
+void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size)
+{
+    heddle_h2_enter(session);
+    uint32_t part = cut_size(size, stream->unconsumed - stream->kept);
+    stream->kept += part;
+    give_credit(session, part, NULL, 0);
+    heddle_h2_leave(session);
+}
+
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size)
 {
     heddle_h2_enter(session);
-    uint32_t part = size < stream->unconsumed ? (uint32_t)size : stream->unconsumed;
+    uint32_t part = cut_size(size, stream->unconsumed), kept = cut_size(part, stream->kept);
     stream->unconsumed -= part;
-    heddle_h2_credit(session, stream, part);
+    stream->kept -= kept;
+    give_credit(session, part - kept, stream, part);
     heddle_h2_leave(session);
 }
 

@@ -207,6 +207,8 @@ void heddle_h2_set_now(heddle_h2_session *session, int64_t now);
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /* So much of what on_data gave is used up: the client may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
+/* So much more of it waits, but holds back this stream alone: the client may send more on others. */
+void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /* The stream is the session's alone again; if its answer is not complete, it is still sent. */
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 

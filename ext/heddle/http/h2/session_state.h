@@ -124,6 +124,7 @@ struct heddle_h2_stream {
     int64_t send_window, receive_window;
     uint32_t credit;     /* consumed, not yet announced by WINDOW_UPDATE */
     uint32_t unconsumed; /* delivered, and not consumed */
+    uint32_t kept;       /* of these: credited to the connection's window */
     int64_t body_left;   /* of what content-length says; -1: it says nothing */
     uint64_t body_size;  /* so far */
     heddle_h2_segment *first, *last;

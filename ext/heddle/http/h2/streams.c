@@ -181,8 +181,8 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     memmove(session->streams + place, session->streams + place + 1,
             (session->stream_count - place) * sizeof(*session->streams));
     heddle_h2_remember(session, stream->id, stream->state);
-    if (stream->unconsumed > 0)
-        heddle_h2_credit(session, NULL, stream->unconsumed);
+    if (stream->unconsumed > stream->kept)
+        heddle_h2_credit(session, NULL, stream->unconsumed - stream->kept);
     stream->next = session->dead;
     session->dead = stream;
     if (session->stream_count == 0) {

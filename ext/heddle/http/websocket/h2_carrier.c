@@ -19,6 +19,7 @@ struct heddle_websocket_stream {
     writer *writer;
     char *input; /* from malloc: what has come and waits, not consumed: the stream's window bounds it */
     size_t start, end, room;
+    size_t counted; /* of `input`, in the server's memory of what waits */
     bool ended;  /* the client has sent END_STREAM */
     bool abrupt;
 };
@@ -41,7 +42,8 @@ static void drop_input(heddle_websocket_stream *stream)
 static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_t size)
 {
     if (stream->room - stream->end < size) {
-        size_t kept = stream->end - stream->start, room = kept + size;
+        size_t kept = stream->end - stream->start;
+        size_t room = kept + (size > kept ? size : kept); /* small frames are not copied again and again */
         char *input = malloc(room);
         if (!input)
             return false;
@@ -57,7 +59,16 @@ static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_
     return true;
 }
 
-static void read_input(heddle_websocket *socket)
+/* What waits counts as requests do. */
+static void count_input(heddle_websocket_stream *stream)
+{
+    size_t size = stream->end - stream->start;
+    if (size != stream->counted)
+        heddle_h2_hold(stream->tunnel.server, (ssize_t)size - (ssize_t)stream->counted);
+    stream->counted = size;
+}
+
+static void feed_input(heddle_websocket *socket)
 {
     heddle_websocket_stream *stream = socket->stream;
     while (stream->end > stream->start && socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
@@ -73,6 +84,15 @@ static void read_input(heddle_websocket *socket)
     }
     if (stream->start == stream->end)
         drop_input(stream);
+}
+
+static void read_input(heddle_websocket *socket)
+{
+    heddle_websocket_stream *stream = socket->stream;
+    feed_input(socket);
+    count_input(stream);
+    if (socket->paused)
+        return;
     if (stream->ended && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
         heddle_websocket_break_off(socket); /* the end without a close frame is none in order */
 }
@@ -92,8 +112,13 @@ static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
     if (used == size)
         return;
     socket->paused |= heddle_websocket_must_pause(socket);
-    if (!keep_input(stream, bytes + used, size - used))
+    if (!keep_input(stream, bytes + used, size - used)) {
         heddle_websocket_break_off(socket);
+        return;
+    }
+    count_input(stream);
+    if (!heddle_h2_holds_too_much(stream->tunnel.server))
+        heddle_h2_tunnel_keep(&stream->tunnel, size - used);
 }
 
 static void take_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
@@ -205,6 +230,7 @@ static void begin_to_end(heddle_websocket *socket)
     heddle_websocket_stream *stream = socket->stream;
     heddle_h2_tunnel_consume(&stream->tunnel, stream->end - stream->start);
     drop_input(stream);
+    count_input(stream);
     bool empty = count_pending(socket) == 0;
     heddle_h2_tunnel_finish(&stream->tunnel);
     if (empty)
@@ -256,6 +282,7 @@ static void release_stream(heddle_h2_tunnel *tunnel)
     socket->stream = NULL;
     heddle_websocket_release(socket);
     drop_input(stream);
+    count_input(stream);
     free(stream);
 }
 
@@ -327,6 +354,7 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
     heddle_engine_count_answer(socket->engine, exchange, 200);
     server->depth++;
     heddle_h2_tunnel_begin(&stream->tunnel, exchange);
+    count_input(stream);
     heddle_websocket_hold(socket);
     heddle_websocket_begin(socket, connection);
     if (!kept)

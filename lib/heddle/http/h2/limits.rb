@@ -44,9 +44,9 @@ module Heddle
                   "the least rate at which an HTTP/2 client takes a response, over write_timeout; a slower one is " \
                   "reset with CANCEL", 1_000_000_000),
         Limit.new(:http2_memory, :bytes, 16_777_216, 0,
-                  "bytes of requests that wait on HTTP/2 connections, in each loop, beyond what a connection over " \
-                  "HTTP/1.1 could have (112 KiB and body_buffer each). Further ones are reset with REFUSED_STREAM, " \
-                  "and bodies go to files")
+                  "bytes of requests, and of WebSockets' frames, that wait on HTTP/2 connections, in each loop, " \
+                  "beyond what a connection over HTTP/1.1 could have (112 KiB and body_buffer each). Further " \
+                  "requests are reset with REFUSED_STREAM, bodies go to files, and frames wait at the client")
       ].freeze
     end
   end
