@@ -10,10 +10,12 @@ require_relative "test_runner"
 rubies_file = ARGV.shift
 arguments = []
 c_tests = true
+retries = 0
 OptionParser.new do |options|
   options.banner = "Usage: bin/sanitize [options] [test files or folders]"
   options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
   options.on("--no-c", "without the C tests, which bin/test runs under the sanitizers as well") { c_tests = false }
+  options.on("--retries N", Integer, "as of bin/test; what a sanitizer has found stays a failure") { |n| retries = n }
 end.parse!
 
 ruby = TestInterpreter.list(rubies_file).first
@@ -35,7 +37,7 @@ sanitized = {
   "UBSAN_OPTIONS" => "print_stacktrace=1:log_path=#{logs}/ubsan"
 }
 ruby = ruby.with(environment: ruby.environment.merge(sanitized))
-runner = TestRunner.new(rubies: [ruby], arguments:, limit: 600)
+runner = TestRunner.new(rubies: [ruby], arguments:, limit: 600, retries:)
 files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV)
 chosen = ->(file) { file.start_with?(*TestRunner::EACH_SELECTOR) || runner.marked?(file, "sanitize") }
 files.select!(&chosen) if ARGV.empty?

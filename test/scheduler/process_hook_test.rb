@@ -132,7 +132,7 @@ class ProcessHookTest < Minitest::Test
           seen = []
           Fiber.schedule { seen << 1 }
           Fiber.schedule { sleep 0.001; seen << 2 }
-          sleep 0.01
+          sleep 0.001 until seen.size == 2
           puts "child \#{seen}"
         end
         Process.wait(pid)
