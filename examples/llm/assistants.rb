@@ -21,7 +21,7 @@ class Assistants
 
   private
 
-  # A client that leaves is noticed at the next word: `write` raises, and the gem's request ends with its block.
+  # A client that leaves cancels the request (config/heddle.rb), and the gem's request ends with its block.
   def answer(name, base, prompt, stream)
     send(name, base, prompt) { |text| stream.write(text) unless text.to_s.empty? }
   ensure

@@ -53,6 +53,18 @@ class LlmExampleTest < Minitest::Test
     end
   end
 
+  def test_a_client_that_leaves_before_the_first_word_cancels_the_request_to_the_service
+    serve("0.05", "TOGETHER" => "100")
+    GEMS.each_with_index do |gem, index|
+      socket = TCPSocket.new(@served.uri.host, @served.uri.port)
+      socket.write("GET /#{gem}?word HTTP/1.1\r\nhost: example\r\n\r\n")
+      until_counts { |found| found["open"] == 1 }
+      socket.close
+
+      assert_equal [0, index + 1], until_counts { |found| found["open"].zero? }.values_at("open", "cancelled"), gem
+    end
+  end
+
   private
 
   def serve(pause, environment = {})

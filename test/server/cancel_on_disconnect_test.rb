@@ -116,6 +116,22 @@ class CancelOnDisconnectTest < Minitest::Test
     end
   end
 
+  def test_a_streaming_body_that_has_written_nothing_is_cancelled_too
+    waiting
+    body = lambda do |stream|
+      wait_in("PATH_INFO" => "body")
+    ensure
+      stream.close
+    end
+    serving(->(_) { [200, { "content-type" => "text/plain" }, body] }, cancel_on_disconnect: :all) do
+      request.close
+
+      assert_equal Heddle::Cancelled, await_end
+      assert_equal 0, until_statistics { |found| found[:running].zero? }[:connections]
+    end
+    assert_empty errors.string
+  end
+
   def test_tasks_of_the_request_end_with_it
     app = waiting
     children = ->(env) { 2.times.map { Heddle.async { app.call(env) } }.map(&:value).first }
