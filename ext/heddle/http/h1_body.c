@@ -164,7 +164,11 @@ static heddle_h1_progress proceed_reading(heddle_connection *connection)
         return move_to_file(connection);
     if (exchange->spool && exchange->spool->used && (h1->received || heddle_body_spool_full(exchange->spool)))
         return write_buffer(connection);
-    return h1->received ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
+    if (!h1->received)
+        return HEDDLE_H1_MORE;
+    if (exchange->spool)
+        heddle_body_spool_trim(exchange->spool); /* a buffer for the last chunk, which had no bytes of the body */
+    return HEDDLE_H1_SERVE;
 }
 
 /* -- its bytes ---------------------------------------------------------------------------------------------------- */

@@ -121,13 +121,22 @@ class H1SpooledBodyTest < Minitest::Test
   end
 
   def test_the_application_may_keep_bodies_and_they_have_no_buffers
+    assert_no_buffers post(BODY.bytesize, BODY)
+  end
+
+  def test_a_buffer_for_the_last_chunk_is_freed_before_the_application_is_called
+    assert_no_buffers CHUNKED, *chunks(BODY[0, LARGE_BUFFER + 1], 50_000), "0\r\n\r\n"
+  end
+
+  # After more such bodies than all buffers together would have room for, another one still fits into memory.
+  def assert_no_buffers(*pieces)
     kept = []
     answer = ->(exchange) { (kept << exchange.take_body) && reply(exchange, "") }
     count = (LARGE_BUFFERS / LARGE_BUFFER) + 1
     converse(answer) do |conversation|
-      count.times { conversation.say(post(BODY.bytesize, BODY)) }
+      count.times { conversation.say(*pieces) }
       conversation.settle
-      conversation.say(post(70_000, BODY[0, 70_000]))
+      conversation.say(post(LARGE_BUFFER, BODY[0, LARGE_BUFFER]))
       conversation.settle
 
       assert_equal [count + 1, count], [kept.size, conversation.engine.spooled]
