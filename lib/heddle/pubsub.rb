@@ -94,6 +94,10 @@ module Heddle
         control = Server::Control
         address = server ? control::Address.parse(server) : control::Address.new(path: control::Address.default_path)
         control::Client.new(address).publish(topic, data)
+      rescue Server::Control::Client::NotRunning
+        raise Unreachable, "the message was not published: no server answers at #{address}. Set " \
+                           "Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, " \
+                           "which HEDDLE_PUBSUB may name, too", cause: nil # whose advice is a command line's
       rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
         raise Unreachable, "the message was not published: #{e.message}"
       end

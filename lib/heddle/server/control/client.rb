@@ -17,6 +17,10 @@ module Heddle
         class NoServer < StandardError
         end
 
+        # Nobody answers there; the message is for a command line.
+        class NotRunning < NoServer
+        end
+
         # The server does not do what it was asked.
         class Declined < StandardError
         end
@@ -92,8 +96,8 @@ module Heddle
           socket.timeout = @patience
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
-          raise NoServer, "no server runs here: nobody answers at #{@address}. Run the command in the folder where " \
-                          "the server was started, or name its socket: --control unix:path"
+          raise NotRunning, "no server runs here: nobody answers at #{@address}. Run the command in the folder where " \
+                            "the server was started, or name its socket: --control unix:path"
         rescue Errno::EACCES
           raise NoServer, "#{@address} belongs to another user: run the command as the user who runs the server"
         rescue SystemCallError, SocketError, ArgumentError => e
