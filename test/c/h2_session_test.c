@@ -704,6 +704,23 @@ static void others_have_their_turn_after_some_streams(void)
     owner_free(owner);
 }
 
+static void others_have_their_turn_after_some_fields(void)
+{
+    static uint8_t bytes[15 * 8];
+    test_owner *made = owner_new();
+    made->limits.fields_a_feed = 10;
+    connect_with(made);
+    for (unsigned i = 0; i < 8; i++)
+        memcpy(heddle_h2_put_header(bytes + 15 * i, 6, HEDDLE_H2_HEADERS, 5, 2 * i + 1), GET, 6);
+    CHECK_EQUAL(45, heddle_h2_feed(owner->session, owner->now, bytes, sizeof(bytes))); /* four fields each */
+    CHECK(heddle_h2_fed_enough(owner->session));
+    CHECK_EQUAL(3, owner->requests);
+    CHECK_EQUAL(15, heddle_h2_feed(owner->session, owner->now, bytes + 45, 15));
+    CHECK(!heddle_h2_fed_enough(owner->session));
+    CHECK_EQUAL(4, owner->requests);
+    owner_free(owner);
+}
+
 /* -- times --------------------------------------------------------------------------------------------------------- */
 
 /* Until `end`, with so many bytes of window each second. */
@@ -879,6 +896,7 @@ int main(int argc, char **argv)
     RUN("h2 floods", requests_without_bodies_are_no_flood);
     RUN("h2 floods", a_client_that_fetches_nothing_is_read_no_further);
     RUN("h2 floods", others_have_their_turn_after_some_streams);
+    RUN("h2 floods", others_have_their_turn_after_some_fields);
     RUN("h2 times", stalled_output_is_judged_by_progress);
     RUN("h2 times", output_that_nobody_fetches_ends_the_connection);
     RUN("h2 times", an_idle_connection_ends_whatever_it_pings);

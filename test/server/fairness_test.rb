@@ -52,6 +52,14 @@ class FairnessTest < Minitest::Test
     bytes.string
   end
 
+  # Eight requests of 500 fields each, which are too many, and a last one.
+  def many_fields
+    client = H2Client.new(bytes = StringIO.new(+"".b))
+    8.times { |i| client.send_frame("HEADERS es+eh #{(2 * i) + 1} get 90*500") }
+    client.send_frame("HEADERS es+eh 17 :method=GET :scheme=http :authority=a :path=/many")
+    bytes.string
+  end
+
   def request(path) = "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n"
 
   # They ask ahead, so that it is the server alone that says whose turn it is. What is preempted finishes later than
@@ -85,6 +93,36 @@ class FairnessTest < Minitest::Test
       assert_equal [60, 20], order.tally.values_at("/many", "/other")
       assert_operator order[0..order.rindex("/other")].count("/many"), :<=, 3
     end
+  end
+
+  # Its blocks are decoded over several ticks: another client's request, which came later, is read in the first of them.
+  def test_a_client_with_many_header_fields_does_not_hold_up_others
+    order = []
+    held = Thread::Queue.new
+    go = false
+    app = lambda do |env|
+      order << env["PATH_INFO"] unless %w[/hold /first].include?(env["PATH_INFO"])
+      held << true if env["PATH_INFO"] == "/hold"
+      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      [200, {}, ["x"]]
+    end
+    serving(app, lint: false, access_log: false) do
+      many = H2Client.new(connect)
+      many.send_preface
+      2.times { many.read_frame } # it is known as one of HTTP/2
+      other = connect
+      other.write(request("/first")) && read_answer(other)
+      holder = connect
+      holder.write(request("/hold"))
+      held.pop(timeout: PATIENCE)
+      many.send_bytes(many_fields)
+      other.write(request("/other"))
+      go = true
+      read_answer(other)
+      until_statistics { order.size == 2 }
+    end
+
+    assert_equal %w[/other /many], order
   end
 
   # Two clients of HTTP/1.1 that ask one after the other: the request of one comes while that of the other is served,

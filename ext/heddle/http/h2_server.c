@@ -3,14 +3,11 @@
 #include "http/h2_server.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum {
-    AT_ONCE = 65536, /* bytes that wait for the kernel: more would not obey a priority that changes */
+    READS = 4, /* of HEDDLE_SCRATCH bytes, before other connections have their turn */
 };
 
 /* -- input and output ---------------------------------------------------------------------------------------------- */
@@ -48,7 +45,7 @@ bool heddle_h2_leave_session(heddle_h2_server *server)
 static bool pull(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
-    while (connection->output.size < AT_ONCE && heddle_h2_has_output(server->session)) {
+    while (connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_has_output(server->session)) {
         /* By way of the scratch: room that a connection reserves for itself would stay with it while it is idle. */
         char *scratch = heddle_sockets_scratch(connection->sockets);
         size_t size = heddle_h2_pull(server->session, heddle_clock_coarse(), scratch, HEDDLE_SCRATCH);
@@ -105,16 +102,27 @@ static bool end_output(heddle_h2_server *server)
     return true;
 }
 
+/* Reading goes on in handle_flushed. */
+static void end_turn(heddle_h2_server *server)
+{
+    server->turn_over = true;
+    heddle_connection_flush_later(server->connection);
+}
+
 static void linger(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
+    uint64_t limit = heddle_engine_of_connection(connection)->linger_limit;
     ssize_t bytes;
+    unsigned reads = 0;
     do {
         bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
         server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
-    } while (bytes > 0 && server->lingered < heddle_engine_of_connection(connection)->linger_limit);
+    } while (bytes > 0 && server->lingered < limit && ++reads < READS);
     if (bytes == -EAGAIN)
         want_input(connection);
+    else if (bytes > 0 && server->lingered < limit)
+        end_turn(server);
     else
         heddle_sockets_close_connection(connection);
 }
@@ -152,6 +160,8 @@ static bool cut_off_writers(heddle_h2_server *server)
 static bool settle(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
+    if (server->turn_over) /* a flush meanwhile has cancelled the one of the next tick */
+        heddle_connection_flush_later(connection);
     if (server->lingers)
         return true;
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
@@ -182,7 +192,7 @@ static bool send_output(heddle_h2_server *server, bool now)
         server->write_deadline = INT64_MAX;
     for (;;) {
         bool pulled = pull(server);
-        if (!now && pulled && connection->output.size < AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
+        if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
             if (connection->output.size)
                 heddle_connection_flush_later(connection);
             return settle(server);
@@ -267,22 +277,31 @@ static void end_input(heddle_h2_server *server)
         heddle_exchange_disconnected(carrier->exchange);
 }
 
-/* Reads until nothing is there, or the session wants no more before its output has left. */
+/* Reads until nothing is there, its turn is over, or the session wants no more before its output has left. */
 static void read_on(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
-    for (;;) {
+    for (unsigned reads = 0;;) {
         size_t buffered = heddle_connection_buffered(connection);
         if (buffered) {
             if (!feed(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
                 return;
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
                 return; /* it goes on when there is room for output */
+            if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
+                end_turn(server);
+                return;
+            }
             continue;
         }
         if (server->ended || heddle_h2_is_closing(server->session)) {
             if (!server->lingers)
                 heddle_h2_send(server);
+            return;
+        }
+        if (reads++ == READS) {
+            if (heddle_h2_send(server))
+                end_turn(server);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -300,6 +319,8 @@ static void read_on(heddle_h2_server *server)
             end_input(server);
         else if (!feed(server, scratch, (size_t)bytes))
             return;
+        if (bytes > 0 && heddle_h2_fed_enough(server->session))
+            reads = READS;
     }
 }
 
@@ -318,7 +339,8 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         return;
     }
     if (server->lingers) {
-        linger(server);
+        if (!server->turn_over)
+            linger(server);
         return;
     }
     if ((ready & HEDDLE_HAS_ROOM) && connection->output.size) {
@@ -328,7 +350,10 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
             return;
         }
     }
-    read_on(server);
+    if (server->turn_over)
+        heddle_h2_send(server);
+    else
+        read_on(server);
 }
 
 static void handle_deadline(heddle_connection *connection)
@@ -349,18 +374,34 @@ static void handle_deadline(heddle_connection *connection)
         heddle_h2_send(server);
 }
 
-/* Tunnels may have written something, which is in the session only. */
+static void go_on(heddle_h2_server *server)
+{
+    if (server->lingers)
+        linger(server);
+    else
+        read_on(server);
+}
+
+/* Tunnels may have written something, which is in the session only. false: the connection is closed. */
+static bool send_written(heddle_h2_server *server)
+{
+    if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
+                             heddle_h2_is_closing(server->session)))
+        return true;
+    if (!send_output(server, true))
+        return false;
+    server->depth++;
+    heddle_h2_tunnels_flushed(server);
+    return heddle_h2_leave_session(server);
+}
+
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
-                             heddle_h2_is_closing(server->session)))
-        return;
-    if (!send_output(server, true))
-        return;
-    server->depth++;
-    heddle_h2_tunnels_flushed(server);
-    heddle_h2_leave_session(server);
+    bool goes_on = server->turn_over;
+    server->turn_over = false;
+    if (send_written(server) && goes_on)
+        go_on(server);
 }
 
 static bool is_idle(const heddle_connection *connection)
@@ -439,53 +480,3 @@ const heddle_protocol heddle_h2_protocol = {
     .release = release,
     .abandon = abandon,
 };
-
-void heddle_h2_apply_limits(heddle_engine *engine)
-{
-    heddle_h2_limits *limits = &engine->h2_limits;
-    *limits = heddle_h2_default_limits();
-    limits->header_limit = (uint32_t)(engine->limits.header < 1 << 20 ? engine->limits.header : 1 << 20);
-    limits->header_count = engine->limits.header_count;
-    limits->body_limit = engine->limits.body;
-    limits->keep_underscores = engine->limits.keep_underscores;
-    limits->write_timeout = engine->write_timeout;
-    limits->head_timeout = engine->head_timeout;
-    limits->idle_timeout = engine->idle_timeout;
-    limits->streams_a_feed = UINT32_MAX; /* runners give others their turn */
-}
-
-/*
- * What the kernel has taken and not sent obeys no priority, either. A socket that is not of TCP knows no such limit; the
- * kernel's buffer is all that there is then.
- */
-static void limit_unsent(heddle_connection *connection)
-{
-#ifdef TCP_NOTSENT_LOWAT
-    int most = AT_ONCE;
-    setsockopt(connection->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
-#else
-    (void)connection;
-#endif
-}
-
-void heddle_h2_begin(heddle_connection *connection)
-{
-    limit_unsent(connection);
-    heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_h2_server *server = calloc(1, sizeof(*server));
-    if (server) {
-        server->connection = connection;
-        server->write_deadline = INT64_MAX;
-        heddle_link_init_head(&server->carriers);
-        heddle_link_init_head(&server->waiting);
-        heddle_link_init_head(&server->tunnels);
-        server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2_limits, &engine->h2_workspace, server,
-                                                heddle_clock_coarse());
-    }
-    if (!server || !server->session) {
-        free(server);
-        heddle_sockets_close_connection(connection);
-        return;
-    }
-    heddle_connection_start(connection, &heddle_h2_protocol, server);
-}

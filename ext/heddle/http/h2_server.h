@@ -8,6 +8,10 @@
 #include "http/h2_tunnel.h"
 #include "net/sockets.h"
 
+enum {
+    HEDDLE_H2_AT_ONCE = 65536, /* bytes that wait for the kernel: more would not obey a priority that changes */
+};
+
 typedef struct heddle_h2_carrier heddle_h2_carrier;
 
 /* A fiber that waits for its stream, on that fiber's stack. */
@@ -50,6 +54,7 @@ struct heddle_h2_server {
     heddle_link waiting; /* carriers */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
+    bool turn_over; /* much has come at once: reading goes on in the next tick, after the events of others */
     bool swept;     /* no carrier that was given up is still listed */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
     size_t held;            /* the same, and the heads of requests that wait */

@@ -26,6 +26,7 @@ static bool decode_block(heddle_h2_session *session, heddle_h2_block *block, con
     heddle_hpack_field field;
     heddle_hpack_result result;
     while ((result = heddle_hpack_block_next(&coded, &field)) == HEDDLE_HPACK_FIELD) {
+        session->fed_fields++;
         heddle_h2_block_field(block, &field);
         if (block->list_size > (uint64_t)session->limits->header_limit * 2) {
             heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block has too many fields");

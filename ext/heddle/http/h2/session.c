@@ -457,18 +457,23 @@ static const uint8_t *take_preface(heddle_h2_session *session, const uint8_t *at
     return at;
 }
 
+bool heddle_h2_fed_enough(const heddle_h2_session *session)
+{
+    return session->fed_streams >= session->limits->streams_a_feed || session->fed_fields >= session->limits->fields_a_feed;
+}
+
 /* A client that fetches no answers gets no more of them; neither does one that takes the turns of others. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&
-           session->fed_streams < session->limits->streams_a_feed;
+           !heddle_h2_fed_enough(session);
 }
 
 size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size)
 {
     const uint8_t *start = bytes, *at = start, *end = start + size;
     session->now = now;
-    session->fed_streams = 0;
+    session->fed_streams = session->fed_fields = 0;
     heddle_h2_enter(session);
     if (session->stage == HEDDLE_H2_AT_PREFACE)
         at = take_preface(session, at, end);

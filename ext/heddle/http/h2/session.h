@@ -30,6 +30,7 @@ typedef struct {
     bool keep_underscores;
 
     uint32_t streams_a_feed;      /* requests begun in one feed, before others have their turn */
+    uint32_t fields_a_feed;       /* the same for decoded fields; the block that exceeds it is completed */
     uint32_t rejected_burst;       /* streams beyond max_streams; refilled as resets are */
     uint32_t reset_burst, reset_rate; /* streams ended early, whoever ends them; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on streams that are gone */
@@ -117,6 +118,8 @@ void *heddle_h2_session_owner(const heddle_h2_session *session);
  * not want more now, because much of its output is not pulled yet or because other connections should have their turn.
  */
 size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size);
+/* Did the last feed reach streams_a_feed or fields_a_feed? Other connections come before the next one. */
+bool heddle_h2_fed_enough(const heddle_h2_session *session);
 /* Writes whole frames, at most `room` >= HEDDLE_H2_PULL_ROOM bytes. 0: there is nothing to send now. */
 size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, size_t room);
 /* Would a pull give something? */

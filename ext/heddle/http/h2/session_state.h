@@ -202,7 +202,7 @@ struct heddle_h2_session {
     heddle_h2_stream *dead;
     uint32_t last_stream;    /* the highest that the client has opened */
     uint32_t last_processed; /* the highest that the owner has seen */
-    uint32_t fed_streams;
+    uint32_t fed_streams, fed_fields; /* in the last feed */
     heddle_h2_turns *turns;  /* NULL: there are no streams */
     heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
     uint8_t remembered_room, remembered_next;

@@ -1,0 +1,57 @@
+/* A connection begins to speak HTTP/2: its limits, its socket and its session. */
+
+#include "http/h2_server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+void heddle_h2_apply_limits(heddle_engine *engine)
+{
+    heddle_h2_limits *limits = &engine->h2_limits;
+    *limits = heddle_h2_default_limits();
+    limits->header_limit = (uint32_t)(engine->limits.header < 1 << 20 ? engine->limits.header : 1 << 20);
+    limits->header_count = engine->limits.header_count;
+    limits->body_limit = engine->limits.body;
+    limits->keep_underscores = engine->limits.keep_underscores;
+    limits->write_timeout = engine->write_timeout;
+    limits->head_timeout = engine->head_timeout;
+    limits->idle_timeout = engine->idle_timeout;
+}
+
+/*
+ * What the kernel has taken and not sent obeys no priority, either. A socket that is not of TCP knows no such limit; the
+ * kernel's buffer is all that there is then.
+ */
+static void limit_unsent(heddle_connection *connection)
+{
+#ifdef TCP_NOTSENT_LOWAT
+    int most = HEDDLE_H2_AT_ONCE;
+    setsockopt(connection->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
+#else
+    (void)connection;
+#endif
+}
+
+void heddle_h2_begin(heddle_connection *connection)
+{
+    limit_unsent(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
+    heddle_h2_server *server = calloc(1, sizeof(*server));
+    if (server) {
+        server->connection = connection;
+        server->write_deadline = INT64_MAX;
+        heddle_link_init_head(&server->carriers);
+        heddle_link_init_head(&server->waiting);
+        heddle_link_init_head(&server->tunnels);
+        server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2_limits, &engine->h2_workspace, server,
+                                                heddle_clock_coarse());
+    }
+    if (!server || !server->session) {
+        free(server);
+        heddle_sockets_close_connection(connection);
+        return;
+    }
+    heddle_connection_start(connection, &heddle_h2_protocol, server);
+}
