@@ -37,7 +37,6 @@ class LanguageTest < Minitest::Test
     "ext/heddle/http/h2/guard.c" => %w[earlier],
     "ext/heddle/http/h2/output.c" => %w[least], "ext/heddle/http/h2_carrier.c" => %w[wake],
     "ext/heddle/http/h2_exchange.c" => %w[writable complete respond],
-    "ext/heddle/http/websocket/reader.c" => %w[fail],
     "ext/heddle/http/websocket/session.c" => %w[enter],
     "ext/heddle/http/websocket/work.c" => %w[object serve served reject],
     "ext/heddle/http/h2_server.c" => %w[sweep pull flush linger settle feed begin release abandon],

@@ -8,6 +8,8 @@
 #   HEDDLE_WERROR=1            warnings are errors
 #   HEDDLE_DEBUG=1             -Og -g3, assertions on (HEDDLE_DEBUG is defined)
 #   HEDDLE_SANITIZE=address,…  compiled with these sanitizers
+# By a person:
+#   HEDDLE_ZLIB=0              without zlib, where it is installed, too
 
 require "fileutils"
 require "open3"
@@ -75,6 +77,9 @@ end
   ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_thread_io_blocking_region
   rb_bug_reporter_add rb_thread_lock_native_thread
 ].each { |function| have_func(function) }
+
+# Optional: without zlib the option websocket_deflate is rejected. HEDDLE_ZLIB=0 builds without it.
+$defs << "-DHEDDLE_ZLIB=1" if ENV["HEDDLE_ZLIB"] != "0" && have_library("z", "deflateInit2_", "zlib.h")
 
 # The flags come after the checks: a check must not fail over a warning.
 # Ruby's own $warnflags differ from build to build, and some builds leave them out of CFLAGS.

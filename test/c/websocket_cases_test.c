@@ -1,11 +1,13 @@
-/* sources: http/websocket/reader.c http/websocket/frame.c http/websocket/utf8.c */
+/* sources: http/websocket/reader.c http/websocket/frame.c http/websocket/utf8.c http/websocket/deflate.c */
+/* link: -DHEDDLE_ZLIB=1 -lz */
 
 /* Every case of test/http/web_socket/cases.txt, in one piece, in pieces of 7 bytes, and byte by byte. */
 
 #include "check.h"
-#include "http/websocket/reader.h"
+#include "http/websocket/deflate.h"
 
 #include <ctype.h>
+#include <zlib.h>
 
 enum {
     LINE = 1024,
@@ -15,6 +17,7 @@ enum {
 static char sent[ROOM], expected[ROOM], found[ROOM];
 static size_t sent_size, expected_size, found_size;
 static char case_name[LINE];
+static heddle_deflater *deflater;
 
 static void put(char *to, size_t *size, const void *bytes, size_t count)
 {
@@ -35,18 +38,33 @@ static size_t put_hex(char *to, size_t *size, const char *text)
     return used;
 }
 
-/* Hex, "text", or NUMBER*HEX, joined by +. */
+static void put_letters(char *to, size_t *size, long count)
+{
+    for (uint32_t state = 1; count > 0; count--) {
+        state = state * 1103515245 + 12345;
+        put(to, size, &(char){(char)('a' + (state >> 16) % 26)}, 1);
+    }
+}
+
+/* Hex, "text", NUMBER*HEX, or NUMBER~, joined by +. */
 static size_t put_payload(char *to, size_t *size, const char *text)
 {
     size_t before = *size;
     for (;;) {
-        const char *star = strchr(text, '*');
+        const char *star = strpbrk(text, "*~");
         if (*text == '"') {
             const char *end = strchr(text + 1, '"');
             put(to, size, text + 1, (size_t)(end - text - 1));
             text = end + 1;
         } else if (star && strspn(text, "0123456789") == (size_t)(star - text)) {
             unsigned byte;
+            if (*star == '~') {
+                put_letters(to, size, atol(text));
+                text = star + 1;
+                if (*text++ != '+')
+                    return *size - before;
+                continue;
+            }
             CHECK(sscanf(star + 1, "%2x", &byte) == 1);
             for (long count = atol(text); count > 0; count--)
                 put(to, size, &(uint8_t){(uint8_t)byte}, 1);
@@ -59,21 +77,49 @@ static size_t put_payload(char *to, size_t *size, const char *text)
     }
 }
 
-static void put_frame(const char *text, bool masked)
+static void put_payload_frame(unsigned first, char *payload, size_t size, bool masked)
 {
-    static char payload[ROOM];
     static const uint8_t mask[] = {0x37, 0xfa, 0x21, 0x3d};
-    unsigned first;
-    size_t size = 0;
     char head[HEDDLE_WEBSOCKET_HEAD];
-    CHECK(sscanf(text, "%2x", &first) == 1);
-    put_payload(payload, &size, text + 3);
     size_t used = heddle_websocket_write_head(head, HEDDLE_WEBSOCKET_TEXT, false, size, masked ? mask : NULL);
     head[0] = (char)(uint8_t)first;
     put(sent, &sent_size, head, used);
     if (masked)
         heddle_websocket_mask(payload, size, mask, 0);
     put(sent, &sent_size, payload, size);
+}
+
+static void put_frame(const char *text, bool masked)
+{
+    static char payload[ROOM];
+    unsigned first;
+    size_t size = 0;
+    CHECK(sscanf(text, "%2x", &first) == 1);
+    put_payload(payload, &size, text + 3);
+    put_payload_frame(first, payload, size, masked);
+}
+
+/* "N FIRST PAYLOAD" */
+static void put_deflated(const char *text)
+{
+    static char payload[ROOM], deflated[ROOM];
+    unsigned first, most;
+    size_t size = 0;
+    z_stream stream = {0};
+    CHECK(sscanf(text, "%u %2x", &most, &first) == 2);
+    put_payload(payload, &size, strchr(text, ' ') + 4);
+    CHECK(deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+    stream.next_in = (unsigned char *)payload;
+    stream.avail_in = (unsigned)size;
+    stream.next_out = (unsigned char *)deflated;
+    stream.avail_out = ROOM;
+    CHECK(deflate(&stream, Z_SYNC_FLUSH) == Z_OK);
+    size = ROOM - stream.avail_out - 4;
+    deflateEnd(&stream);
+    for (size_t at = 0; at < size; at += most) {
+        bool last = size - at <= most;
+        put_payload_frame((at ? 0 : first & 0x7f) | (last ? 0x80 : 0), deflated + at, last ? size - at : most, true);
+    }
 }
 
 static void expect(const char *text)
@@ -110,6 +156,7 @@ static void feed(size_t step)
     heddle_websocket_message *message;
     bool ended = false;
     heddle_websocket_reader_start(&reader, true);
+    reader.allows_deflate = strncmp(case_name, "12.", 3) == 0 || strncmp(case_name, "13.", 3) == 0;
     found_size = 0;
     for (size_t at = 0; at < sent_size && !ended; at += step) {
         size_t size = sent_size - at < step ? sent_size - at : step, offset = 0;
@@ -119,6 +166,8 @@ static void feed(size_t step)
             size_t used;
             heddle_websocket_event event = heddle_websocket_read(&reader, &limits, piece + offset, size - offset, &used);
             offset += used;
+            if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader.message->compressed)
+                event = heddle_websocket_inflate(&deflater, &reader, &limits);
             switch (event) {
             case HEDDLE_WEBSOCKET_WANTS_MORE:
                 CHECK_EQUAL(size, offset);
@@ -188,6 +237,8 @@ static void every_case(void)
             strcpy(case_name, line);
         } else if (strncmp(text, "> ", 2) == 0) {
             put_frame(text + 2, true);
+        } else if (strncmp(text, ">z", 2) == 0) {
+            put_deflated(text + 2);
         } else if (strncmp(text, ">unmasked ", 10) == 0) {
             put_frame(text + 10, false);
         } else if (strncmp(text, ">raw ", 5) == 0) {
@@ -200,6 +251,7 @@ static void every_case(void)
     }
     end_case(&cases);
     fclose(file);
+    heddle_deflater_free(deflater);
     CHECK(cases > 150);
 }
 
@@ -245,6 +297,38 @@ static void fragments_are_counted(void)
     heddle_websocket_reader_end(&reader);
 }
 
+static void messages_are_deflated_where_that_pays(void)
+{
+    static char text[HEDDLE_DEFLATE_MOST + 1], deflated[HEDDLE_DEFLATE_MOST + 1];
+    const size_t sizes[] = {0, HEDDLE_DEFLATE_LEAST - 1, HEDDLE_DEFLATE_LEAST, 5000, HEDDLE_DEFLATE_MOST, sizeof(text)};
+    heddle_deflater *own = NULL;
+    size_t filled = 0;
+    put_letters(text, &filled, 5000);
+    for (unsigned i = 0; i < 6; i++) {
+        heddle_websocket_reader reader = {0};
+        heddle_websocket_limits limits = {.message = sizeof(text), .fragments = 1};
+        size_t size = heddle_websocket_deflate(&own, text, sizes[i], deflated);
+        CHECK((size > 0) == (i >= 2 && i <= 4));
+        if (!size)
+            continue;
+        CHECK(size < sizes[i]);
+        reader.message = malloc(sizeof(*reader.message) + size);
+        *reader.message = (heddle_websocket_message){.size = size, .compressed = true};
+        memcpy(reader.message->bytes, deflated, size);
+        heddle_websocket_event event = heddle_websocket_inflate(&own, &reader, &limits);
+        CHECK_EQUAL(i == 4 ? HEDDLE_WEBSOCKET_FAILED : HEDDLE_WEBSOCKET_HAS_MESSAGE, event); /* zeros: too much of too little */
+        if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE) {
+            CHECK_EQUAL(sizes[i], reader.message->size);
+            CHECK(memcmp(text, reader.message->bytes, sizes[i]) == 0);
+        }
+        heddle_websocket_reader_end(&reader);
+    }
+    for (size_t i = 0, state = 1; i < 4096; i++, state = state * 6364136223846793005u + 1442695040888963407u)
+        text[i] = (char)(state >> 56);
+    CHECK_EQUAL(0, heddle_websocket_deflate(&own, text, 4096, deflated)); /* it would not be smaller */
+    heddle_deflater_free(own);
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -252,5 +336,6 @@ int main(int argc, char **argv)
     check_run("WebSocket frames", "masks of every alignment", masks_of_every_alignment);
     check_run("WebSocket frames", "reasons are cut between characters", reasons_are_cut_between_characters);
     check_run("WebSocket frames", "fragments are counted", fragments_are_counted);
+    check_run("WebSocket frames", "messages are deflated where that pays", messages_are_deflated_where_that_pays);
     return check_end();
 }

@@ -3,6 +3,7 @@
 require "test_helper"
 require "server/web_socket_helpers"
 require "support/h2_web_socket_client"
+require "zlib"
 
 # Every case of test/http/web_socket/cases.txt against a server that answers with what it gets, over both protocols.
 class WebSocketCasesTest < Minitest::Test
@@ -28,16 +29,37 @@ class WebSocketCasesTest < Minitest::Test
   def self.bytes_of(line)
     word, rest = line.split(" ", 2)
     return [rest.delete(" ")].pack("H*") if word == ">raw"
+    return deflated_frames(Integer(word.delete_prefix(">z")), *rest.split(" ", 2)) if word.start_with?(">z")
 
     first, payload = rest.split(" ", 2)
     frames.frame(nil, payload(payload), first: first.hex, mask: word == ">" ? MASK : nil)
   end
 
-  # Hex, "text", or NUMBER*HEX, joined by +.
-  def self.payload(text)
-    text.scan(/"([^"]*)"|(\d+)\*(\h\h)|(\h+)/).sum("".b) do |plain, count, byte, hex|
-      plain&.b || (count ? [byte].pack("H*") * count.to_i : [hex].pack("H*"))
+  # The payload deflated (RFC 7692, section 7.2.1), in frames of so many bytes.
+  def self.deflated_frames(most, first, payload)
+    deflater = Zlib::Deflate.new(6, -Zlib::MAX_WBITS)
+    bytes = deflater.deflate(payload(payload), Zlib::SYNC_FLUSH).delete_suffix("\0\0\xff\xff".b)
+    deflater.close
+    pieces = (0...bytes.bytesize).step(most).map { |at| bytes.byteslice(at, most) }
+    pieces.each_with_index.sum("".b) do |piece, index|
+      bits = (index.zero? ? first.hex & 0x7f : 0) | (index == pieces.size - 1 ? 0x80 : 0)
+      frames.frame(nil, piece, first: bits, mask: MASK)
     end
+  end
+
+  # Hex, "text", NUMBER*HEX, or NUMBER~, joined by +.
+  def self.payload(text)
+    text.scan(/"([^"]*)"|(\d+)\*(\h\h)|(\d+)~|(\h+)/).sum("".b) do |plain, count, byte, letters, hex|
+      next plain.b if plain
+      next [byte].pack("H*") * count.to_i if count
+
+      letters ? self.letters(letters.to_i) : [hex].pack("H*")
+    end
+  end
+
+  def self.letters(count)
+    state = 1
+    Array.new(count) { 97 + (((state = ((state * 1_103_515_245) + 12_345) & 0xffffffff) >> 16) % 26) }.pack("C*")
   end
 
   def self.frames = @frames ||= WebSocketClient.allocate
@@ -59,12 +81,25 @@ class WebSocketCasesTest < Minitest::Test
     wanted = one.expected.count { |kind, _| kind != "pong" }
     frames = Array.new(wanted) { client.read }
     client.close
-    [1, 2, 10].map { |opcode| frames.select { |frame| frame.opcode == opcode }.map(&:payload) } + [client.closing.code]
+    found = [1, 2, 10].map do |opcode|
+      frames.select { |frame| frame.opcode == opcode }.map { |frame| content(frame) }
+    end
+    found + [client.closing.code]
   end
+
+  def content(frame)
+    return frame.payload if frame.rsv.zero?
+
+    inflater = Zlib::Inflate.new(-Zlib::MAX_WBITS)
+    inflater.inflate(frame.payload + "\0\0\xff\xff".b).tap { inflater.close }
+  end
+
+  # @return [Hash] fields of its request
+  def fields_of(one) = one.name.match?(/\A1[23]\./) ? { sec_websocket_extensions: "permessage-deflate" } : {}
 
   def check(cases)
     wrong = cases.filter_map do |one|
-      client = yield
+      client = yield(fields_of(one))
       found = answers_to(one, client)
       client.io.finish if client.io.respond_to?(:finish)
       client.io.close unless client.io.respond_to?(:finish)
@@ -76,13 +111,16 @@ class WebSocketCasesTest < Minitest::Test
 
   def test_every_case_over_http1
     assert_operator self.class.cases.size, :>, 150
-    serving(upgrading(Mirror), lint: false) { check(self.class.cases) { WebSocketClient.new(connect) } }
+    serving(upgrading(Mirror), lint: false, websocket_deflate: true) do
+      check(self.class.cases) { |fields| WebSocketClient.new(connect, **fields) }
+    end
   end
 
   def test_every_case_over_http2
-    serving(upgrading(Mirror), lint: false, http2_websockets: true, linger_timeout: 0.5) do
+    serving(upgrading(Mirror), lint: false, http2_websockets: true, websocket_deflate: true,
+                               linger_timeout: 0.5) do
       connection = H2WebSocketConnection.new(connect)
-      check(self.class.cases) { H2WebSocketClient.new(connection.connect) }
+      check(self.class.cases) { |fields| H2WebSocketClient.new(connection.connect(**fields)) }
       connection.close
     end
   end

@@ -112,6 +112,7 @@ static void free_engine(heddle_service *service)
         free(engine->streams.prefixes[i]);
     free(engine->streams.prefixes);
     free(engine->body_folder);
+    heddle_deflater_free(engine->websockets.deflater);
     free(engine->head.fields);
     free(engine);
 }

@@ -28,8 +28,8 @@ typedef struct {
 heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
 
 /* Encoders of messages: an event, and the same as a chunk of HTTP/1.1. */
-VALUE heddle_event_encode(heddle_message *message);
-VALUE heddle_event_encode_chunk(heddle_message *message);
+VALUE heddle_event_encode(heddle_message *message, void *context);
+VALUE heddle_event_encode_chunk(heddle_message *message, void *context);
 
 /* "id: position\n\n": where a client goes on that has not had an event yet. How many bytes. */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);

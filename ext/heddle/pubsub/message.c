@@ -14,22 +14,23 @@ size_t heddle_message_position(const heddle_message *message, char *text)
 typedef struct {
     heddle_message *message;
     heddle_message_encoder *encoder;
+    void *context;
 } encoding;
 
 static VALUE encode(VALUE data)
 {
     const encoding *encoding = (void *)data;
-    return encoding->encoder(encoding->message);
+    return encoding->encoder(encoding->message, encoding->context);
 }
 
-VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder)
+VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, void *context)
 {
     int form = 0;
     while (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder && message->forms[form].encoder != encoder)
         form++;
     if (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder)
         return message->forms[form].string;
-    encoding encoding = {message, encoder};
+    encoding encoding = {message, encoder, context};
     int state;
     VALUE string = rb_protect(encode, (VALUE)&encoding, &state);
     if (state) {

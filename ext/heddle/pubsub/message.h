@@ -17,7 +17,7 @@ enum {
 typedef struct heddle_message heddle_message;
 
 /* Encodes a message for the wire: a frozen String. It may raise NoMemoryError and nothing else. */
-typedef VALUE heddle_message_encoder(heddle_message *message);
+typedef VALUE heddle_message_encoder(heddle_message *message, void *context);
 
 struct heddle_message {
     const char *topic;
@@ -45,9 +45,10 @@ enum {
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * What the encoder makes of the message: encoded once, the same frozen String for every subscriber. Add it to an output
+ * What the encoder makes of the message: encoded once, the same frozen String for every subscriber, so that
+ * nothing may depend on the context, which the encoder gets, but what it needs for its work. Add it to an output
  * queue with heddle_output_add_string. 0 without memory.
  */
-VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder);
+VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, void *context);
 
 #endif

@@ -54,6 +54,9 @@ module Heddle
                   "after how long without a word from its client a WebSocket sends a ping; 0: never"),
         Limit.new(:websocket_timeout, :seconds, 20, 0.001,
                   "how long a WebSocket's client may take to answer a ping or a close frame; then it is cut off"),
+        Limit.new(:websocket_deflate, :switch, false, nil,
+                  "whether WebSockets compress messages with clients that offer permessage-deflate (RFC 7692); it " \
+                  "takes zlib when Heddle is built, see websockets.md"),
         Limit.new(:underscore_headers, :switch, false, nil,
                   "whether header names with an underscore are kept; a client can forge others' names with them"),
         *H2::LIMITS
@@ -73,7 +76,17 @@ module Heddle
           value = values.fetch(limit.name, limit.default)
           instance_variable_set(:"@#{limit.name}", limit.check(value))
         end
+        check_deflate
         freeze
+      end
+
+      private
+
+      def check_deflate
+        return if !websocket_deflate || WebSocket::DEFLATE
+
+        raise ArgumentError, "websocket_deflate needs zlib, which was missing when Heddle was built: install its " \
+                             "headers (Debian: zlib1g-dev), then run gem pristine heddle, or leave the option out"
       end
     end
   end

@@ -148,9 +148,10 @@ module Heddle
       # The connection is a WebSocket from here on. The head was sent.
       # @param handler [Object]
       # @param callbacks [Rack::SocketCallbacks]
+      # @param deflate [Boolean] whether permessage-deflate was negotiated
       # @return [void]
-      def upgrade(handler, callbacks)
-        @exchange.open_websocket(handler, callbacks, callbacks.logged?, @exchange.body&.unread)
+      def upgrade(handler, callbacks, deflate)
+        @exchange.open_websocket(handler, callbacks, callbacks.logged?, @exchange.body&.unread, deflate)
         @finished = true
       end
 

@@ -12,14 +12,15 @@ module Heddle
       # @param log [#failure, #violation, #client_gone] called for failures
       # @param early_hints [Symbol] the option of that name
       # @param allowed_origins [Array<String>, nil] the option of that name
-      def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil)
+      # @param websocket_deflate [Boolean] the option of that name
+      def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil, websocket_deflate: false)
         @app = app
         @env_builder = env_builder
         @log = log
         @early_hints = early_hints
         @context = Concurrency::Context.of(Fiber.current_scheduler)
         callbacks = socket_callbacks(log)
-        @upgrade = Upgrade.new(callbacks, allowed_origins)
+        @upgrade = Upgrade.new(callbacks, allowed_origins, deflate: websocket_deflate)
         @socket_handoff = SocketHandoff.new(callbacks, log)
       end
 

@@ -39,20 +39,22 @@ module Heddle
           # A message that came while the handler was asked may have changed its state.
           next :busy unless client.received == received
 
-          words = [client.handler.class.name, state, client.label, client.subscriptions]
+          words = [client.handler.class.name, state, client.label, client.subscriptions, client.deflates?]
           client.hand_off(target, Marshal.dump(words)).tap { |result| @failed[client] = true if result == :fixed }
         end
       end
 
       # @param words [String]
-      # @return [Array] handler, callbacks, label and topics; without topics the socket is closed with 1012
+      # @return [Array] handler, callbacks, label, topics, and whether it has negotiated permessage-deflate;
+      #   without topics the socket is closed with 1012
       def load(words)
-        name, state, label, topics = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
-        [Object.const_get(name).load(state), @callbacks, label, topics.map { |topic| subscription_of(*topic) }]
+        name, state, label, topics, deflates = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
+        [Object.const_get(name).load(state), @callbacks, label, topics.map { |topic| subscription_of(*topic) },
+         deflates]
       rescue StandardError, ScriptError => e
         @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
                    "#{e.full_message(highlight: false)}")
-        [nil, @callbacks, label, nil]
+        [nil, @callbacks, label, nil, deflates]
       end
 
       private

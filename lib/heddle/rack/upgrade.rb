@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "digest/sha1"
+require "heddle/rack/deflate_offer" # here: a Ractor of Ruby 3.3 can load nothing
 
 module Heddle
   module Rack
@@ -14,8 +15,10 @@ module Heddle
 
       # @param callbacks [#call] see {SocketCallbacks#call}
       # @param allowed_origins [Array<String>, nil] origins whose pages may open a WebSocket; nil: the server's own
-      def initialize(callbacks, allowed_origins)
+      # @param deflate [Boolean] whether messages may be compressed
+      def initialize(callbacks, allowed_origins, deflate: false)
         @callbacks = callbacks
+        @deflate = deflate
         @allowed_origins = allowed_origins
       end
 
@@ -28,9 +31,12 @@ module Heddle
         violation = violation_of(env)
         return reject(exchange, *violation) if violation
 
-        start(exchange.response, env, own_fields(headers))
+        deflate = DeflateOffer.answer_to(env["HTTP_SEC_WEBSOCKET_EXTENSIONS"]) if @deflate
+        fields = own_fields(headers)
+        fields["sec-websocket-extensions"] = deflate if deflate
+        start(exchange.response, env, fields)
         exchange.response.flush
-        exchange.response.upgrade(handler, @callbacks)
+        exchange.response.upgrade(handler, @callbacks, !deflate.nil?)
       end
 
       private
@@ -45,12 +51,15 @@ module Heddle
 
       def extended_connect?(env) = env["REQUEST_METHOD"] == "CONNECT"
 
+      HANDSHAKE = %w[transfer-encoding sec-websocket-accept sec-websocket-extensions upgrade].freeze
+      private_constant :HANDSHAKE
+
       # Fields of content, which there is none of, and those that are the handshake's own.
       def own_fields(headers)
         headers.reject do |name, _|
           name = name.downcase
-          name.start_with?("content-", "rack.") || %w[transfer-encoding sec-websocket-accept upgrade].include?(name)
-        end
+          name.start_with?("content-", "rack.") || HANDSHAKE.include?(name)
+        end.to_h
       end
 
       # @return [Array, nil] status, header fields and text of the rejection

@@ -219,14 +219,14 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
 }
 
 /*
- * call-seq: open_websocket(handler, caller, logged, early) -> Heddle::HTTP::WebSocket::Client
+ * call-seq: open_websocket(handler, caller, logged, early, deflate) -> Heddle::HTTP::WebSocket::Client
  *
  * The head of the response, with the status 101, or 200 over HTTP/2, is written: from here on the connection or the stream
  * is a WebSocket. `caller` is called with the handler, the name of a callback, the client and the message or nil; where it
  * is `logged`, `caller.ended` is called once with what there is to be said of the socket, see account_for. `early`: frames
- * that came with the request over HTTP/2, a String or nil.
+ * that came with the request over HTTP/2, a String or nil. `deflate`: permessage-deflate was negotiated.
  */
-static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early,
+static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate,
                             const heddle_websocket_carrier *carrier)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
@@ -238,6 +238,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     VALUE client = heddle_websocket_new_client(exchange->engine, carrier, handler, caller, label, &socket);
     if (!socket)
         rb_memerror();
+    socket->reader.allows_deflate = RTEST(deflate);
     if (carrier == &heddle_websocket_h1_carrier)
         heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket);
     else
@@ -245,14 +246,14 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     return client;
 }
 
-static VALUE open_on_connection(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early)
+static VALUE open_on_connection(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate)
 {
-    return open_websocket(self, handler, caller, logged, early, &heddle_websocket_h1_carrier);
+    return open_websocket(self, handler, caller, logged, early, deflate, &heddle_websocket_h1_carrier);
 }
 
-static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early)
+static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate)
 {
-    return open_websocket(self, handler, caller, logged, early, &heddle_websocket_h2_carrier);
+    return open_websocket(self, handler, caller, logged, early, deflate, &heddle_websocket_h2_carrier);
 }
 
 void Init_heddle_websocket(VALUE http)
@@ -270,6 +271,7 @@ void Init_heddle_websocket(VALUE http)
     Init_heddle_websocket_methods(module, client_class);
     Init_heddle_websocket_handoff(client_class);
     Init_heddle_websocket_codec(module);
-    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 4);
-    rb_define_method(rb_path2class("Heddle::HTTP::H2::Exchange"), "open_websocket", open_on_stream, 4);
+    rb_define_const(module, "DEFLATE", heddle_deflate_is_available() ? Qtrue : Qfalse); /* built with zlib? */
+    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 5);
+    rb_define_method(rb_path2class("Heddle::HTTP::H2::Exchange"), "open_websocket", open_on_stream, 5);
 }

@@ -70,6 +70,13 @@ static VALUE client_subscriptions(VALUE self)
     return all;
 }
 
+/* Has it negotiated permessage-deflate? */
+static VALUE client_deflates_p(VALUE self)
+{
+    const heddle_websocket *socket = session_of(self);
+    return socket && socket->reader.allows_deflate ? Qtrue : Qfalse;
+}
+
 /* What the log says of the socket when it has ended; nil: nothing is logged. */
 static VALUE client_label(VALUE self)
 {
@@ -109,7 +116,7 @@ static VALUE call_load(VALUE arguments)
     return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 1, RARRAY_AREF(arguments, 1));
 }
 
-/* Handler, caller, label and topics; on failure a handler without callbacks. May wait. */
+/* Handler, caller, label, topics, and whether it has negotiated permessage-deflate; on failure a handler without callbacks. May wait. */
 VALUE heddle_websocket_load(heddle_service *service, VALUE words, int *state)
 {
     const heddle_engine *engine = (heddle_engine *)service;
@@ -134,6 +141,7 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
     }
     socket->wanted &= (uint8_t)~HEDDLE_WEBSOCKET_ON_OPEN; /* it has been */
     engine->websockets.opened--;
+    socket->reader.allows_deflate = RTEST(rb_ary_entry(loaded, 4));
     socket->depth++; /* what follows may close it */
     heddle_connection_start(connection, &heddle_websocket_protocol, socket);
     int state = 0;
@@ -151,6 +159,7 @@ void Init_heddle_websocket_handoff(VALUE client_class)
     rb_define_method(client_class, "movable?", client_movable_p, 0);
     rb_define_method(client_class, "received", client_received, 0);
     rb_define_method(client_class, "subscriptions", client_subscriptions, 0);
+    rb_define_method(client_class, "deflates?", client_deflates_p, 0);
     rb_define_method(client_class, "label", client_label, 0);
     rb_define_method(client_class, "hand_off", client_hand_off, 2);
 }

@@ -11,6 +11,7 @@ typedef enum {
 
 enum {
     FIRST_ROOM = 512, /* bytes of a message whose frame has not come whole */
+    DEFLATE_MARGIN = 64,
 };
 
 void heddle_websocket_reader_start(heddle_websocket_reader *reader, bool from_client)
@@ -33,7 +34,8 @@ heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader 
     return message;
 }
 
-static heddle_websocket_event fail(heddle_websocket_reader *reader, unsigned code, const char *failure)
+heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
+                                                    const char *failure)
 {
     heddle_websocket_reader_end(reader);
     reader->code = (uint16_t)code;
@@ -43,7 +45,7 @@ static heddle_websocket_event fail(heddle_websocket_reader *reader, unsigned cod
 
 static heddle_websocket_event protocol_error(heddle_websocket_reader *reader, const char *failure)
 {
-    return fail(reader, HEDDLE_WEBSOCKET_PROTOCOL_ERROR, failure);
+    return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_PROTOCOL_ERROR, failure);
 }
 
 static bool is_control(const heddle_websocket_reader *reader)
@@ -125,6 +127,12 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
     return HEDDLE_WEBSOCKET_WANTS_MORE;
 }
 
+/* Bytes that the message may have on the wire. What can't be compressed gets a little longer (RFC 1951, section 3.2.4). */
+static uint64_t most_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
+{
+    return reader->message->compressed ? limits->message + (limits->message >> 10) + DEFLATE_MARGIN : limits->message;
+}
+
 /* The head is complete. WANTS_MORE: nothing wrong. */
 static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
@@ -145,9 +153,9 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     if (reader->opcode != HEDDLE_WEBSOCKET_CONTINUATION && begin_message(reader) == HEDDLE_WEBSOCKET_NO_MEMORY)
         return HEDDLE_WEBSOCKET_NO_MEMORY;
     if (++reader->fragments > limits->fragments)
-        return fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message has too many fragments");
-    if (size > limits->message - reader->message->size)
-        return fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message is too big");
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message has too many fragments");
+    if (size > most_bytes(reader, limits) - reader->message->size)
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message is too big");
     return HEDDLE_WEBSOCKET_WANTS_MORE;
 }
 
@@ -198,7 +206,7 @@ static heddle_websocket_event take_data(heddle_websocket_reader *reader, const c
         return HEDDLE_WEBSOCKET_NO_MEMORY;
     heddle_websocket_message *message = reader->message;
     if (message->text && !message->compressed && !heddle_utf8_check(&reader->utf8, bytes, size))
-        return fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message is not UTF-8");
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message is not UTF-8");
     memcpy(message->bytes + message->size, bytes, size);
     message->size += size;
     return HEDDLE_WEBSOCKET_WANTS_MORE;
@@ -217,7 +225,7 @@ static heddle_websocket_event end_close(heddle_websocket_reader *reader)
     if (!heddle_websocket_code_is_valid(code))
         return protocol_error(reader, "a close frame has an invalid code");
     if (!heddle_utf8_check(&utf8, reader->control + 2, reader->control_size - 2u) || !heddle_utf8_is_complete(&utf8))
-        return fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a close frame's reason is not UTF-8");
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a close frame's reason is not UTF-8");
     reader->code = (uint16_t)code;
     return HEDDLE_WEBSOCKET_HAS_CLOSE;
 }
@@ -229,7 +237,7 @@ static heddle_websocket_event end_message(heddle_websocket_reader *reader)
         return HEDDLE_WEBSOCKET_WANTS_MORE;
     reader->in_message = false;
     if (message->text && !message->compressed && !heddle_utf8_is_complete(&reader->utf8))
-        return fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message ends within a character");
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message ends within a character");
     return HEDDLE_WEBSOCKET_HAS_MESSAGE;
 }
 

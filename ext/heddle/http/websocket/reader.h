@@ -20,7 +20,7 @@ struct heddle_websocket_message {
 };
 
 typedef struct {
-    uint64_t message;   /* bytes */
+    uint64_t message;   /* bytes, inflated */
     uint32_t fragments; /* frames of one message */
 } heddle_websocket_limits;
 
@@ -65,6 +65,9 @@ heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, co
                                              char *bytes, size_t size, size_t *used);
 /* After HEDDLE_WEBSOCKET_HAS_MESSAGE, once: it is the caller's. */
 heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader *reader);
+/* Nothing more is read: the close frame gets this code and reason, a literal. FAILED. */
+heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
+                                                    const char *failure);
 /* Frees the message that is incomplete. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);
 

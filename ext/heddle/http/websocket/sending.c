@@ -3,6 +3,7 @@
 #include "http/websocket/session.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t heddle_websocket_pending(const heddle_websocket *socket)
@@ -70,18 +71,43 @@ bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame)
     return true;
 }
 
+/* The size of its frame; 0: it is to be sent as it is, or the carrier was broken off for lack of memory. */
+static size_t write_deflated(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *bytes, size_t size)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    if (size < HEDDLE_DEFLATE_LEAST || size > HEDDLE_DEFLATE_MOST)
+        return 0;
+    char *frame = malloc(HEDDLE_WEBSOCKET_HEAD + size), *payload = frame + HEDDLE_WEBSOCKET_HEAD;
+    size_t deflated = frame ? heddle_websocket_deflate(&socket->engine->websockets.deflater, bytes, size, payload) : 0;
+    if (!deflated) {
+        free(frame);
+        return 0;
+    }
+    size_t used = heddle_websocket_write_head(head, opcode, true, deflated, NULL);
+    memcpy(payload - used, head, used);
+    bool written = socket->carrier->write(socket, payload - used, used + deflated, 0);
+    free(frame);
+    if (written)
+        return used + deflated;
+    heddle_websocket_break_off(socket);
+    return 0;
+}
+
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
     size_t size = (size_t)RSTRING_LEN(string);
     if (socket->state != HEDDLE_WEBSOCKET_OPEN || !heddle_websocket_check_pace(socket))
         return false;
-    size_t used = heddle_websocket_write_head(head, opcode, false, size, NULL);
-    if (!socket->carrier->write(socket, head, used, string)) {
+    size_t sent = socket->reader.allows_deflate ? write_deflated(socket, opcode, RSTRING_PTR(string), size) : 0;
+    size_t used = sent ? 0 : heddle_websocket_write_head(head, opcode, false, size, NULL);
+    if (socket->state != HEDDLE_WEBSOCKET_OPEN)
+        return false;
+    if (!sent && !socket->carrier->write(socket, head, used, string)) {
         heddle_websocket_break_off(socket); /* no memory, and half a frame is none */
         return false;
     }
     heddle_websocket_count_sent(socket, size);
-    socket->unsent += used + size;
+    socket->unsent += sent ? sent : used + size;
     return true;
 }

@@ -3,6 +3,7 @@
 
 /* What the WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
 
+#include "http/websocket/deflate.h"
 #include "http/websocket/reader.h"
 
 #include <ruby.h>
@@ -16,6 +17,7 @@ typedef struct {
     uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
     int64_t ping;          /* ns without input until a ping; 0: none is sent */
     int64_t timeout;       /* ns that a client may take to answer a ping or a close frame */
+    heddle_deflater *deflater; /* of all that have negotiated it; NULL: none yet */
     VALUE loader;          /* makes the handlers of sockets that another process had, see handoff.c; 0: nothing does */
     VALUE clients;         /* an Array: the Client of each socket, at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* the free ones are a list: each has the number of the next */

@@ -183,6 +183,11 @@ size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size)
         heddle_websocket_event event = heddle_websocket_read(&socket->reader, &socket->engine->websockets.limits,
                                                              bytes + used, size - used, &step);
         used += step;
+        /* A socket that closes throws its messages away. */
+        if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && socket->reader.message->compressed &&
+            socket->state == HEDDLE_WEBSOCKET_OPEN)
+            event = heddle_websocket_inflate(&socket->engine->websockets.deflater, &socket->reader,
+                                             &socket->engine->websockets.limits);
         switch (event) {
         case HEDDLE_WEBSOCKET_WANTS_MORE:
             return used;

@@ -6,14 +6,26 @@
 
 /* -- encoding, once for all sockets -------------------------------------------------------------------------------- */
 
-static VALUE frame_of(heddle_websocket_opcode opcode, const char *bytes, size_t size)
+static VALUE join_frame(heddle_websocket_opcode opcode, bool compressed, const char *bytes, size_t size)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
-    size_t used = heddle_websocket_write_head(head, opcode, false, size, NULL);
+    size_t used = heddle_websocket_write_head(head, opcode, compressed, size, NULL);
     VALUE frame = rb_str_buf_new((long)(used + size));
     rb_str_cat(frame, head, (long)used);
     rb_str_cat(frame, bytes, (long)size);
     return rb_obj_freeze(frame);
+}
+
+/* `deflater`: NULL for sockets that have not negotiated it. */
+static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_t size, heddle_deflater **deflater)
+{
+    if (!deflater || size < HEDDLE_DEFLATE_LEAST || size > HEDDLE_DEFLATE_MOST)
+        return join_frame(opcode, false, bytes, size);
+    VALUE room = rb_str_buf_new((long)size);
+    size_t deflated = heddle_websocket_deflate(deflater, bytes, size, RSTRING_PTR(room));
+    VALUE frame = deflated ? join_frame(opcode, true, RSTRING_PTR(room), deflated) : join_frame(opcode, false, bytes, size);
+    rb_str_resize(room, 0);
+    return frame;
 }
 
 static bool is_utf8(const char *bytes, size_t size)
@@ -22,16 +34,17 @@ static bool is_utf8(const char *bytes, size_t size)
     return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
 }
 
-static VALUE encode_text(heddle_message *message)
+static VALUE make_text(const heddle_message *message, heddle_deflater **deflater)
 {
     const char *bytes = RSTRING_PTR(message->payload);
     size_t size = (size_t)RSTRING_LEN(message->payload);
-    return frame_of(is_utf8(bytes, size) ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size);
+    return make_frame(is_utf8(bytes, size) ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
 }
 
-static VALUE encode_binary(heddle_message *message)
+static VALUE make_binary(const heddle_message *message, heddle_deflater **deflater)
 {
-    return frame_of(HEDDLE_WEBSOCKET_BINARY, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
+    return make_frame(HEDDLE_WEBSOCKET_BINARY, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload),
+                      deflater);
 }
 
 /* A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as everything but ASCII around them. */
@@ -57,7 +70,7 @@ static void add_json(VALUE json, const char *bytes, size_t size)
     rb_str_cat(json, "\"", 1);
 }
 
-static VALUE encode_json(heddle_message *message)
+static VALUE make_json(const heddle_message *message, heddle_deflater **deflater)
 {
     char position[HEDDLE_POSITION_SIZE];
     size_t length = heddle_message_position(message, position);
@@ -73,16 +86,39 @@ static VALUE encode_json(heddle_message *message)
         add_json(json, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
         rb_str_cat_cstr(json, "}");
     }
-    VALUE frame = frame_of(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(json), (size_t)RSTRING_LEN(json));
+    VALUE frame = make_frame(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(json), (size_t)RSTRING_LEN(json), deflater);
     RB_GC_GUARD(json);
     return frame;
 }
 
-static heddle_message_encoder *const encoders[] = {
-    [HEDDLE_WEBSOCKET_AS_TEXT] = encode_text,
-    [HEDDLE_WEBSOCKET_AS_BINARY] = encode_binary,
-    [HEDDLE_WEBSOCKET_AS_JSON] = encode_json,
+/* A message keeps what an encoder has made of it: so there is one for each form on the wire. */
+#define DEFINE_ENCODERS(form)                                                                                          \
+    static VALUE encode_##form(heddle_message *message, void *context)                                                 \
+    {                                                                                                                  \
+        return make_##form(message, NULL);                                                                             \
+    }                                                                                                                  \
+    static VALUE deflate_##form(heddle_message *message, void *context)                                                \
+    {                                                                                                                  \
+        return make_##form(message, context);                                                                          \
+    }
+
+DEFINE_ENCODERS(text)
+DEFINE_ENCODERS(binary)
+DEFINE_ENCODERS(json)
+
+/* By whether the message is to be deflated. */
+static heddle_message_encoder *const encoders[][2] = {
+    [HEDDLE_WEBSOCKET_AS_TEXT] = {encode_text, deflate_text},
+    [HEDDLE_WEBSOCKET_AS_BINARY] = {encode_binary, deflate_binary},
+    [HEDDLE_WEBSOCKET_AS_JSON] = {encode_json, deflate_json},
 };
+
+/* Short payloads have one frame for all sockets. */
+static VALUE encode_message(heddle_websocket *socket, heddle_message *message, uint8_t form)
+{
+    bool deflated = socket->reader.allows_deflate && !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST;
+    return heddle_message_encoded(message, encoders[form][deflated], &socket->engine->websockets.deflater);
+}
 
 /* -- as a subscriber ----------------------------------------------------------------------------------------------- */
 
@@ -102,7 +138,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         subscription->reset = true;
         heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_RESET);
     } else {
-        VALUE frame = heddle_message_encoded(message, encoders[subscription->form]);
+        VALUE frame = encode_message(socket, message, subscription->form);
         if (!frame || !heddle_websocket_send_frame(socket, frame))
             heddle_websocket_break_off(socket); /* no memory: a message must not be missing without a word */
     }

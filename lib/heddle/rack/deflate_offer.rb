@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # Judges offers of permessage-deflate in a WebSocket's handshake (RFC 7692, section 7.1). Each message is compressed by
+    # itself, in both directions, with a window of 32 KiB.
+    module DeflateOffer
+      # A server may ask for both, whether they were offered or not.
+      ANSWER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
+
+      # `name` or `name=value`, where the value may be quoted (RFC 6455, section 9.1).
+      PARAMETER = /\A([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"(\d+)"|(\d+)))?\z/
+      FLAGS = %w[server_no_context_takeover client_no_context_takeover].freeze
+      WINDOW_BITS = /\A(?:[89]|1[0-5])\z/
+      # The server's window, the only one that it has.
+      WIDEST = "15"
+      # Offers that are read: browsers make one or two.
+      MOST = 16
+      private_constant :ANSWER, :WIDEST, :PARAMETER, :FLAGS, :WINDOW_BITS, :MOST
+
+      class << self
+        # @param field [String, nil] `sec-websocket-extensions` of the request
+        # @return [String, nil] that field of the answer: to the first offer that can be taken; nil: to none
+        def answer_to(field)
+          field.to_s.split(",", MOST + 1).first(MOST).each do |offer|
+            name, *parameters = offer.split(";", -1).map(&:strip)
+            answer = answer_with(parameters) if name&.casecmp?("permessage-deflate")
+            return answer if answer
+          end
+          nil
+        end
+
+        private
+
+        # An unknown, repeated or malformed parameter declines the offer (section 7.1).
+        def answer_with(parameters)
+          found = parameters.map { |parameter| PARAMETER.match(parameter)&.captures&.compact }
+          return if found.include?(nil) || found.uniq(&:first).size < found.size
+          return unless found.all? { |name, value| allowed?(name, value) }
+
+          found.assoc("server_max_window_bits") ? "#{ANSWER}; server_max_window_bits=#{WIDEST}" : ANSWER
+        end
+
+        # A client that wants the server's window smaller wants what is not done here; its own may be.
+        def allowed?(name, value)
+          case name
+          when *FLAGS then value.nil?
+          when "server_max_window_bits" then value == WIDEST
+          when "client_max_window_bits" then value.nil? || WINDOW_BITS.match?(value)
+          else false
+          end
+        end
+      end
+    end
+  end
+end
