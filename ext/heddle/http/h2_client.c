@@ -332,9 +332,9 @@ static VALUE collect_waiters(heddle_h2_client *client)
     VALUE waiters = Qnil;
     heddle_h2_client_stream *stream;
     while ((stream = heddle_h2_client_take_ready(client))) {
-        if (NIL_P(stream->waiter))
-            continue;
         VALUE waiter = stream->waiter;
+        if (NIL_P(waiter))
+            continue;
         if (NIL_P(waiters))
             waiters = rb_ary_new();
         rb_ary_push(waiters, waiter);
@@ -391,6 +391,16 @@ static VALUE client_attend(VALUE object)
     for (unsigned i = 0; i < 64 && step_input(self, -1, false) && !self->client->lost; i++)
         ;
     return collect_waiters(self->client);
+}
+
+/*
+ * call-seq: waiters -> Array or nil
+ *
+ * The same after a flush, which may have made room for others. Streams stay listed for the one who reads.
+ */
+static VALUE client_waiters(VALUE object)
+{
+    return heddle_h2_client_waiters(object_of(object)->client);
 }
 
 /* One at a time, by whoever waits: whether the caller has become that one. */
@@ -473,6 +483,7 @@ void Init_heddle_h2_client(VALUE h2)
     rb_define_method(class, "await_room", client_await_room, 1);
     rb_define_method(class, "receive", client_receive, 1);
     rb_define_method(class, "attend", client_attend, 0);
+    rb_define_method(class, "waiters", client_waiters, 0);
     rb_define_method(class, "begin_reading", client_begin_reading, 0);
     rb_define_method(class, "end_reading", client_end_reading, 0);
     rb_define_method(class, "reading?", client_reading_p, 0);

@@ -63,6 +63,8 @@ void heddle_h2_client_release(heddle_h2_client *client);
 void heddle_h2_client_close_stream(heddle_h2_client_stream *stream);
 /* Takes the next one with something new; NULL: there is none. */
 heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client);
+/* Those who wait for one of these, which stay on the list; nil: nobody does. */
+VALUE heddle_h2_client_waiters(const heddle_h2_client *client);
 
 /* An H2::ClientStream that has not begun. */
 VALUE heddle_h2_client_stream_object(VALUE connection);

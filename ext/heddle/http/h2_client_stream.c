@@ -30,6 +30,22 @@ heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client)
     return stream;
 }
 
+VALUE heddle_h2_client_waiters(const heddle_h2_client *client)
+{
+    const heddle_h2_client_stream *stream;
+    long count = 0;
+    for (stream = client->first_ready; stream; stream = stream->next_ready)
+        count += !NIL_P(stream->waiter);
+    if (count == 0)
+        return Qnil;
+    VALUE waiters = rb_ary_new_capa(count); /* the last allocation: a collection may take streams off the list */
+    for (stream = client->first_ready; stream; stream = stream->next_ready) {
+        if (!NIL_P(stream->waiter))
+            rb_ary_push(waiters, stream->waiter);
+    }
+    return waiters;
+}
+
 static void drop_ready(heddle_h2_client_stream *stream)
 {
     heddle_h2_client *client = stream->client;

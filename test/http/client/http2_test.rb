@@ -353,6 +353,27 @@ class ClientHTTP2Test < ClientCase
     until_true { Client.statistics.fetch(server.url)[:open].zero? }
   end
 
+  # The one who reads waits for input, and what another one flushes makes room without any.
+  def test_a_flush_names_those_who_wait_for_the_room_that_it_makes
+    server = serve_h2(settings: "000400100000") do |peer, _|
+      peer.read_request
+      peer.send_frame("WINDOW_UPDATE - 0 #1048576")
+      peer.send_frame("HEADERS eh 1 #{H2ScriptedServer::Peer::HEAD}")
+      peer.read_to_end
+    end
+    session = Heddle::HTTP::H2::ClientConnection.new(Heddle::Net.connect("127.0.0.1:#{server.port}"))
+    stream = session.open("POST", "http", "a", "/", "", false)
+    session.receive(nil) until stream.status
+    stream.waiter = queue = Thread::Queue.new
+
+    assert_operator stream.write("x" * 200_000, 0), :<, 200_000
+    assert_nil session.waiters
+    assert session.flush
+
+    assert_equal [[queue], [queue], nil], [session.waiters, session.attend, session.waiters]
+    session.close
+  end
+
   def test_a_child_process_opens_a_connection_of_its_own
     server = answering
     http = client(server)

@@ -60,6 +60,7 @@ module Heddle
         def finish
           @stream&.close
           flush_rest
+        ensure
           @origin.release_stream(@connection)
         end
 

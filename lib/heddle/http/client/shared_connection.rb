@@ -47,6 +47,8 @@ module Heddle
         # @raise [IO::TimeoutError]
         def flush(deadline)
           await_room(deadline) or return until @session.flush
+        ensure
+          wake(@session.waiters) # what has left may be of others, who wait for room
         end
 
         # Waits until the block says that something has come.
@@ -58,8 +60,10 @@ module Heddle
 
           begin
             read_for_all { receive(deadline) until yield } or follow(stream, deadline, &)
+            done = true
           ensure
-            wake_next
+            # An exception from another thread may strike before those are woken for whom something has come.
+            done ? wake_next : wake(@waiting.values)
           end
         end
 
