@@ -220,7 +220,7 @@ class Http2WebSocketTest < Minitest::Test
     serving(upgrading(handler)) do
       connection = H2WebSocketConnection.new(connect)
       slow = Array.new(40) { join(on: connection) }
-      sizes = [60_000, 60_000, 60_000, 30_000] # the first is handled, two more wait for that, and one in the stream's window
+      sizes = [60_000, 60_000, 60_000, 30_000] # handled, two that wait, and one in the window
       slow.each { |client| sizes.each { |size| client.text("x" * size) } }
       other = join(on: connection)
       other.text("other")
