@@ -10,7 +10,10 @@ module Heddle
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
       # Whole seconds; the driver takes no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
-      private_constant :EXPECTED, :TIMES
+      # The driver keeps Timeout.timeout out of a query, as a connection whose answer was not read is of no use. Here
+      # that connection ends, so a fiber's time limit may strike.
+      INTERRUPTIBLE = { ::Mysql2::Util::TIMEOUT_ERROR_CLASS => :immediate }.freeze
+      private_constant :EXPECTED, :TIMES, :INTERRUPTIBLE
 
       # Put before Mysql2::Client.
       module Guard
@@ -30,6 +33,13 @@ module Heddle
         def query(*, **) = heddle_guard(EXPECTED) { super }
 
         private
+
+        # Called by `query` of the driver.
+        def _query(*)
+          return super unless Fiber.current_scheduler.is_a?(Scheduler)
+
+          Thread.handle_interrupt(INTERRUPTIBLE) { super }
+        end
 
         # The driver has done so already when the wait for an answer was interrupted.
         def heddle_disconnect = close
