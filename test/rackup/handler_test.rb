@@ -42,7 +42,7 @@ class RackupHandlerTest < Minitest::Test
     assert_match(/, epoll\) serves/, served.output)
     served.stop
 
-    assert_match(/ 431 refused/, served.output)
+    assert_match(/ 431 rejected/, served.output)
   end
 
   def test_the_configuration_file_says_where_to_listen_when_the_command_line_does_not
