@@ -32,7 +32,7 @@ class ClusterMoldingTest < Minitest::Test
   def test_at_the_start_it_is_a_mistake_that_is_told
     error = assert_raises(Heddle::Server::BootError) { @molding.begin }
 
-    assert_match(/can't be started: .*fork\(2\)/, error.message)
+    assert_match(/can't be forked: .*fork\(2\)/, error.message)
   end
 
   def test_a_reload_is_told_not_to_take_place
