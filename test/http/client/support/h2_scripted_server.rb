@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "../../../support/h2_client"
+require_relative "scripted_server"
 
 # A server of HTTP/2 that sends what frames its block says, in the words of test/http/h2/cases.txt.
-class H2ScriptedServer
+class H2ScriptedServer < ScriptedServer
   # A connection: frames both ways.
   class Peer < H2Client
     # Header blocks are not decoded: the tests know which request is on which stream.
@@ -39,39 +39,15 @@ class H2ScriptedServer
     end
   end
 
-  attr_reader :port, :connections
-
   # @yield [peer, number of the connection] after the preface and the SETTINGS of both
   # @param settings [String] payload of the SETTINGS frame
-  def initialize(settings: "", wrap: ->(socket) { socket }, &script)
-    @listener = TCPServer.new("127.0.0.1", 0)
-    @port = @listener.local_address.ip_port
+  def initialize(settings: "", **, &script)
     @settings = settings
-    @wrap = wrap
     @script = script
-    @connections = 0
-    @threads = [Thread.new { accept }]
-  end
-
-  def url = "http://127.0.0.1:#{@port}"
-
-  def close
-    @listener.close
-    @threads.each(&:kill).each(&:join)
+    super(**)
   end
 
   private
-
-  def accept
-    loop do
-      socket = @listener.accept
-      socket.setsockopt(:TCP, :NODELAY, 1)
-      number = @connections += 1
-      @threads << Thread.new { serve(@wrap.call(socket), number) }
-    end
-  rescue IOError
-    nil
-  end
 
   def serve(socket, number)
     preface = socket.read(H2Client::PREFACE.bytesize)
@@ -81,9 +57,5 @@ class H2ScriptedServer
     peer.send_frame("SETTINGS - 0 #{@settings}")
     peer.send_frame("SETTINGS ack 0")
     @script.call(peer, number)
-  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
-    nil
-  ensure
-    socket.close
   end
 end

@@ -39,11 +39,20 @@ class ScriptedServer
   def accept
     loop do
       socket = @listener.accept
+      socket.setsockopt(:TCP, :NODELAY, 1)
       number = @connections += 1
-      @threads << Thread.new { serve(@wrap.call(socket), number) }
+      @threads << Thread.new { serve_and_close(@wrap.call(socket), number) }
     end
   rescue IOError
     nil
+  end
+
+  def serve_and_close(socket, number)
+    serve(socket, number)
+  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+    nil
+  ensure
+    socket.close
   end
 
   def serve(socket, number)
@@ -52,10 +61,6 @@ class ScriptedServer
       @answer.call(socket, request, number)
       break if socket.closed?
     end
-  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
-    nil
-  ensure
-    socket.close
   end
 
   def read_request(socket)
