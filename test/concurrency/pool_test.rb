@@ -224,8 +224,9 @@ class PoolTest < Minitest::Test
   def test_timeout_says_who_holds_them
     in_loop do
       pool = new_pool(limit: 1, name: "things")
-      other = Heddle.async { pool.with { forever } }
-      turns
+      held = Thread::Queue.new
+      other = Heddle.async { pool.with { held.push(true) && forever } }
+      held.pop
       error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
       assert_match(/1 of the pool's 1 are in use \(its limit is 1\), and 0 more tasks wait \(things\)/, error.message)
       assert_equal [0, 1], [pool.waiting, pool.stats[:timeouts]]
