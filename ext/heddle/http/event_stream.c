@@ -105,3 +105,12 @@ heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments)
         rb_raise(rb_eArgError, "the name of the events is too long: %ld bytes", RSTRING_LEN(wish.lines));
     return wish;
 }
+
+heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,
+                                                heddle_subscriber *subscriber)
+{
+    heddle_position since = {0};
+    if (!NIL_P(wish->since))
+        since = (heddle_position){RSTRING_PTR(wish->since), (size_t)RSTRING_LEN(wish->since)};
+    return heddle_subscribe(fanout, subscriber, RSTRING_PTR(wish->topic), (size_t)RSTRING_LEN(wish->topic), since);
+}

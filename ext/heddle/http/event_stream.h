@@ -26,6 +26,9 @@ typedef struct {
 
 /* Reads the arguments [topic, since, lines, beginning, policy]; raises. */
 heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
+/* Subscribes to the wish's topic, from its position on. */
+heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,
+                                                heddle_subscriber *subscriber);
 
 /* Encoders of messages: an event, and the same as a chunk of HTTP/1.1. */
 VALUE heddle_event_encode(heddle_message *message, void *context);

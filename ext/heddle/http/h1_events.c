@@ -280,11 +280,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     change_protocol(handle, connection, events, status);
     bool added = add_content(events, RSTRING_PTR(wish.beginning), (size_t)RSTRING_LEN(wish.beginning));
     uint64_t identity = heddle_sockets_identity(sockets, connection);
-    heddle_position since = {0};
-    if (!NIL_P(wish.since))
-        since = (heddle_position){RSTRING_PTR(wish.since), (size_t)RSTRING_LEN(wish.since)};
-    heddle_subscribe_result result = heddle_subscribe(fanout, &events->subscriber, RSTRING_PTR(wish.topic),
-                                                      (size_t)RSTRING_LEN(wish.topic), since);
+    heddle_subscribe_result result = heddle_events_subscribe(&wish, fanout, &events->subscriber);
     if (!heddle_sockets_at(sockets, identity))
         return Qtrue; /* it was closed with what it has missed */
     if (result != HEDDLE_SUBSCRIBED) {

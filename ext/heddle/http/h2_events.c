@@ -168,12 +168,8 @@ static events *new_events(const heddle_events_wish *wish)
 static void begin_events(events *events, heddle_fanout *fanout, const heddle_events_wish *wish)
 {
     bool added = add_content(events, RSTRING_PTR(wish->beginning), (size_t)RSTRING_LEN(wish->beginning));
-    heddle_position since = {0};
     char id[64];
-    if (!NIL_P(wish->since))
-        since = (heddle_position){RSTRING_PTR(wish->since), (size_t)RSTRING_LEN(wish->since)};
-    heddle_subscribe_result result = heddle_subscribe(fanout, &events->subscriber, RSTRING_PTR(wish->topic),
-                                                      (size_t)RSTRING_LEN(wish->topic), since);
+    heddle_subscribe_result result = heddle_events_subscribe(wish, fanout, &events->subscriber);
     if (events->gone)
         return; /* it was closed with what it has missed */
     if (added && result == HEDDLE_SUBSCRIBED && NIL_P(wish->since))

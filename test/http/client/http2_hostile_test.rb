@@ -169,11 +169,7 @@ class ClientHTTP2HostileTest < ClientCase
   end
 
   def test_a_server_that_resets_all_streams_is_left_after_a_while
-    server = serve_h2 do |peer, _|
-      while (request = peer.read_request)
-        peer.send_frame("RST_STREAM - #{request.stream} #8")
-      end
-    end
+    server = serve_h2 { |peer, _| peer.reset_all(8) }
     http = client(server)
     in_loop { Heddle.map(1..1_500) { assert_raises(Client::Error) { http.get("/") } } }
 

@@ -254,11 +254,7 @@ class ClientHTTP2Test < ClientCase
   end
 
   def test_a_server_that_refuses_for_ever_is_left
-    server = serve_h2 do |peer, _|
-      while (request = peer.read_request)
-        peer.send_frame("RST_STREAM - #{request.stream} #7")
-      end
-    end
+    server = serve_h2 { |peer, _| peer.reset_all(7) }
 
     error = assert_raises(Client::ConnectionLost) { client(server).post("/", body: "x") }
     refute_kind_of Client::OutcomeUnknown, error
@@ -311,11 +307,7 @@ class ClientHTTP2Test < ClientCase
   end
 
   def test_a_reset_before_the_answer_is_no_answer
-    server = serve_h2 do |peer, _|
-      while (request = peer.read_request)
-        peer.send_frame("RST_STREAM - #{request.stream} #2")
-      end
-    end
+    server = serve_h2 { |peer, _| peer.reset_all(2) }
     http = client(server)
 
     assert_raises(Client::OutcomeUnknown) { http.post("/", body: "x") }

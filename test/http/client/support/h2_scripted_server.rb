@@ -26,6 +26,14 @@ class H2ScriptedServer < ScriptedServer
       end
     end
 
+    # Answers each request with RST_STREAM.
+    # @param code [Integer] HTTP/2's error code
+    def reset_all(code)
+      while (request = read_request)
+        send_frame("RST_STREAM - #{request.stream} ##{code}")
+      end
+    end
+
     # Until the client closes.
     def read_to_end
       nil while read_frame
