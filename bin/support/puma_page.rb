@@ -8,19 +8,6 @@ module Heddle
   module PumaPage
     PATH = File.expand_path("../../docs/from_puma.md", __dir__)
 
-    # What words become that take more than a table.
-    SPECIAL = {
-      threads: "`mode :thread` and `threads`: one request a thread, as under Puma. Without them each process runs " \
-               "many requests at once, in fibers",
-      workers: "`workers`", port: "`bind` and `port`: Puma listens on every address, Heddle on localhost",
-      bind: "`bind`", ssl_bind: "`bind`, with `tls://`", bind_to_activated_sockets: "`bind \"systemd\"`",
-      quiet: "`access_log false`, which is Puma's default",
-      log_requests: "`access_log true`", preload_app!: "nothing: the application is always loaded before the fork",
-      early_hints: "`early_hints :on`; `:always` for clients behind a proxy, too",
-      force_shutdown_after: "`stop_timeout`", set_default_host: "`bind`",
-      stdout_redirect: "`log_file`; errors go to the standard error"
-    }.freeze
-
     INTRODUCTION = <<~TEXT
       # Coming from Puma
 
@@ -57,7 +44,7 @@ module Heddle
       words = CLI::InitCommand::PumaWords
       rows = [words::OPTIONS.map { |word, option| [word, "`#{option}`"] },
               words::HOOKS.map { |word, hook| [word, "`#{hook} { … }`"] },
-              SPECIAL.to_a,
+              words::TRANSLATED.to_a,
               words::PLUGINS.map { |name, why| ["plugin :#{name}", "nothing: #{why}"] },
               [["plugin :solid_queue", "`worker_boot { … }` and `worker_stop { … }`, see below"]],
               words::NEEDLESS.map { |word, why| [word, "nothing: #{why}"] },

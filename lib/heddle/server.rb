@@ -111,7 +111,7 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
-      Isolation.start(@configuration.isolate, watch: @configuration.environment == "development")
+      Isolation.start(@configuration.isolate, warnings: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable

@@ -1,11 +1,17 @@
 # frozen_string_literal: true
 
-require "heddle/net/networks" # here: a Ractor of Ruby 3.3 can load nothing
+# All of it here: a Ractor of Ruby 3.3 can load nothing.
+require "heddle/net/networks"
+require "heddle/server/configuration/addresses"
+require "heddle/server/configuration/processes"
 
 module Heddle
   class Server
     # The values of all {Options}, built once and frozen.
     class Configuration
+      include Addresses
+      include Processes
+
       autoload :Context, "heddle/server/configuration/context"
       autoload :File, "heddle/server/configuration/file"
       autoload :Loader, "heddle/server/configuration/loader"
@@ -13,14 +19,8 @@ module Heddle
       autoload :Source, "heddle/server/configuration/source"
       autoload :Syntax, "heddle/server/configuration/syntax"
 
-      # An address that needs no port from elsewhere.
-      OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
-      # The protections that a mode can have; the others, and why it can't have the rest.
-      PROTECTIONS = { thread: [:handoff], single: [:handoff], ractor: [] }.freeze
-      WITHOUT = { thread: "a request has a thread, mode thread", single: "a request has a thread, mode single",
-                  ractor: "they are for the main Ractor, mode ractor" }.freeze
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      private_constant :ORIGIN, :OWN_PORT, :PROTECTIONS, :WITHOUT
+      private_constant :ORIGIN
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -55,23 +55,6 @@ module Heddle
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze
-      end
-
-      # @return [Array<Bind>] where to listen
-      # @raise [ConfigurationError]
-      def binds
-        defaults = bind_defaults
-        found = addresses.each_with_index.map { |address, index| parse_bind(address, index, defaults) }
-        refuse_tls(found.index(&:tls)) if mode == :ractor && found.any?(&:tls)
-        found
-      end
-
-      # @return [Net::Networks] the networks whose statement of a client's address is trusted
-      # @raise [ConfigurationError]
-      def trusted_networks
-        Net::Networks.new(trusted_proxies)
-      rescue ArgumentError => e
-        raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
       end
 
       # @return [Array<String>, nil] origins whose pages may open a WebSocket; nil: the server's own
@@ -127,58 +110,6 @@ module Heddle
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
 
-      # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
-      #   single it is the process that was started, which has the terminal.
-      def worker_count
-        return 1 if mode == :single
-
-        workers == :auto ? [Cores.available, 2].max : [workers, 1].max
-      end
-
-      # @return [Integer] how many offload threads each process may have; with `auto` no more than its share of what the
-      #   container may have
-      def offload_thread_limit
-        return offload_threads unless offload_threads == :auto
-
-        require "heddle/offload"
-        Offload::ThreadLimit.default(workers: worker_count)
-      end
-
-      # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one
-      #   worker for a person who develops is the process that was started
-      def workers_of_their_own?
-        workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
-      end
-
-      # @return [Array<Symbol>] the protections in this mode. Most concern the fibers of a loop; an application in a
-      #   thread blocks others only while it keeps Ruby's lock
-      def protections
-        wanted = protect
-        wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
-        wanted & PROTECTIONS.fetch(mode, wanted)
-      end
-
-      # @return [Hash{Symbol => String}] the other protections, and the workers without them
-      def left_out
-        (Protection.names - protections).to_h do |name|
-          unwanted = PROTECTIONS.fetch(mode, [name]).include?(name)
-          [name, unwanted ? "option protect, #{source(:protect)}" : WITHOUT.fetch(mode)]
-        end
-      end
-
-      # @return [Integer] how many workers wait until all others are held up; only where a request has a fiber can
-      #   they take over
-      def reserve_count
-        workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
-      end
-
-      # @return [Integer] how many of the workers, the first ones, run without protection
-      def unprotected_workers
-        return 0 unless unprotected_share.positive? && workers_of_their_own?
-
-        [(worker_count * unprotected_share).round, 1].max
-      end
-
       # @return [Configuration] the values alone, without hooks and where they came from; Ractors may share it
       def bare
         copy = clone(freeze: false)
@@ -202,16 +133,6 @@ module Heddle
 
       # @return [Array<String>] probable mistakes
       def warnings = idle_port? && source(:port).kind == :flag ? [*@origin.warnings, idle_port] : @origin.warnings
-
-      # @return [Boolean] whether a port is said, and every address names one of its own
-      def idle_port?
-        source(:port).kind != :default && bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
-      end
-
-      # @return [String] the warning
-      def idle_port
-        "port #{port} (#{source(:port)}) counts for no address: each of bind (#{source(:bind)}) names its own"
-      end
 
       # Reads everything again: the file, above all.
       # @return [Configuration] a new one
@@ -242,31 +163,6 @@ module Heddle
 
       private
 
-      def addresses
-        return bind unless bind.nil? || bind.empty?
-
-        Inherited.any? ? ["systemd"] : ["localhost"]
-      end
-
-      def parse_bind(address, index, defaults)
-        Bind.parse(address, defaults)
-      rescue ConfigurationError => e
-        raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
-      end
-
-      # @return [String] where the address was written, as messages begin
-      def bind_place(index = -1)
-        written = source(:bind)
-        written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s
-      end
-
-      def bind_defaults
-        tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
-                              verify: tls_verify, ca: tls_ca, development: environment == "development",
-                              http2: http2 != :off)
-        Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
-      end
-
       # Options that end requests in the middle, and the value that does not.
       INTERRUPTING = { request_timeout: 0, cancel_on_disconnect: :off }.freeze
       private_constant :INTERRUPTING
@@ -289,11 +185,6 @@ module Heddle
 
         raise ConfigurationError, "stream_bodies (#{source(:stream_bodies)}) must be all, off, or paths that begin " \
                                   "with /, but is #{wrong.inspect}"
-      end
-
-      def refuse_tls(index)
-        raise ConfigurationError, "#{bind_place(index)} with TLS can't be had in mode ractor: keys and sessions are " \
-                                  "one Ractor's alone. Let a proxy in front do that, or take mode :fiber"
       end
 
       def take(option, values)

@@ -28,13 +28,13 @@ module Heddle
         # From now on, in the whole process.
         #
         # @param names [Array<String, Symbol>] the chosen variables
-        # @param watch [Boolean] whether to warn about others ({Watch})
+        # @param warnings [Boolean] whether to warn about others ({Warnings})
         # @return [void]
-        def start(names, watch: false)
+        def start(names, warnings: false)
           added = names.map(&:to_sym).flat_map { |name| [[name, name], [name.name, name]] }.to_h
           @names = Ractor.make_shareable(@names.merge(added)) # Ractors read it too
           Thread.prepend(Variables) unless @names.empty?
-          Thread.prepend(Watch) if watch
+          Thread.prepend(Warnings) if warnings
         end
 
         # @param thread [Thread]
@@ -75,7 +75,7 @@ module Heddle
         end
       end
 
-      autoload :Watch, "heddle/server/isolation_watch"
+      autoload :Warnings, "heddle/server/isolation_warnings"
     end
   end
 end

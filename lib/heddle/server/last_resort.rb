@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Ends a server of one process whose requests don't end: they compute for ever, and what tells a fiber to end
-    # reaches it where it waits. A worker's master does the same with the worker ({Cluster::Watch}).
+    # reaches it where it waits. A worker's master does the same with the worker ({Cluster::HealthCheck}).
     class LastResort
       # Seconds that cancelled requests may take to end.
       GRACE = 5

@@ -11,7 +11,7 @@ class ClusterMalformedTest < Minitest::Test
     require "uri"
     run do |env|
       if env["PATH_INFO"] == "/stray"
-        channel = ObjectSpace.each_object(Heddle::Server::Cluster::Channel).find { |one| !one.io.closed? }
+        channel = ObjectSpace.each_object(Heddle::Server::Cluster::MessageSocket).find { |one| !one.io.closed? }
         channel.io.send(URI.decode_www_form_component(env["QUERY_STRING"]), 0)
       end
       [200, { "x-worker" => $$.to_s }, ["code 1"]]

@@ -42,7 +42,7 @@ class ClusterMoldingTest < Minitest::Test
   end
 
   def test_in_place_of_one_that_died_it_is_tried_again_and_again
-    channel, = Cluster::Channel.pair.each(&:close)
+    channel, = Cluster::MessageSocket.pair.each(&:close)
     mold = Cluster::MoldHandle.new(pid: 1, channel:, generation: 1, configuration: nil, now: 0.0)
     mold.state = :ready
     @molding.ended(mold, Process.wait2(spawn("true")).last)

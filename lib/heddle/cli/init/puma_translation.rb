@@ -82,7 +82,8 @@ module Heddle
           remark_on_value(call)
           return same(call, PumaWords::OPTIONS.fetch(name)) if PumaWords::OPTIONS.key?(name)
           return bind(call) if name == :bind
-          return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::SPECIAL.include?(name)
+          return translate_plugin(*call.values) if name == :plugin
+          return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::TRANSLATED.key?(name)
 
           raise Left, "Heddle does not know this setting of Puma"
         rescue ArgumentError

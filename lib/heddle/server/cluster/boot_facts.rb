@@ -14,9 +14,9 @@ module Heddle
         end
 
         # @param worker [WorkerHandle]
-        # @param message [Channel::Message] whose values are {Cluster.facts}
+        # @param message [MessageSocket::Message] whose values are {Cluster.facts}
         # @return [void]
-        # @raise [Channel::Malformed]
+        # @raise [MessageSocket::Malformed]
         def hear(worker, message)
           facts = FACTS.to_h { |name| [name, message.fetch(name.to_s, String)] }
           @facts = facts unless @facts && unprotected?(worker)

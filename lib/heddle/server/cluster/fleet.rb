@@ -93,12 +93,12 @@ module Heddle
         def start(index, replaces: nil)
           return unless mold&.ready?
 
-          ours, theirs = Channel.pair
+          ours, theirs = MessageSocket.pair
           slot = @scoreboard.take(mold.generation, index) or return ours.close
           rank = rank_of(index)
           worker = WorkerHandle.new(index:, rank:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
           @workers << worker
-          mold.channel.say("spawn", index:, rank:, slot:, io: theirs.io)
+          mold.channel.send_message("spawn", index:, rank:, slot:, io: theirs.io)
           worker
         rescue SystemCallError => e
           @log.notice("worker #{index} can't be started now: #{e.message}")
@@ -113,7 +113,7 @@ module Heddle
         def retire(worker, how)
           worker.state = :ending
           worker.deadline = @clock.call + worker.mold.configuration.stop_timeout + GRACE
-          worker.channel.say(how)
+          worker.channel.send_message(how)
         end
 
         # The mold has forked a worker, or could not.

@@ -117,7 +117,7 @@ module Heddle
           @commons = Commons.new(configuration, @inheritance, @log)
           @fleet = Fleet.new(configuration.worker_count, commons.scoreboard, @log, method(:now),
                              reserves: configuration.reserve_count)
-          @watch = Watch.new(fleet, @log, method(:now))
+          @health_check = HealthCheck.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new
           @signals = Signals.new(self, @log)
           @looked = now
@@ -164,12 +164,12 @@ module Heddle
         end
 
         def hear_worker(worker)
-          while (message = worker.channel.hear).is_a?(Channel::Message)
+          while (message = worker.channel.receive).is_a?(MessageSocket::Message)
             worker.heard = now
             heed_worker(worker, message)
           end
           fleet.silent(worker) if message.nil?
-        rescue Channel::Malformed => e
+        rescue MessageSocket::Malformed => e
           worker.malformed { @log.notice("#{worker.name} sends #{e.message}; it is ignored") }
           retry
         end
@@ -232,7 +232,7 @@ module Heddle
 
         def look_after
           @looked = now
-          @watch.look
+          @health_check.check_workers
           commons.renew_ticket_keys
           reload if @restart_file.touched? && !@stopping
         end

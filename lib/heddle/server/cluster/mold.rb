@@ -7,7 +7,7 @@ module Heddle
       # as long as they don't write to it.
       class Mold
         # @param setting [Worker::Setting] what workers need
-        # @param channel [Channel] to the master
+        # @param channel [MessageSocket] to the master
         # @param load [#call] the application; raises BootError
         def initialize(setting, channel, &load)
           @setting = setting
@@ -21,7 +21,7 @@ module Heddle
           # Ctrl-C, and a closing terminal, signal all processes; the master decides what happens.
           %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           @app = prepare
-          @channel.say("ready")
+          @channel.send_message("ready")
           fork_workers
           leave(0)
         rescue SignalException
@@ -53,7 +53,7 @@ module Heddle
         end
 
         def fail_with(message)
-          @channel.say("failed", message:)
+          @channel.send_message("failed", message:)
           leave(1)
         end
 
@@ -90,9 +90,9 @@ module Heddle
           # The master would signal process 0, which is its own process group.
           raise "no process could be forked" unless pid > 0
 
-          @channel.say("spawned", slot:, pid:)
+          @channel.send_message("spawned", slot:, pid:)
         rescue StandardError => e
-          @channel.say("unspawned", slot:, message: "#{e.class}: #{e.message}")
+          @channel.send_message("unspawned", slot:, message: "#{e.class}: #{e.message}")
         ensure
           message.io.close
         end
@@ -101,7 +101,7 @@ module Heddle
           writer.close
           @channel.close
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
-                               reserve: message.values["rank"], channel: Channel.new(message.io)).run(@app)
+                               reserve: message.values["rank"], channel: MessageSocket.new(message.io)).run(@app)
         end
 
         def hooks = @setting.configuration.hooks

@@ -7,7 +7,7 @@ module Heddle
       class MoldHandle
         # @return [Integer]
         attr_reader :pid
-        # @return [Channel] to it
+        # @return [MessageSocket] to it
         attr_reader :channel
         # @return [Integer] which one it is since the start, counted from 1
         attr_reader :generation

@@ -100,11 +100,11 @@ module Heddle
         def commons = @master.commons
 
         def hear_one(mold)
-          while (message = mold.channel.hear).is_a?(Channel::Message)
+          while (message = mold.channel.receive).is_a?(MessageSocket::Message)
             heed(mold, message)
           end
           mold.channel.close if message.nil?
-        rescue Channel::Malformed => e
+        rescue MessageSocket::Malformed => e
           mold.malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
           retry
         end
@@ -121,7 +121,7 @@ module Heddle
         # 0 and negative numbers would make signals go to process groups.
         def pid_of(message)
           pid = message.fetch("pid", Integer)
-          pid > 1 ? pid : raise(Channel::Malformed, "the process id #{pid}")
+          pid > 1 ? pid : raise(MessageSocket::Malformed, "the process id #{pid}")
         end
 
         def ready(mold)

@@ -22,7 +22,7 @@ module Heddle
         # @return [MoldHandle]
         # @raise [SystemCallError] when there can be no process, or no descriptor
         def start(setting)
-          ours, theirs = Channel.pair
+          ours, theirs = MessageSocket.pair
           $stdout.flush
           $stderr.flush
           pid = fork do

@@ -29,7 +29,7 @@ module Heddle
         # @param setting [Setting]
         # @param index [Integer]
         # @param slot [Integer] of the scoreboard
-        # @param channel [Channel] to the master
+        # @param channel [MessageSocket] to the master
         # @param reserve [Integer] its rank among the reserve workers; 0: it is none
         def initialize(setting, index:, slot:, channel:, reserve: 0)
           @setting = setting
@@ -54,7 +54,7 @@ module Heddle
         def run(app)
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
           %w[INT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
-          OwnTrap.set("TERM") { @channel.say("asks_to_end") }
+          OwnTrap.set("TERM") { @channel.send_message("asks_to_end") }
           hooks.run(:worker_boot, index)
           exit(serve(app))
         rescue SystemExit
@@ -91,7 +91,7 @@ module Heddle
           Heddle.async(name: "master", background: true) { follow }
           Heddle.async(name: "handoff", background: true) { accept_handoff }
           Heddle.async(name: "scoreboard", background: true) { note }
-          @channel.say("ready", **Cluster.facts(@server))
+          @channel.send_message("ready", **Cluster.facts(@server))
         end
 
         # Commands are the loop's to obey, and a ping is there to see whether it turns.
@@ -108,7 +108,7 @@ module Heddle
         end
 
         def answer(id:, what:, arguments:)
-          @channel.say("answer", id:, value: @answers[what]&.call(arguments))
+          @channel.send_message("answer", id:, value: @answers[what]&.call(arguments))
         rescue StandardError => e
           @setting.log.notice("the master's question #{what} can't be answered: #{e.class}: #{e.message}")
         end
@@ -123,7 +123,7 @@ module Heddle
 
         def heed(word)
           case word
-          when "ping" then @channel.say("pong")
+          when "ping" then @channel.send_message("pong")
           when "leave" then leave
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
@@ -134,7 +134,7 @@ module Heddle
         def leave
           @server.stop(giving: commons.giving)
           sleep(PAUSE) while @server.statistics&.fetch(:accepting)
-          @channel.say("accepts_no_more")
+          @channel.send_message("accepts_no_more")
         end
 
         def accept_handoff

@@ -11,7 +11,7 @@ module Heddle
         attr_reader :rank
         # @return [Integer] of the scoreboard
         attr_reader :slot
-        # @return [Channel] to it
+        # @return [MessageSocket] to it
         attr_reader :channel
         # @return [MoldHandle] the mold that forked it
         attr_reader :mold
@@ -69,7 +69,7 @@ module Heddle
         # @return [void]
         def ask(what, arguments = nil, &block)
           @questions[@asked += 1] = block
-          answered(@asked, nil) unless channel.say("ask", id: @asked, what:, arguments:)
+          answered(@asked, nil) unless channel.send_message("ask", id: @asked, what:, arguments:)
         end
 
         # @param id [Integer]

@@ -7,7 +7,7 @@ module Heddle
   class Server
     module Cluster
       # Two processes tell each other something: whole messages, each with a descriptor if need be. Nothing here waits.
-      class Channel
+      class MessageSocket
         # @!attribute what [String] what it is about
         # @!attribute values [Hash{String => Object}]
         # @!attribute io [IO, nil] what came with it
@@ -36,7 +36,7 @@ module Heddle
         # @return [IO] for those who wait until something is to be heard
         attr_reader :io
 
-        # @return [Array(Channel, Channel)] both ends
+        # @return [Array(MessageSocket, MessageSocket)] both ends
         def self.pair = UNIXSocket.pair(:SEQPACKET).map { |io| new(io) }
 
         # @param io [BasicSocket] of the kind SEQPACKET
@@ -48,7 +48,7 @@ module Heddle
         # @param io [IO, nil] whose descriptor goes along
         # @param values [Hash] as JSON has them
         # @return [Boolean] false: the other end is gone, or does not read, or this is too long
-        def say(what, io: nil, **values)
+        def send_message(what, io: nil, **values)
           text = JSON.generate([what, values])
           return false if text.bytesize > LIMIT
 
@@ -60,7 +60,7 @@ module Heddle
 
         # @return [Message, :wait, nil] what was said; :wait: nothing for now; nil: nothing any more
         # @raise [Malformed] the next message can be read all the same
-        def hear
+        def receive
           received = @io.recvmsg_nonblock(LIMIT, 0, nil, scm_rights: true, exception: false)
           return :wait if received == :wait_readable
 
@@ -76,7 +76,7 @@ module Heddle
         # Hears until there is a message, or nobody is left to say something. Malformed messages are dropped.
         # @return [Message, nil]
         def wait
-          while (message = hear) == :wait
+          while (message = receive) == :wait
             @io.wait_readable
           end
           message

@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Cluster
       # Checks the workers once a second: for a heartbeat, for too much memory, and for an overdue end.
-      class Watch
+      class HealthCheck
         # Seconds between two questions whether a worker still lives.
         PING = 5
         # Seconds between two looks at the memory of all workers; each costs the kernel a walk through its pages.
@@ -28,16 +28,16 @@ module Heddle
         end
 
         # @return [void]
-        def look
+        def check_workers
           now = @clock.call
-          @fleet.workers.each { |worker| look_at(worker, now) }
+          @fleet.workers.each { |worker| check_worker(worker, now) }
           ping(now)
           measure(now)
         end
 
         private
 
-        def look_at(worker, now)
+        def check_worker(worker, now)
           timeout = worker.mold.configuration.worker_timeout
           timeout = [timeout, BOOT].max unless timeout == 0 || worker.serving?
           if worker.deadline && now > worker.deadline then end_late(worker)
@@ -68,7 +68,7 @@ module Heddle
           return if shortest.nil? || now - @pinged < [PING, shortest / 4.0].min
 
           @pinged = now
-          @fleet.serving.each { |worker| worker.channel.say("ping") }
+          @fleet.serving.each { |worker| worker.channel.send_message("ping") }
         end
 
         # One at a time, so that they don't all come back cold.

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/server"
 
 # Who is looked after, without processes.
-class ClusterWatchTest < Minitest::Test
+class ClusterHealthCheckTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
   # Serves, and remembers what is done to it.
@@ -17,7 +17,7 @@ class ClusterWatchTest < Minitest::Test
       @said = []
       said = @said
       channel = Object.new
-      channel.define_singleton_method(:say) { |what, **| said << what }
+      channel.define_singleton_method(:send_message) { |what, **| said << what }
       super(index:, slot: index, channel:, mold:, replaces: nil, now: 0.0)
       self.pid = 1_000 + index
       self.state = :serving
@@ -42,12 +42,12 @@ class ClusterWatchTest < Minitest::Test
     configuration = Heddle::Server::Configuration.new(**options)
     @fleet = Fleet.new(Array.new(2) { |index| FakeWorker.new(index, configuration) }, [])
     guard = Cluster::MemoryGuard.new(measure: ->(pid) { memory && memory[pid] })
-    Cluster::Watch.new(@fleet, self, -> { @now }, memory: guard)
+    Cluster::HealthCheck.new(@fleet, self, -> { @now }, memory: guard)
   end
 
   def look(watched, at)
     @now = at
-    watched.look
+    watched.check_workers
   end
 
   def test_workers_are_pinged

@@ -5,11 +5,11 @@ module Heddle
     module Isolation
       # Warns, in development, when a request reads from a thread variable what another request has written, with both
       # places. Put before the methods of Thread; each pair of call sites is reported once.
-      module Watch
+      module Warnings
         # Where a request's mark is kept, in the storage of its fiber.
         MARK = :heddle_request
         # Where a thread keeps what is known about its variables.
-        NOTES = :heddle_isolation_watch
+        NOTES = :heddle_isolation_warnings
         # Variables that several requests use on purpose: those of Concurrent::ThreadLocalVar.
         SHARED = %i[concurrent_thread_locals].freeze
         # The last writer of a variable, and its call site.
@@ -19,26 +19,26 @@ module Heddle
         # @see Thread#thread_variable_get
         def thread_variable_get(key)
           value = super
-          Watch.read(self, key) unless value.nil? || key == NOTES
+          Warnings.note_read(self, key) unless value.nil? || key == NOTES
           value
         end
 
         # @see Thread#thread_variable_set
         def thread_variable_set(key, value)
-          Watch.wrote(self, key) unless key == NOTES
+          Warnings.note_write(self, key) unless key == NOTES
           super
         end
 
         class << self
           # @return [void]
-          def wrote(thread, key)
+          def note_write(thread, key)
             return unless watched?(thread, key)
 
             notes(thread)[key.to_sym] = Writer.new(mark, place)
           end
 
           # @return [void]
-          def read(thread, key)
+          def note_read(thread, key)
             return unless watched?(thread, key)
 
             writer = notes(thread)[key.to_sym]

@@ -3,11 +3,11 @@
 require "test_helper"
 require "heddle/server"
 
-class ClusterChannelTest < Minitest::Test
-  Channel = Heddle::Server::Cluster::Channel
+class ClusterMessageSocketTest < Minitest::Test
+  MessageSocket = Heddle::Server::Cluster::MessageSocket
 
   def setup
-    @one, @other = Channel.pair
+    @one, @other = MessageSocket.pair
   end
 
   def teardown
@@ -15,18 +15,20 @@ class ClusterChannelTest < Minitest::Test
   end
 
   def test_messages_come_whole_and_in_order
-    assert_equal :wait, @other.hear
-    assert @one.say("a", number: 1, list: ["é"])
-    assert @one.say("b")
+    assert_equal :wait, @other.receive
+    assert @one.send_message("a", number: 1, list: ["é"])
+    assert @one.send_message("b")
 
-    assert_equal Channel::Message.new(what: "a", values: { "number" => 1, "list" => ["é"] }, io: nil), @other.hear
+    message = MessageSocket::Message.new(what: "a", values: { "number" => 1, "list" => ["é"] }, io: nil)
+
+    assert_equal message, @other.receive
     assert_equal "b", @other.wait.what
-    assert_equal :wait, @other.hear
+    assert_equal :wait, @other.receive
   end
 
   def test_a_descriptor_goes_along
     reader, writer = IO.pipe
-    @one.say("take this", io: writer)
+    @one.send_message("take this", io: writer)
     writer.close
     taken = @other.wait.io
     taken.write("x")
@@ -38,10 +40,10 @@ class ClusterChannelTest < Minitest::Test
   end
 
   def test_what_is_longer_than_the_other_end_takes_is_not_said
-    refute @one.say("a", text: "é" * 70_000)
-    assert @one.say("b")
+    refute @one.send_message("a", text: "é" * 70_000)
+    assert @one.send_message("b")
 
-    assert_equal "b", @other.hear.what
+    assert_equal "b", @other.receive.what
   end
 
   # What a stray write to the number of its descriptor would send.
@@ -52,41 +54,41 @@ class ClusterChannelTest < Minitest::Test
     MALFORMED.each do |text|
       @one.io.send(text, 0)
 
-      assert_raises(Channel::Malformed, text) { @other.hear }
+      assert_raises(MessageSocket::Malformed, text) { @other.receive }
     end
-    @one.say("b")
+    @one.send_message("b")
 
-    assert_equal "b", @other.hear.what
+    assert_equal "b", @other.receive.what
   end
 
   def test_what_is_no_message_is_passed_over_by_who_waits
     MALFORMED.each { |text| @one.io.send(text, 0) }
-    @one.say("b")
+    @one.send_message("b")
 
     assert_equal "b", @other.wait.what
   end
 
   def test_a_value_of_another_class_is_refused_by_name
-    @one.say("spawned", slot: "1", pid: nil)
-    message = @other.hear
-    error = assert_raises(Channel::Malformed) { message.fetch("slot", Integer) }
+    @one.send_message("spawned", slot: "1", pid: nil)
+    message = @other.receive
+    error = assert_raises(MessageSocket::Malformed) { message.fetch("slot", Integer) }
 
     assert_equal "\"spawned\" with String as \"slot\"", error.message
-    assert_raises(Channel::Malformed) { message.fetch("pid", Integer) }
-    assert_raises(Channel::Malformed) { message.fetch("none", String) }
+    assert_raises(MessageSocket::Malformed) { message.fetch("pid", Integer) }
+    assert_raises(MessageSocket::Malformed) { message.fetch("none", String) }
     assert_equal "1", message.fetch("slot", String)
   end
 
   def test_nobody_is_there_any_more
     @one.close
 
-    assert_nil @other.hear
-    refute @other.say("hello?")
+    assert_nil @other.receive
+    refute @other.send_message("hello?")
   end
 
   def test_who_does_not_hear_holds_up_nobody
-    10_000.times { break unless @one.say("x" * 1_000) }
+    10_000.times { break unless @one.send_message("x" * 1_000) }
 
-    refute @one.say("x" * 1_000)
+    refute @one.send_message("x" * 1_000)
   end
 end

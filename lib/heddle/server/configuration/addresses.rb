@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Configuration
+      # Where a server listens, and whose word about clients' addresses it takes. Included in {Configuration}.
+      module Addresses
+        # An address that needs no port from elsewhere.
+        OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
+        private_constant :OWN_PORT
+
+        # @return [Array<Bind>] where to listen
+        # @raise [ConfigurationError]
+        def binds
+          defaults = bind_defaults
+          found = addresses.each_with_index.map { |address, index| parse_bind(address, index, defaults) }
+          refuse_tls(found.index(&:tls)) if mode == :ractor && found.any?(&:tls)
+          found
+        end
+
+        # @return [Net::Networks] the networks whose statement of a client's address is trusted
+        # @raise [ConfigurationError]
+        def trusted_networks
+          Net::Networks.new(trusted_proxies)
+        rescue ArgumentError => e
+          raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
+        end
+
+        # @return [Boolean] whether a port is said, and every address names one of its own
+        def idle_port?
+          source(:port).kind != :default && bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
+        end
+
+        # @return [String] the warning
+        def idle_port
+          "port #{port} (#{source(:port)}) counts for no address: each of bind (#{source(:bind)}) names its own"
+        end
+
+        private
+
+        def addresses
+          return bind unless bind.nil? || bind.empty?
+
+          Inherited.any? ? ["systemd"] : ["localhost"]
+        end
+
+        def parse_bind(address, index, defaults)
+          Bind.parse(address, defaults)
+        rescue ConfigurationError => e
+          raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
+        end
+
+        # @return [String] where the address was written, as messages begin
+        def bind_place(index = -1)
+          written = source(:bind)
+          written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s
+        end
+
+        def bind_defaults
+          tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
+                                verify: tls_verify, ca: tls_ca, development: environment == "development",
+                                http2: http2 != :off)
+          Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
+        end
+
+        def refuse_tls(index)
+          raise ConfigurationError, "#{bind_place(index)} with TLS can't be had in mode ractor: keys and sessions " \
+                                    "are one Ractor's alone. Let a proxy in front do that, or take mode :fiber"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Configuration
+      # How many processes and threads serve, and which protections they have. Included in {Configuration}.
+      module Processes
+        # The protections that a mode can have; the others, and why it can't have the rest.
+        PROTECTIONS = { thread: [:handoff], single: [:handoff], ractor: [] }.freeze
+        WITHOUT = { thread: "a request has a thread, mode thread", single: "a request has a thread, mode single",
+                    ractor: "they are for the main Ractor, mode ractor" }.freeze
+        private_constant :PROTECTIONS, :WITHOUT
+
+        # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
+        #   single it is the process that was started, which has the terminal.
+        def worker_count
+          return 1 if mode == :single
+
+          workers == :auto ? [Cores.available, 2].max : [workers, 1].max
+        end
+
+        # @return [Integer] how many offload threads each process may have; with `auto` no more than its share of what
+        #   the container may have
+        def offload_thread_limit
+          return offload_threads unless offload_threads == :auto
+
+          require "heddle/offload"
+          Offload::ThreadLimit.default(workers: worker_count)
+        end
+
+        # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one
+        #   worker for a person who develops is the process that was started
+        def workers_of_their_own?
+          workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
+        end
+
+        # @return [Array<Symbol>] the protections in this mode. Most concern the fibers of a loop; an application in a
+        #   thread blocks others only while it keeps Ruby's lock
+        def protections
+          wanted = protect
+          wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
+          wanted & PROTECTIONS.fetch(mode, wanted)
+        end
+
+        # @return [Hash{Symbol => String}] the other protections, and the workers without them
+        def left_out
+          (Protection.names - protections).to_h do |name|
+            unwanted = PROTECTIONS.fetch(mode, [name]).include?(name)
+            [name, unwanted ? "option protect, #{source(:protect)}" : WITHOUT.fetch(mode)]
+          end
+        end
+
+        # @return [Integer] how many workers wait until all others are held up; only where a request has a fiber can
+        #   they take over
+        def reserve_count
+          workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
+        end
+
+        # @return [Integer] how many of the workers, the first ones, run without protection
+        def unprotected_workers
+          return 0 unless unprotected_share.positive? && workers_of_their_own?
+
+          [(worker_count * unprotected_share).round, 1].max
+        end
+      end
+    end
+  end
+end
