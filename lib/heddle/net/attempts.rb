@@ -16,7 +16,8 @@ module Heddle
       def initialize(addresses, deadline, host, port)
         @waiting = interleave(addresses)
         @deadline = deadline
-        @name = "#{host}:#{port}"
+        @host = host
+        @port = port
         @pending = {} # socket => Addrinfo
       end
 
@@ -39,6 +40,8 @@ module Heddle
 
       # RFC 8305, section 4: the family of the first address begins.
       def interleave(addresses)
+        return addresses.dup if addresses.size == 1
+
         first, second = addresses.partition { |address| address.afamily == addresses.first.afamily }
         first.zip(second).flatten.compact + (second[first.size..] || [])
       end
@@ -57,22 +60,28 @@ module Heddle
 
       # @return [Socket, nil] nil: another attempt is due
       def await
-        return if @pending.empty?
-
-        _, ready = IO.select(nil, @pending.keys, nil, time_left)
-        ready&.each do |socket|
+        ready_sockets&.each do |socket|
           error = socket.getsockopt(:SOCKET, :ERROR).int
           return socket if error.zero?
 
-          fail_attempt(socket, SystemCallError.new("connect to #{@name} (#{@pending[socket].ip_address})", error))
+          address = @pending[socket].ip_address
+          fail_attempt(socket, SystemCallError.new("connect to #{@host}:#{@port} (#{address})", error))
         end
         nil
+      end
+
+      # @return [Array<Socket>, nil] that connected or failed
+      def ready_sockets
+        sockets = @pending.keys
+        return IO.select(nil, sockets, nil, time_left)&.at(1) if sockets.size > 1
+
+        sockets if sockets.first&.wait_writable(time_left)
       end
 
       # Seconds, nil: any time.
       def time_left
         left = @deadline && ((@deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
-        raise ConnectTimeout, "no connection to #{@name} in time" if left && left <= 0
+        raise ConnectTimeout, "no connection to #{@host}:#{@port} in time" if left && left <= 0
         return left if @waiting.empty?
 
         left ? [left, DELAY].min : DELAY

@@ -17,7 +17,9 @@ module Heddle
     # Makes outbound connections to one endpoint. Frozen, and may be used by several threads.
     class Connector
       PLACE = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
-      private_constant :PLACE
+      # An address and no name.
+      LITERAL = /\A(?:[\d.]+|.*:.*)\z/
+      private_constant :PLACE, :LITERAL
 
       # @return [String] the host's name or numeric address, or the path of a unix socket
       attr_reader :host
@@ -29,6 +31,7 @@ module Heddle
       # @raise [ArgumentError]
       def initialize(endpoint, tls: false, timeout: 10, tls_timeout: timeout, allow: nil)
         @host, @port = parse(endpoint)
+        @literal = [Addrinfo.tcp(@host, @port)].freeze if @port && @host.match?(LITERAL)
         @timeout = timeout
         @tls_timeout = tls_timeout
         @allow = allow
@@ -100,7 +103,7 @@ module Heddle
 
       # @return [Array<Addrinfo>]
       def addresses(deadline)
-        return [Addrinfo.tcp(@host, @port)] if @host.match?(/\A(?:[\d.]+|.*:.*)\z/)
+        return @literal if @literal
 
         left = deadline && ((deadline - now) / 1e9)
         Timeout.timeout(left && [left, 0.001].max, ConnectTimeout, "the name #{@host} was not resolved in time") do
@@ -119,7 +122,7 @@ module Heddle
 
       def earlier(started, seconds, deadline)
         own = seconds && (started + (seconds * 1_000_000_000).to_i)
-        [own, deadline].compact.min
+        own && deadline ? [own, deadline].min : own || deadline
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)

@@ -20,6 +20,7 @@ module Heddle
           @settings = settings
           @deny_private = settings.deny_private
           @proxy = proxy
+          @direct = nil # time limits, and the connector that has them
         end
 
         # @param limits [TimeLimits]
@@ -38,7 +39,17 @@ module Heddle
         private
 
         def directly(limits, deadline)
-          connector(@host, @port, @tls, limits).connect(deadline: deadline)
+          direct(limits).connect(deadline: deadline)
+        end
+
+        # Most requests have the client's own time limits.
+        def direct(limits)
+          known, connector = @direct
+          return connector if known.equal?(limits)
+
+          connector = connector(@host, @port, @tls, limits)
+          @direct = [limits, connector].freeze # at once: other threads read it
+          connector
         end
 
         def through_proxy(limits, deadline)
