@@ -12,6 +12,7 @@ module Heddle
   class Server
     autoload :Admission, "heddle/server/admission"
     autoload :AdmissionPolicy, "heddle/server/admission_policy"
+    autoload :AltSvc, "heddle/server/alt_svc"
     autoload :AppLoader, "heddle/server/app_loader"
     autoload :Bind, "heddle/server/bind"
     autoload :BootError, "heddle/server/boot_error"
@@ -43,6 +44,7 @@ module Heddle
     autoload :Ractors, "heddle/server/ractors"
     autoload :RequestId, "heddle/server/request_id"
     autoload :RequestTimeout, "heddle/server/request_timeout"
+    autoload :ResponseField, "heddle/server/response_field"
     autoload :RunnerThreads, "heddle/server/runner_threads"
     autoload :Service, "heddle/server/service"
     autoload :Served, "heddle/server/served"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "open3"
 require_relative "server_helpers"
 require "support/certificates"
 
@@ -32,6 +33,12 @@ module TLSHelpers
     client.session = session if session
     Timeout.timeout(ServerHelpers::PATIENCE) { client.connect }
     client
+  end
+
+  # @return [String] what curl prints
+  def curl_tls(path = "/", *flags)
+    Open3.capture2e("curl", "-sS", *flags, "--cacert", @certificate, "https://localhost:#{port}#{path}",
+                    "--resolve", "localhost:#{port}:127.0.0.1").first
   end
 
   def https(&) = Net::HTTP.start("127.0.0.1", port, use_ssl: true, ca_file: @certificate, &)

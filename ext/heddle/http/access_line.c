@@ -27,6 +27,7 @@ typedef struct {
     const heddle_exchange *exchange;
     const char *remote; /* the client, or NULL */
     const char *proxy;  /* who speaks for it, or NULL */
+    const char *tls;    /* its version, or NULL */
     int status;         /* 0: none */
     uint64_t sent;
     double seconds;
@@ -86,6 +87,14 @@ static const heddle_field *field_of(const heddle_exchange *exchange, heddle_fiel
     return NULL;
 }
 
+/* As SERVER_PROTOCOL names it. */
+static const char *protocol_of(const heddle_exchange *exchange)
+{
+    if (exchange->operations->version)
+        return exchange->operations->version;
+    return exchange->head.minor ? "HTTP/1.1" : "HTTP/1.0";
+}
+
 /* -- for a person ------------------------------------------------------------------------------------------------ */
 
 static void put_size(line *line, uint64_t bytes)
@@ -106,7 +115,17 @@ static void put_duration(line *line, double seconds)
         put_text(line, "%.2f s", seconds);
 }
 
-/* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 */
+/* Plain HTTP/1.1 needs no word. */
+static void put_protocol(line *line, const answer *answer)
+{
+    const char *protocol = protocol_of(answer->exchange);
+    if (answer->tls)
+        put_text(line, " over %s, %s", protocol, answer->tls);
+    else if (strcmp(protocol, "HTTP/1.1") != 0)
+        put_text(line, " over %s", protocol);
+}
+
+/* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 over HTTP/2, TLSv1.3 */
 static VALUE text_line(const answer *answer)
 {
     const heddle_exchange *exchange = answer->exchange;
@@ -124,6 +143,7 @@ static VALUE text_line(const answer *answer)
     put_text(&line, " in ");
     put_duration(&line, answer->seconds);
     put_text(&line, " for %s", answer->remote ? answer->remote : "?");
+    put_protocol(&line, answer);
     if (!NIL_P(answer->remark))
         put_text(&line, "%.64s", RSTRING_PTR(answer->remark));
     if (!NIL_P(answer->id)) {
@@ -219,14 +239,6 @@ static void put_now(line *line)
     put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* As SERVER_PROTOCOL names it. */
-static const char *protocol_of(const heddle_exchange *exchange)
-{
-    if (exchange->operations->version)
-        return exchange->operations->version;
-    return exchange->head.minor ? "HTTP/1.1" : "HTTP/1.0";
-}
-
 static size_t field_size(const heddle_exchange *exchange, heddle_field_id id)
 {
     const heddle_field *field = field_of(exchange, id);
@@ -254,6 +266,8 @@ static VALUE json_line(const answer *answer)
     put_text(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"%s\"",
         (unsigned long long)answer->sent, answer->seconds, answer->remote ? answer->remote : "",
         protocol_of(exchange));
+    if (answer->tls)
+        put_text(&line, ",\"tls\":\"%s\"", answer->tls);
     if (answer->proxy)
         put_text(&line, ",\"proxy\":\"%s\"", answer->proxy);
     put_json_field(&line, answer, "host", HEDDLE_FIELD_HOST);
@@ -353,6 +367,7 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
     answer answer = {
         .exchange = heddle_exchange_of(handle),
         .remote = heddle_address_text(&handle->remote, address),
+        .tls = handle->tls_version,
         .status = status,
         .sent = sent,
         .time = StringValueCStr(time),

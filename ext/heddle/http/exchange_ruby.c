@@ -50,6 +50,7 @@ VALUE heddle_exchange_object(heddle_exchange *exchange)
         .engine_object = connection->sockets->service_object,
         .exchange = exchange,
         .remote = connection->remote,
+        .tls_version = connection->transport.tls ? connection->transport.tls->version : NULL,
     };
     heddle_service_hold(&engine->base);
     exchange->handle = handle;

@@ -17,6 +17,7 @@ struct heddle_exchange_handle {
     bool chunking;             /* content leaves as it comes, in pieces of unknown number */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
+    const char *tls_version;   /* of the connection, such as TLSv1.3; NULL: plain */
 };
 
 /* Makes the Ruby object of an exchange that a runner has taken. */

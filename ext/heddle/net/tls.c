@@ -27,6 +27,7 @@ static struct {
     int (*get_error)(const void *ssl, int result);
     void (*set_read_ahead)(void *ssl, int on);
     int (*get_verify_mode)(const void *ssl);
+    const char *(*get_version)(const void *ssl);
     void (*clear_error)(void);
 } library;
 
@@ -52,6 +53,7 @@ const char *heddle_tls_load(const char *path)
         {"SSL_get_error", &library.get_error},
         {"SSL_set_read_ahead", &library.set_read_ahead},
         {"SSL_get_verify_mode", &library.get_verify_mode},
+        {"SSL_get_version", &library.get_version},
         {"ERR_clear_error", &library.clear_error},
     };
     if (loaded)
@@ -113,6 +115,7 @@ void heddle_tls_begin(heddle_transport *transport)
     tls->ssl = RTYPEDDATA_GET_DATA(tls->socket);
     tls->acceptor = 0;
     tls->asks = library.get_verify_mode(tls->ssl) != 0;
+    tls->version = library.get_version(tls->ssl);
     library.set_read_ahead(tls->ssl, 1); /* one call for a record in place of two */
     transport->operations = &heddle_tls_transport;
 }

@@ -14,6 +14,7 @@ struct heddle_tls {
     void *ssl;      /* of the socket, once the hands are shaken */
     VALUE acceptor; /* the Heddle::Net::TLS that makes the socket; 0 afterwards */
     VALUE socket;   /* OpenSSL::SSL::SSLSocket; 0 before. Its IO never closes the descriptor, which is ours */
+    const char *version; /* TLSv1.3, for example; the library's own constant */
     bool asks;      /* whether the client was asked for a certificate of its own */
     bool broken;    /* the library must not be asked for anything more */
     bool said_goodbye;

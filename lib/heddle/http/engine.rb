@@ -7,6 +7,10 @@ module Heddle
     # The HTTP service of a loop, which a {Net::Sockets} is given: connections choose their version and read heads and
     # bodies by themselves, and the block is called with an {Exchange}. Its counters are of all versions together.
     class Engine
+      # Bytes of a request's target in a notice.
+      TARGET = 200
+      private_constant :TARGET
+
       # @return [Configuration]
       attr_reader :configuration
       # @return [H1::ResponseWriter]
@@ -20,12 +24,14 @@ module Heddle
       # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
       #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
       #   path is one of these or below one
+      # @param on_notice [#call, nil] called with a sentence for the operator
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off
-      def initialize(configuration = Configuration.new, on_rejection: nil, proxies: nil, body_folder: "/tmp",
-                     stream_bodies: false, http2: :auto)
+      def initialize(configuration = Configuration.new, on_rejection: nil, on_notice: nil, proxies: nil,
+                     body_folder: "/tmp", stream_bodies: false, http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new
         @detached = ObjectSpace::WeakMap.new
+        @on_notice = on_notice
         set_up(configuration, on_rejection&.to_proc, proxies, body_folder, stream_bodies, http2)
       end
 
@@ -33,6 +39,18 @@ module Heddle
       # @param socket [BasicSocket]
       # @return [void]
       def detach(socket) = @detached[socket] = true
+
+      # An application wants to take over the connection of a request that has none of its own. Logged once.
+      # @param exchange [Exchange]
+      # @return [void]
+      def report_hijack(exchange)
+        return if @hijack_reported
+
+        @hijack_reported = true
+        @on_notice&.call("the application called rack.hijack for #{exchange.method} " \
+                         "#{exchange.target.byteslice(0, TARGET)} over HTTP/2, where a request has no connection of " \
+                         "its own; with the option http2 off clients come over HTTP/1.1 (logged once)")
+      end
 
       # @return [Boolean] whether an application has a connection that it has taken over
       def detached? = @detached.keys.any? { |socket| !socket.closed? }

@@ -144,7 +144,7 @@ module Heddle
 
       # The callback owns the stream: it may go on in another thread after it has returned.
       def partial_hijack(hijack, status, headers)
-        unless @exchange.received?
+        unless @exchange.received? && @exchange.hijack?
           @response.start(status, headers)
           return hijack_in_place(hijack)
         end
@@ -154,7 +154,7 @@ module Heddle
         hijack.call(@exchange.detach)
       end
 
-      # A body that is still to come has to be decoded by the connection, and so by this fiber.
+      # This fiber decodes a body that is still to come; over HTTP/2 it writes frames.
       def hijack_in_place(hijack)
         @response.flush
         closed = Thread::Queue.new

@@ -52,6 +52,7 @@ module Heddle
         check_mode
         @origin = origin
         check_streams
+        AltSvc.check(alt_svc, source(:alt_svc)) if alt_svc
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze

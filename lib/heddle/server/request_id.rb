@@ -26,18 +26,10 @@ module Heddle
       def call(env)
         exchange = env["rack.hijack"]
         env[KEY] = exchange.request_id = id = id_of(env[KEY], exchange)
-        answer = @app.call(env)
-        return answer unless answer.is_a?(Array) && answer.size == 3
-
-        status, headers, body = answer
-        # The Hash may be the application's own, for all its answers.
-        headers = headers.merge(NAME => id) if headers.is_a?(Hash) && !named?(headers)
-        [status, headers, body]
+        ResponseField.add(@app.call(env), NAME, id)
       end
 
       private
-
-      def named?(headers) = headers.any? { |name, _| name.to_s.casecmp?(NAME) }
 
       # The address of the connection counts, not the forwarded one.
       def id_of(given, exchange)

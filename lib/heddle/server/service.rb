@@ -16,9 +16,11 @@ module Heddle
         @access = log.access?
         proxies = configuration.trusted_networks
         @engine = HTTP::Engine.new(configuration.http, on_rejection: log.method(:rejected), proxies:,
+                                                       on_notice: log.method(:notice),
                                                        body_folder: configuration.body_folder,
                                                        stream_bodies: configuration.streamed,
                                                        http2: configuration.http2)
+        app = AltSvc.new(app, configuration.alt_svc) if configuration.alt_svc
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)

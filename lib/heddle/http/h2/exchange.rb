@@ -88,7 +88,10 @@ module Heddle
         def drain = nil
 
         # @raise [IOError] always: one stream can't have the connection
-        def call = raise(IOError, "a request over HTTP/2 has no connection of its own: rack.hijack is not available")
+        def call
+          engine.report_hijack(self)
+          raise IOError, "a request over HTTP/2 has no connection of its own: rack.hijack is not available"
+        end
         alias detach call
       end
     end

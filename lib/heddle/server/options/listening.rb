@@ -57,6 +57,11 @@ module Heddle
                             "the preface of HTTP/2 speaks it (prior knowledge). Requests over HTTP/2 have no " \
                             "rack.hijack. See http2.md.",
                    text: "where HTTP/2 is spoken: auto (on every address), tls (on tls addresses alone) or off"),
+        Option.new(name: :alt_svc, unit: :word, argument: "VALUE", default_words: "none", advanced: true,
+                   example: "alt_svc 'h3=\":443\"; ma=86400'",
+                   details: "For a proxy beside this server that speaks HTTP/3, see http2.md. A response in which " \
+                            "the application has the field keeps the application's; clear makes clients forget.",
+                   text: "the field Alt-Svc of responses over https (RFC 7838)"),
         Option.new(name: :reuse_port, unit: :switch, default: false, advanced: true, example: "reuse_port true",
                    text: "whether other processes may listen on the same ports (SO_REUSEPORT)"),
         Option.new(name: :backlog, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
