@@ -40,6 +40,22 @@ static void wake(heddle_h2_carrier *carrier, heddle_direction direction)
         heddle_park_wake(&carrier->waits[direction]->park);
 }
 
+static void list_waiting(heddle_h2_carrier *carrier)
+{
+    heddle_h2_server *server = carrier->server;
+    heddle_link_push_last(&server->waiting, &carrier->turn);
+    heddle_connection_set_further(server->connection, ++server->waiting_count);
+}
+
+static void unlist_waiting(heddle_h2_carrier *carrier)
+{
+    heddle_h2_server *server = carrier->server;
+    if (!heddle_link_is_listed(&carrier->turn))
+        return;
+    heddle_link_remove(&carrier->turn);
+    heddle_connection_set_further(server->connection, --server->waiting_count);
+}
+
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
@@ -53,7 +69,7 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
     heddle_h2_hold(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));
     heddle_link_remove(&carrier->link);
     heddle_due_remove(server->connection->sockets, &carrier->due);
-    heddle_link_remove(&carrier->turn);
+    unlist_waiting(carrier);
     if (server->queued == carrier)
         server->queued = NULL;
     carrier->exchange->carrier = NULL;
@@ -101,7 +117,7 @@ static void queue_next(heddle_h2_server *server)
     server->depth++; /* nothing is sent, and so nothing closed, before the caller sends */
     while (server->connection && !server->queued && (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
-        heddle_link_remove(link);
+        unlist_waiting(carrier);
         server->queued = carrier; /* refused, it leaves this place to the next one */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
@@ -118,7 +134,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     int64_t timeout = sockets->admission.queue_timeout;
     carrier->due.passed = reject_late;
     heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), timeout));
-    heddle_link_push_last(&server->waiting, &carrier->turn);
+    list_waiting(carrier);
     queue_next(server);
 }
 

@@ -52,6 +52,7 @@ struct heddle_h2_server {
     /* One exchange at a time is in the ready list: runners take them in turn with those of other connections. */
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers */
+    uint32_t waiting_count;
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
     bool turn_over; /* much has come at once: reading goes on in the next tick, after the events of others */

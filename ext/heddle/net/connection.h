@@ -34,6 +34,8 @@ struct heddle_connection {
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
     bool secure;          /* its client speaks TLS, with us or with the proxy that says so */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol */
+    uint8_t further;      /* work items that wait in its session for the ready list, at most UINT8_MAX */
+    uint8_t turn_left;    /* items that may still follow in its turn */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not asked yet, or unknown */
     uint32_t round;       /* in which a work item of it was last taken */
     heddle_sockets *sockets;

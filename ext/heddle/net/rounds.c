@@ -4,6 +4,7 @@ void heddle_rounds_start(heddle_rounds *rounds)
 {
     heddle_ready_list_init(&rounds->deferred);
     rounds->number = 1;
+    heddle_turn_length_init(&rounds->length);
 }
 
 static void release_deferred(heddle_sockets *sockets)
@@ -20,7 +21,14 @@ static void await_look(heddle_sockets *sockets)
     sockets->loop->polled = 0;
 }
 
-void heddle_rounds_note_turn(heddle_sockets *sockets, heddle_connection *connection)
+static void defer_item(heddle_sockets *sockets, heddle_work *work)
+{
+    heddle_ready_list_add(&sockets->rounds.deferred, work, false);
+    await_look(sockets);
+    heddle_connection_leave_at_rest(work->connection);
+}
+
+static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_rounds *rounds = &sockets->rounds;
     if (connection->round == rounds->number) {
@@ -28,8 +36,33 @@ void heddle_rounds_note_turn(heddle_sockets *sockets, heddle_connection *connect
         release_deferred(sockets);
     }
     connection->round = rounds->number;
+    heddle_turn_length_note(&rounds->length, connection->further + 1u, sockets->tick_began);
+    connection->turn_left = (uint8_t)(rounds->length.items - 1);
+    if (connection->turn_left)
+        rounds->turn_began = heddle_clock_now();
     if (rounds->deferred.count)
         await_look(sockets);
+}
+
+static bool goes_on(const heddle_rounds *rounds, const heddle_connection *connection)
+{
+    return connection->turn_left && connection->round == rounds->number;
+}
+
+bool heddle_rounds_let_serve(heddle_sockets *sockets, heddle_work *work, bool urgent)
+{
+    heddle_connection *connection = work->connection;
+    if (goes_on(&sockets->rounds, connection)) {
+        connection->turn_left--;
+        if (heddle_clock_now() - sockets->rounds.turn_began < HEDDLE_TURN_TIME)
+            return true;
+        connection->turn_left = 0;
+        defer_item(sockets, work);
+        return false;
+    }
+    if (!urgent) /* else a further one of HTTP/1.1, which has come with those before */
+        begin_turn(sockets, connection);
+    return true;
 }
 
 void heddle_rounds_release(heddle_sockets *sockets)
@@ -40,15 +73,14 @@ void heddle_rounds_release(heddle_sockets *sockets)
 
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
 {
-    heddle_rounds *rounds = &sockets->rounds;
-    if (work->connection->round != rounds->number) {
-        heddle_sockets_queue(sockets, work, false);
+    const heddle_connection *connection = work->connection;
+    bool next = goes_on(&sockets->rounds, connection);
+    if (next || connection->round != sockets->rounds.number) {
+        heddle_sockets_queue(sockets, work, next);
         return;
     }
     if (!heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_add(&rounds->deferred, work, false);
-    await_look(sockets);
-    heddle_connection_leave_at_rest(work->connection);
+    defer_item(sockets, work);
     heddle_runners_call(sockets);
 }

@@ -3,7 +3,7 @@
 
 /*
  * Fairness between a connection with many work items, as one of HTTP/2 has, and those with one. In a round each
- * connection has one turn. A round ends when a connection that has sent its next request has its second turn.
+ * connection has one turn, of as many items as all connections can use (turn_length.h). A round ends when a connection that has sent its next request has its second turn.
  *
  * A connection that has further items at hand would have a turn in every tick, while others are away for as long as an
  * answer and the next request are on their way. So its next item is deferred until the round has ended, or until
@@ -11,6 +11,10 @@
  */
 
 #include "net/ready_list.h"
+#include "net/turn_length.h"
+
+/* A turn of several items ends early after this long: ns. Slow requests are served one a turn, or two. */
+#define HEDDLE_TURN_TIME INT64_C(200000)
 
 typedef struct heddle_sockets heddle_sockets;
 
@@ -18,11 +22,16 @@ typedef struct {
     heddle_ready_list deferred;
     uint64_t tick;   /* of the loop, at the last turn */
     uint32_t number; /* of the round, from 1 */
+    heddle_turn_length length;
+    int64_t turn_began; /* the last one of several items: ns */
 } heddle_rounds;
 
 void heddle_rounds_start(heddle_rounds *rounds);
-/* A runner has taken an item of this connection, in the order of the ready list. */
-void heddle_rounds_note_turn(heddle_sockets *sockets, heddle_connection *connection);
+/*
+ * A runner has taken this item from the ready list, and is about to serve it. `urgent`: it had been put before all
+ * others. false: its connection's turn is over, and the item is deferred.
+ */
+bool heddle_rounds_let_serve(heddle_sockets *sockets, heddle_work *work, bool urgent);
 /* Nothing is ready: if the loop has looked at the sockets since, those that were deferred are. */
 void heddle_rounds_release(heddle_sockets *sockets);
 

@@ -149,8 +149,10 @@ static heddle_work *claim_work(heddle_sockets *sockets, bool urgent)
         if (!heddle_connection_hold(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
-        if (!urgent) /* it goes on with its turn */
-            heddle_rounds_note_turn(sockets, work->connection);
+        bool served = heddle_rounds_let_serve(sockets, work, urgent);
+        urgent = false;
+        if (!served)
+            continue;
         heddle_connection_begin_work(work->connection);
         return work;
     }

@@ -119,6 +119,11 @@ void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next)
  * the next round comes.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
+/* So many work items wait in the connection's session for the ready list. */
+static inline void heddle_connection_set_further(heddle_connection *connection, uint32_t count)
+{
+    connection->further = count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
+}
 /* A runner has taken a work item of this connection. */
 void heddle_connection_begin_work(heddle_connection *connection);
 /* It is done with the connection, which lives on. */

@@ -1,0 +1,53 @@
+#ifndef HEDDLE_TURN_LENGTH_H
+#define HEDDLE_TURN_LENGTH_H
+
+/*
+ * How many work items a connection may have served in one turn: as many as every connection could use lately. Where each
+ * has many at hand, as clients of HTTP/2 have, a turn is long and its responses leave together. Where one client sends
+ * one request after the other, a turn is one item for all. No Ruby here.
+ */
+
+#include <stdint.h>
+
+enum {
+    HEDDLE_LONGEST_TURN = 16,  /* items */
+    HEDDLE_TURNS_WATCHED = 64, /* at least, before turns become longer */
+};
+
+/* How long turns are watched at least: ns. */
+#define HEDDLE_TURN_WINDOW INT64_C(10000000)
+
+typedef struct {
+    unsigned items;    /* of a turn, from 1 */
+    unsigned shortest; /* turn that a connection could use, since `since` */
+    unsigned watched;  /* turns since then */
+    int64_t since;     /* ns */
+} heddle_turn_length;
+
+static inline void heddle_turn_length_start_window(heddle_turn_length *length, int64_t now)
+{
+    length->shortest = HEDDLE_LONGEST_TURN;
+    length->watched = 0;
+    length->since = now;
+}
+
+static inline void heddle_turn_length_init(heddle_turn_length *length)
+{
+    length->items = 1;
+    heddle_turn_length_start_window(length, 0);
+}
+
+/* A connection with this many items at hand begins its turn. Turns become shorter at once, and longer slowly. */
+static inline void heddle_turn_length_note(heddle_turn_length *length, unsigned usable, int64_t now)
+{
+    if (usable < length->shortest)
+        length->shortest = usable;
+    if (length->items > usable)
+        length->items = usable;
+    if (++length->watched < HEDDLE_TURNS_WATCHED || now - length->since < HEDDLE_TURN_WINDOW)
+        return;
+    length->items = length->items * 2 < length->shortest ? length->items * 2 : length->shortest;
+    heddle_turn_length_start_window(length, now);
+}
+
+#endif
