@@ -5,6 +5,7 @@
 require "test_helper"
 require "heddle/event_stream"
 require "server/server_helpers"
+require "support/event_stream_client"
 require "support/h2_web_socket_client"
 require "open3"
 
@@ -35,49 +36,8 @@ module EventStreamCases
 
   def topic = @topic ||= "#{name}-#{rand(2**64)}"
 
-  # A client that reads the lines of a chunked stream.
-  class Client
-    attr_reader :head
-
-    def initialize(socket, path, headers = "", version: "1.1")
-      @socket = socket
-      @socket.timeout = ServerHelpers::PATIENCE
-      @socket.write("GET #{path} HTTP/#{version}\r\nHost: a\r\n#{headers}\r\n")
-      @head = @socket.gets("\r\n\r\n")
-      @chunked = @head.include?("transfer-encoding: chunked")
-      @text = +""
-    end
-
-    # @return [Hash{String => String}, nil] the fields of the next event; nil: the stream has ended
-    def event
-      fill until (ending = @text.index("\n\n")) || @ended
-      return unless ending
-
-      lines = @text.slice!(0, ending + 2).split("\n").map { |line| line.split(": ", 2) }
-      lines.group_by(&:first).transform_values { |all| all.map { |one| one[1] }.join("\n") }
-    end
-
-    def close = @socket.close
-
-    # Without closing: the client's side of the connection is over.
-    def leave = @socket.shutdown(Socket::SHUT_WR)
-
-    private
-
-    def fill
-      return @text << @socket.readpartial(65_536) unless @chunked
-
-      size = @socket.gets.to_i(16)
-      @text << @socket.read(size)
-      @socket.read(2)
-      @ended = size.zero?
-    rescue EOFError, NoMethodError
-      @ended = true
-    end
-  end
-
   def events(query = "", headers = "", **)
-    Client.new(connect, "/events?topic=#{topic}#{query}", headers, **)
+    EventStreamClient.new(connect, "/events?topic=#{topic}#{query}", headers, **)
   end
 
   def subscribers = get("/counts").body.to_i

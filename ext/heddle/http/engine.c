@@ -1,6 +1,8 @@
 /* The HTTP service: which version a connection speaks, and what is counted of all of them. */
 
 #include "http/engine.h"
+
+#include "http/event_stream.h"
 #include "http/websocket/session.h"
 
 #include "http/h1_server.h"
@@ -117,11 +119,27 @@ static void free_engine(heddle_service *service)
     free(engine);
 }
 
+/* The words of an event stream take no Ruby code. */
+static VALUE load_session(heddle_service *service, VALUE words, int *state)
+{
+    if (RSTRING_LEN(words) && *RSTRING_PTR(words) == HEDDLE_EVENTS_WORDS)
+        return words;
+    return heddle_websocket_load(service, words, state);
+}
+
+static void resume_session(heddle_connection *connection, VALUE loaded)
+{
+    if (RB_TYPE_P(loaded, T_STRING))
+        heddle_events_resume(connection, loaded);
+    else
+        heddle_websocket_resume(connection, loaded);
+}
+
 const heddle_service_operations heddle_engine_operations = {
     .choose_protocol = heddle_h1_begin, /* h1_reading.c changes to HTTP/2 when it reads the preface */
     .reject_handshake = reject_handshake,
     .is_plaintext = is_plaintext,
-    .load_session = heddle_websocket_load,
-    .resume_session = heddle_websocket_resume,
+    .load_session = load_session,
+    .resume_session = resume_session,
     .free = free_engine,
 };

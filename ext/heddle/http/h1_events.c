@@ -9,6 +9,7 @@
 
 enum {
     DISCARDED = 65536, /* bytes that a client may send meanwhile, for nothing */
+    EVENTS_CHUNK = 24, /* bytes, at most, around the content of a chunk */
 };
 
 typedef struct {
@@ -213,9 +214,53 @@ static void abandon_session(heddle_connection *connection)
     heddle_subscriber_abandon(&events_of(connection)->subscriber);
 }
 
+/* -- between processes --------------------------------------------------------------------------------------------- */
+
+/* What another process needs, followed by the lines, the topic and the position. */
+typedef struct {
+    char kind; /* HEDDLE_EVENTS_WORDS */
+    bool chunked;
+    uint8_t policy;
+    uint16_t lines_size, topic_size;
+    uint32_t size; /* of all */
+} events_words;
+
+_Static_assert(sizeof(events_words) + HEDDLE_EVENTS_LINES + EVENTS_CHUNK + HEDDLE_TOPIC_LIMIT + HEDDLE_POSITION_SIZE <=
+                   HEDDLE_SESSION_WORDS,
+               "a stream's description has room");
+
+static ssize_t describe_events(heddle_connection *connection, char *words)
+{
+    heddle_sockets *sockets = connection->sockets;
+    uint64_t identity = heddle_sockets_identity(sockets, connection);
+    events *events = events_of(connection);
+    if (connection->output.size) {
+        send_more(connection);
+        if (!heddle_sockets_at(sockets, identity))
+            return -1;
+    }
+    heddle_topic_name topic = heddle_subscriber_topic(&events->subscriber);
+    if (connection->output.size || connection->error || events->ending || events->subscriber.behind || !topic.text)
+        return -1;
+    events_words head = {.kind = HEDDLE_EVENTS_WORDS,
+                         .chunked = events->chunked,
+                         .policy = events->subscriber.policy,
+                         .lines_size = events->lines_size,
+                         .topic_size = (uint16_t)topic.size};
+    char *end = words + sizeof(head);
+    memcpy(end, events->lines, events->lines_size);
+    memcpy(end += events->lines_size, topic.text, topic.size);
+    end += topic.size;
+    end += heddle_subscriber_position(&events->subscriber, end);
+    head.size = (uint32_t)(end - words);
+    memcpy(words, &head, sizeof(head));
+    return end - words;
+}
+
 static const heddle_protocol protocol = {
     .name = "HTTP/1.1 events",
     .stays = true,
+    .describe = describe_events,
     .begin = begin_events,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
@@ -226,12 +271,69 @@ static const heddle_protocol protocol = {
     .abandon = abandon_session,
 };
 
+/* With room for so many bytes of lines. NULL: there is no memory. */
+static events *new_events(heddle_connection *connection, size_t room, heddle_slow_policy policy, bool chunked)
+{
+    events *events = calloc(1, sizeof(*events) + room);
+    if (!events)
+        return NULL;
+    events->subscriber.operations = &subscriber_operations;
+    events->subscriber.policy = (uint8_t)policy;
+    events->connection = connection;
+    events->chunked = chunked;
+    events->progress = heddle_clock_coarse();
+    return events;
+}
+
+static VALUE find_fanout(VALUE loop)
+{
+    return (VALUE)heddle_fanout_of((heddle_loop *)loop);
+}
+
+static bool read_words(VALUE string, events_words *head)
+{
+    size_t size = (size_t)RSTRING_LEN(string);
+    if (size < sizeof(*head))
+        return false;
+    memcpy(head, RSTRING_PTR(string), sizeof(*head));
+    return head->size == size && sizeof(*head) + head->lines_size + head->topic_size <= size;
+}
+
+void heddle_events_resume(heddle_connection *connection, VALUE words)
+{
+    heddle_sockets *sockets = connection->sockets;
+    events_words head;
+    int state = 0;
+    heddle_fanout *fanout = (heddle_fanout *)rb_protect(find_fanout, (VALUE)sockets->loop, &state);
+    if (state)
+        rb_set_errinfo(Qnil);
+    events *events = state || !read_words(words, &head)
+                         ? NULL
+                         : new_events(connection, head.lines_size, head.policy, head.chunked);
+    if (!events) {
+        cut_off(connection);
+        return;
+    }
+    const char *topic = RSTRING_PTR(words) + sizeof(head) + head.lines_size, *position = topic + head.topic_size;
+    memcpy(events->lines, topic - head.lines_size, head.lines_size);
+    events->lines_size = head.lines_size;
+    heddle_connection_start(connection, &protocol, events);
+    uint64_t identity = heddle_sockets_identity(sockets, connection);
+    heddle_position since = {position, (size_t)(RSTRING_END(words) - position)};
+    heddle_subscribe_result result = heddle_subscribe(fanout, &events->subscriber, topic, head.topic_size, since);
+    RB_GC_GUARD(words);
+    if (heddle_sockets_at(sockets, identity) && result != HEDDLE_SUBSCRIBED)
+        cut_off(connection);
+    else if (heddle_sockets_at(sockets, identity) && sockets->draining)
+        end_events(connection);
+}
+
 /* -- from a response to events ------------------------------------------------------------------------------------- */
 
-static events *new_events(heddle_connection *connection, const heddle_events_wish *wish, bool chunked)
+static events *make_events(heddle_connection *connection, const heddle_events_wish *wish, bool chunked)
 {
-    size_t size = (size_t)RSTRING_LEN(wish->lines), room = size ? size + 24 : 0;
-    events *events = calloc(1, sizeof(*events) + room);
+    size_t size = (size_t)RSTRING_LEN(wish->lines);
+    events *events = new_events(connection, size ? size + EVENTS_CHUNK : 0, wish->policy, chunked);
     if (!events)
         rb_memerror();
     size_t head = size && chunked ? heddle_chunk_head(events->lines, size) : 0;
@@ -239,11 +341,6 @@ static events *new_events(heddle_connection *connection, const heddle_events_wis
     if (head)
         memcpy(events->lines + head + size, "\r\n", 2);
     events->lines_size = (uint16_t)(size + head + (head ? 2 : 0));
-    events->subscriber.operations = &subscriber_operations;
-    events->subscriber.policy = wish->policy;
-    events->connection = connection;
-    events->chunked = chunked;
-    events->progress = heddle_clock_coarse();
     return events;
 }
 
@@ -276,7 +373,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     heddle_fanout *fanout = heddle_fanout_of(sockets->loop);
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection) || connection->waits[HEDDLE_WRITING])
         return Qfalse;
-    events *events = new_events(connection, &wish, handle->chunking);
+    events *events = make_events(connection, &wish, handle->chunking);
     change_protocol(handle, connection, events, status);
     bool added = add_content(events, RSTRING_PTR(wish.beginning), (size_t)RSTRING_LEN(wish.beginning));
     uint64_t identity = heddle_sockets_identity(sockets, connection);

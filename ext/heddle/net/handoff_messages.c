@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    MESSAGE_VERSION = 3,
+    MESSAGE_VERSION = 4,
     FLAG_SECURE = 1,
     FLAG_SESSION = 2, /* the bytes are words of the service for its session, not input */
 };
@@ -90,21 +90,50 @@ static bool claim_idle(heddle_connection *connection)
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
 }
 
+static void forget_sent(heddle_connection *connection)
+{
+    int fd = heddle_sockets_detach(connection);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int send_idle(heddle_connection *connection, int socket)
+{
+    if (!claim_idle(connection))
+        return 0;
+    int result = heddle_connection_send(connection, socket);
+    if (result < 0) {
+        heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
+        heddle_connection_leave_at_rest(connection);
+        return result;
+    }
+    forget_sent(connection);
+    return 0;
+}
+
+static int send_described(heddle_connection *connection, int socket)
+{
+    char words[HEDDLE_SESSION_WORDS];
+    if (connection->transport.operations != &heddle_plain_transport)
+        return 0;
+    ssize_t size = connection->protocol->describe(connection, words);
+    if (size < 0)
+        return 0;
+    int result = heddle_connection_send_session(connection, socket, words, (size_t)size);
+    if (result < 0)
+        return result;
+    forget_sent(connection);
+    return 0;
+}
+
 int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 {
     for (uint32_t i = 0; i < sockets->place_count; i++) {
         heddle_connection *connection = sockets->places[i].connection;
-        if (!claim_idle(connection))
-            continue;
-        int result = heddle_connection_send(connection, socket);
-        if (result < 0) {
-            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
-            heddle_connection_leave_at_rest(connection);
+        bool described = connection && connection->protocol && connection->protocol->describe;
+        int result = described ? send_described(connection, socket) : send_idle(connection, socket);
+        if (result < 0)
             return result;
-        }
-        int fd = heddle_sockets_detach(connection);
-        if (fd >= 0)
-            close(fd);
     }
     return 0;
 }

@@ -12,6 +12,7 @@
 
 enum {
     HEDDLE_INPUT_PIECES = 3,
+    HEDDLE_SESSION_WORDS = 2048, /* bytes, at most, that `describe` writes */
 };
 
 /*
@@ -20,7 +21,7 @@ enum {
  */
 struct heddle_protocol {
     const char *name;
-    bool stays; /* its connections never move to another process: they are never at rest */
+    bool stays; /* the watch thread never moves its connections to another process: they are never at rest */
     /*
      * Bytes that make the client reconnect. They are valid between any two frames. The
      * watch thread sends it while the loop is held up. NULL: there are no such words. heddle_connection_start uses it.
@@ -48,6 +49,12 @@ struct heddle_protocol {
      * thread that owns the connection, without the GVL.
      */
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
+    /*
+     * Writes at most HEDDLE_SESSION_WORDS bytes that describe the session: another process goes on with them (see
+     * load_session). Returns how many, or -1: the session stays, or the connection is gone. In the loop, during a drain.
+     * NULL: sessions stay, or are handed off by other means.
+     */
+    ssize_t (*describe)(heddle_connection *connection, char *words);
     /*
      * The label, hashed, of the request that has come or is about to, including what the kernel still has. 0: unknown.
      * NULL: there are no labels. On any thread that owns the connection, without the GVL.

@@ -82,6 +82,11 @@ typedef struct {
     size_t size;
 } heddle_position;
 
+typedef struct {
+    const char *text;
+    size_t size;
+} heddle_topic_name;
+
 typedef enum {
     HEDDLE_SUBSCRIBED,
     HEDDLE_TOPIC_TOO_LONG,
@@ -106,6 +111,9 @@ static inline void heddle_subscriber_abandon(heddle_subscriber *subscriber)
 
 /* The position that a new client begins with, "epoch:offset", with its NUL; how many characters. */
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text);
+
+/* The name of its topic, which is not terminated; {NULL, 0}: it is not subscribed. Valid until it unsubscribes. */
+heddle_topic_name heddle_subscriber_topic(const heddle_subscriber *subscriber);
 
 /* The rest of heddle_subscriber_drained. The subscriber may be gone afterwards. */
 void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
