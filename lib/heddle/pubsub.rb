@@ -92,7 +92,8 @@ module Heddle
 
       def publish_to_server(topic, data)
         control = Server::Control
-        address = server ? control::Address.parse(server) : control::Address.new(path: control::Address.default_path)
+        socket = server || socket_of_environment
+        address = socket ? control::Address.parse(socket) : control::Address.new(path: control::Address.default_path)
         control::Client.new(address).publish(topic, data)
       rescue Server::Control::Client::NotRunning
         raise Unreachable, "the message was not published: no server answers at #{address}. Set " \
@@ -105,9 +106,16 @@ module Heddle
       # Where no server has been configured: jobs, and other servers.
       def backend_of_environment
         url = ENV.fetch("HEDDLE_PUBSUB", nil)
-        return unless url && Backend.url?(url)
+        return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")
 
         Backend.new(url, **{ name: ENV.fetch("HEDDLE_PUBSUB_NAME", nil) }.compact)
+      rescue ArgumentError => e
+        raise ArgumentError, "HEDDLE_PUBSUB: #{e.message}"
+      end
+
+      def socket_of_environment
+        address = ENV.fetch("HEDDLE_PUBSUB", nil)
+        address if address&.start_with?("unix:")
       end
 
       def encode(data)

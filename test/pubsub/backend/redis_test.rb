@@ -59,6 +59,21 @@ class PubSubRedisTest < Minitest::Test
     assert_nil later.message.first
   end
 
+  def test_a_server_that_is_emptied_is_a_reset_with_a_new_epoch
+    one = machine
+    before = one.publish("a")
+    one.message
+    redis.call("FLUSHALL")
+    after = one.publish("b")
+    reset, position = one.message
+    one.publish("c") # behind the reset, whatever that includes
+
+    assert_nil reset
+    refute_equal before[/\A[^:]+/], after[/\A[^:]+/]
+    assert_equal after[/\A[^:]+/], position[/\A[^:]+/]
+    assert_equal "c", one.messages_until("c").last.first
+  end
+
   # A worker that was forked before there was an answer leaves that to its master.
   def test_a_forked_process_does_not_wait_for_the_backend
     backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")

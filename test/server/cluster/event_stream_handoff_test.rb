@@ -8,7 +8,7 @@ require "support/event_stream_client"
 class ClusterEventStreamHandoffTest < Minitest::Test
   include ClusterCase
 
-  APP = <<~'RUBY'
+  APP = <<~RUBY
     require "heddle"
 
     run do |env|
@@ -55,7 +55,7 @@ class ClusterEventStreamHandoffTest < Minitest::Test
 
     clients.each do |client|
       events = Array.new(200) { client.event }
-      assert_equal (1..200).map(&:to_s), (events.map { |event| event["data"] })
+      assert_equal (1..200).map(&:to_s), events.map { |event| event["data"] }
       assert_equal ["number"], events.map { |event| event["event"] }.uniq
     end
     wait_until("the new workers do not have all streams") { subscribers == 8 }
@@ -82,7 +82,7 @@ class ClusterEventStreamHandoffTest < Minitest::Test
       end
     end
 
-    assert_equal [*[60_000] * 40, 3], (events.map { |one| one["data"].size })
+    assert_equal [*[60_000] * 40, 3], events.map { |one| one["data"].size }
   end
 
   def test_over_tls_clients_are_told_to_come_back_and_miss_nothing

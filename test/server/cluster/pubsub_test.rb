@@ -43,6 +43,12 @@ class ClusterPubSubTest < Minitest::Test
     IO.popen([RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, server, { err: %i[child out] }], &:read)
   end
 
+  def publish_as_the_environment_says(address)
+    program = 'require "heddle"; puts Heddle::PubSub.publish("t", "by the environment")'
+    IO.popen([{ "HEDDLE_PUBSUB" => address }, RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, { err: %i[child out] }],
+             &:read)
+  end
+
   ROOT = File.expand_path("../../..", __dir__)
   private_constant :ROOT
 
@@ -67,6 +73,9 @@ class ClusterPubSubTest < Minitest::Test
     position = publish_from_outside.chomp
 
     assert_equal "#{position} \"outside\"", take(before)
+    assert_equal "#{publish_as_the_environment_says("unix:#{path("control.sock")}").chomp} \"by the environment\"",
+                 take(position)
+    assert_includes publish_as_the_environment_says("reddis://x"), "HEDDLE_PUBSUB: must begin with redis://"
     error = publish_from_outside("unix:#{path("nowhere.sock")}")
 
     assert_includes error, "no server answers at unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"

@@ -80,6 +80,7 @@ module Heddle
 
         def publish_batch(batch)
           @number += 1
+          @unanswered = nil
           first = attempt(batch)
           History.count_published(batch.size)
           batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
@@ -92,14 +93,21 @@ module Heddle
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
+        # A batch whose answer was lost (@unanswered: in this epoch) may be stored. The backend recognizes it by its number, but
+        # only in the same epoch.
+        #
         # @return [Integer] the first message's offset
+        # @raise [Unreachable] when the epoch has changed since the batch was sent
         def attempt(batch)
           open
+          raise Unreachable, "its answer was lost, and the epoch has changed" if @unanswered && @unanswered != @epoch
+
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })
         rescue EpochChanged
           close
           retry
         rescue Lost
+          @unanswered ||= @epoch if @connection
           close
           raise if now >= batch.last.due
 

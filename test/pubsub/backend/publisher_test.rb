@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# What becomes of a batch whose answer is lost.
+class PubSubPublisherTest < Minitest::Test
+  Backend = Heddle::PubSub::Backend
+
+  # A backend that stores the first batch, and cuts the connection in place of an answer. The next connection finds the
+  # epoch that comes after +epochs+' first one.
+  class ForgetfulBackend
+    attr_reader :stored
+
+    def initialize(*epochs)
+      @epochs = epochs
+      @stored = []
+    end
+
+    def connect = self
+    def open = Backend::State.new(epoch: @epochs.first, count: 0, oldest: 1)
+    def close = nil
+    def to_s = "a backend"
+
+    def publish(epoch, publisher, number, messages)
+      raise Backend::EpochChanged unless epoch == @epochs.first
+
+      known = @stored.index([epoch, publisher, number]) and return known + 1
+      @stored << [epoch, publisher, number]
+      return @stored.size unless messages.any? { |_topic, data| data == "cut" }
+
+      @epochs.shift if @epochs.size > 1
+      raise Backend::Lost, "the connection is closed"
+    end
+  end
+
+  def test_a_batch_whose_answer_was_lost_is_stored_once
+    backend = ForgetfulBackend.new("one")
+
+    assert_equal "one:1", Backend::Publisher.new(backend).publish("topic", "cut")
+    assert_equal 1, backend.stored.size
+  end
+
+  def test_a_batch_whose_answer_was_lost_is_not_stored_again_in_another_epoch
+    backend = ForgetfulBackend.new("one", "two")
+    publisher = Backend::Publisher.new(backend)
+    wrong = assert_raises(Heddle::PubSub::Unreachable) { publisher.publish("topic", "cut") }
+
+    assert_match(/may not be published: its answer was lost, and the epoch has changed/, wrong.message)
+    assert_equal 1, backend.stored.size
+    assert_equal "two:2", publisher.publish("topic", "next")
+  end
+end
