@@ -13,7 +13,7 @@
 enum {
     HEDDLE_BODY_FILES_SPARE = 64,               /* that many at most */
     HEDDLE_BODY_FILES_SPARE_BYTES = 67108864,   /* of all of them */
-    HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* nanoseconds without anything to write or close; less than 1 s */
+    HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* nanoseconds without anything to write or close */
 };
 
 typedef struct heddle_body_file heddle_body_file;

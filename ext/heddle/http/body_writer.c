@@ -2,12 +2,12 @@
 
 #include "http/body_disk.h"
 #include "http/body_spool.h"
+#include "selector/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -79,11 +79,7 @@ static void await_work(void)
 {
     writer.idle = true;
     if (heddle_body_files_any_spare()) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += HEDDLE_BODY_FILES_SPARE_TIME;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = heddle_clock_after(CLOCK_REALTIME, HEDDLE_BODY_FILES_SPARE_TIME);
         if (pthread_cond_timedwait(&writer.work, &writer.lock, &until) == ETIMEDOUT && !writer.first) {
             pthread_mutex_unlock(&writer.lock);
             heddle_body_files_close_spares();

@@ -7,25 +7,18 @@
 
 #include "http/h1_server.h"
 #include "scheduler/take_errinfo.h"
+#include "selector/clock.h"
 
-#include <time.h>
 
 /* -- the date ------------------------------------------------------------------------------------------------------ */
 
-static int64_t now_in_seconds(void)
-{
-    struct timespec now;
-#ifdef CLOCK_REALTIME_COARSE
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-#else
-    clock_gettime(CLOCK_REALTIME, &now);
+#ifndef CLOCK_REALTIME_COARSE
+#define CLOCK_REALTIME_COARSE CLOCK_REALTIME
 #endif
-    return (int64_t)now.tv_sec;
-}
 
 const char *heddle_engine_date(heddle_engine *engine)
 {
-    int64_t second = now_in_seconds();
+    int64_t second = heddle_clock_read(CLOCK_REALTIME_COARSE) / HEDDLE_SECOND;
     if (second != engine->date_second) {
         engine->date_second = second;
         heddle_date_line(engine->date, second);

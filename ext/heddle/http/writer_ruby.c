@@ -2,10 +2,10 @@
 
 #include "http/answer_ruby.h"
 #include "http/http.h"
+#include "selector/clock.h"
 
 #include <ruby/encoding.h>
 #include <string.h>
-#include <time.h>
 
 static VALUE date_line_class;
 
@@ -64,10 +64,7 @@ static VALUE date_line_line(int argc, VALUE *argv, VALUE self)
     date_line *date;
     TypedData_Get_Struct(self, date_line, &date_line_type, date);
     rb_check_arity(argc, 0, 1);
-    struct timespec now = {0};
-    if (argc == 0)
-        clock_gettime(CLOCK_REALTIME, &now);
-    int64_t second = argc == 0 ? now.tv_sec : NUM2LL(argv[0]);
+    int64_t second = argc == 0 ? heddle_clock_read(CLOCK_REALTIME) / HEDDLE_SECOND : NUM2LL(argv[0]);
     if (NIL_P(date->line) || second != date->second) {
         char text[38];
         heddle_date_line(text, second);

@@ -107,7 +107,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     HEDDLE_SCOREBOARD_SET(balance->slot->open, 0);
     if (balance->publishes_ticks)
         HEDDLE_SCOREBOARD_SET(balance->slot->tick_began, 0);
-    if (!sockets->loop->closed) {
+    if (!heddle_loop_is_closed(sockets->loop)) {
         heddle_loop_disarm(sockets->loop, &balance->poked);
         heddle_timer_heap_remove(&sockets->loop->timers, &balance->again);
     }

@@ -144,7 +144,7 @@ static int epoll_set_open(heddle_socket_set *set)
 static void epoll_set_close(heddle_socket_set *set)
 {
     heddle_loop *loop = set->sockets->loop;
-    if (!loop->closed) {
+    if (!heddle_loop_is_closed(loop)) {
         heddle_loop_disarm(loop, &set->connections_waiter);
         heddle_loop_disarm(loop, &set->listeners_waiter);
     }

@@ -139,7 +139,7 @@ void heddle_reserve_end(heddle_sockets *sockets)
         return;
     reserve->rank = 0;
     reserve->serves = false;
-    if (!sockets->loop->closed)
+    if (!heddle_loop_is_closed(sockets->loop))
         heddle_timer_heap_remove(&sockets->loop->timers, &reserve->again);
     empty_held(sockets, serve_here);
 }

@@ -73,7 +73,7 @@ static void set_trim_timer(heddle_sockets *sockets)
 
 void heddle_runners_dismiss(heddle_sockets *sockets)
 {
-    if (!sockets->loop->closed)
+    if (!heddle_loop_is_closed(sockets->loop))
         dismiss_resting(sockets, sockets->runners.resting_count);
 }
 

@@ -83,7 +83,7 @@ static int selector_set_add(heddle_socket_set *set, heddle_connection *connectio
 static void selector_set_remove(heddle_socket_set *set, heddle_connection *connection, bool closing)
 {
     heddle_loop *loop = set->sockets->loop;
-    if (loop->closed)
+    if (heddle_loop_is_closed(loop))
         return;
     heddle_loop_disarm(loop, &connection->waiters[HEDDLE_READING]);
     heddle_loop_disarm(loop, &connection->waiters[HEDDLE_WRITING]);
@@ -107,7 +107,7 @@ static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener
 
 static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *listener, bool closed)
 {
-    if (!set->sockets->loop->closed)
+    if (!heddle_loop_is_closed(set->sockets->loop))
         heddle_loop_disarm(set->sockets->loop, &listener->waiter);
 }
 

@@ -426,7 +426,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
 
 static void remove_timer(heddle_sockets *sockets, heddle_timer *timer)
 {
-    if (!sockets->abandoned && !sockets->loop->closed)
+    if (!sockets->abandoned && !heddle_loop_is_closed(sockets->loop))
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
 }
 

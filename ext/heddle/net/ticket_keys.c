@@ -2,13 +2,13 @@
 
 #include "net/shared_memory.h"
 #include "net/tls.h"
+#include "selector/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
@@ -89,13 +89,6 @@ static heddle_shared_memory memory = {.fd = -1};
 static ticket_ring *ring; /* in it */
 static pid_t owner; /* the process that renews them */
 
-static int64_t seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 static void use_memory(void)
 {
 #ifdef MADV_DONTDUMP
@@ -133,7 +126,7 @@ static int ensure_key(void)
         return result;
     result = make_key();
     if (result == 0)
-        atomic_store(&ring->renewed, seconds_now());
+        atomic_store(&ring->renewed, heddle_clock_now() / HEDDLE_SECOND);
     return result;
 }
 
@@ -222,7 +215,7 @@ static VALUE keys_renew(VALUE self, VALUE age)
 {
     if (!ring || owner != getpid())
         return Qfalse;
-    int64_t renewed = atomic_load(&ring->renewed), now = seconds_now();
+    int64_t renewed = atomic_load(&ring->renewed), now = heddle_clock_now() / HEDDLE_SECOND;
     /* Two masters have them while one takes over from the other. */
     if (now - renewed < NUM2LL(age) || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
         return Qfalse;

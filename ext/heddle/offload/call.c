@@ -127,7 +127,7 @@ heddle_loop *heddle_offload_loop(void)
         return NULL;
     heddle_loop *loop = heddle_loop_if(scheduler);
     /* What is known of functions, and the list of calls, are for one Ractor. */
-    if (!loop || !loop->in_main_ractor || loop->closed || heddle_loop_forked(loop))
+    if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
 }
@@ -155,7 +155,7 @@ static bool in_trap(void)
 
 static bool may_wait(heddle_loop *loop)
 {
-    return !rb_during_gc() && !(loop->run.running && loop->fiber == rb_fiber_current()) && !in_trap();
+    return !rb_during_gc() && !(heddle_loop_is_running(loop) && loop->fiber == rb_fiber_current()) && !in_trap();
 }
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "scheduler/spin.h"
 #include "offload/thread_calls.h"
 #include "offload/thread_times.h"
+#include "selector/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +14,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -47,41 +47,28 @@ static _Thread_local heddle_job *current;
 
 /* -- time ---------------------------------------------------------------------------------------------------------- */
 
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec now = {0};
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#ifdef __APPLE__
+#define WAIT_CLOCK CLOCK_REALTIME /* its conditions know no other */
+#else
+#define WAIT_CLOCK CLOCK_MONOTONIC
+#endif
 
-static void monotonic_condition(pthread_cond_t *condition)
+static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
 #ifndef __APPLE__
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_condattr_setclock(&attributes, WAIT_CLOCK);
 #endif
     pthread_cond_init(condition, &attributes);
     pthread_condattr_destroy(&attributes);
-}
-
-static struct timespec seconds_from_now(time_t seconds)
-{
-    struct timespec time;
-#ifdef __APPLE__
-    clock_gettime(CLOCK_REALTIME, &time);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &time);
-#endif
-    time.tv_sec += seconds;
-    return time;
 }
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
 static void reset_state(void)
 {
-    monotonic_condition(&work);
+    init_condition(&work);
     waiting = computing = prompt = (heddle_job_queue){0};
     slow = 0;
     atomic_store(&queued, 0);
@@ -215,7 +202,7 @@ static bool needs_thread(bool limited)
 
 bool heddle_threads_submit(heddle_job *job)
 {
-    job->queued = read_clock(CLOCK_MONOTONIC);
+    job->queued = heddle_clock_now();
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
@@ -238,7 +225,7 @@ void heddle_threads_not_started(void)
 /* Those that turn out to wait give their core back. */
 static void judge_computing(void)
 {
-    int64_t now = read_clock(CLOCK_MONOTONIC);
+    int64_t now = heddle_clock_now();
     for (heddle_offload_thread *thread = threads; thread; thread = thread->next) {
         heddle_job *job = thread->job;
         if (!job || !job->computes || now - job->began < JUDGED_AFTER || !heddle_thread_sleeps(thread->id))
@@ -251,7 +238,7 @@ static void judge_computing(void)
 /* Has the first one been overdue for a while, with nobody asking for a thread? */
 static bool is_neglected(const heddle_job_queue *in)
 {
-    int64_t before = read_clock(CLOCK_MONOTONIC) - 3 * HEDDLE_OVERDUE_NS;
+    int64_t before = heddle_clock_now() - 3 * HEDDLE_OVERDUE_NS;
     return in->head->queued < before && grown_at < before;
 }
 
@@ -266,7 +253,7 @@ bool heddle_threads_overdue(heddle_job *job)
         more = needs_thread(false);
         if (more) {
             counts.grown++;
-            grown_at = read_clock(CLOCK_MONOTONIC);
+            grown_at = heddle_clock_now();
         }
     }
     pthread_mutex_unlock(&heddle_threads_lock);
@@ -314,7 +301,7 @@ heddle_offload_thread *heddle_threads_attach(void)
         return NULL;
     }
     thread->native = pthread_self();
-    monotonic_condition(&thread->answered);
+    init_condition(&thread->answered);
     pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
         starting--;
@@ -352,7 +339,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     slow += !job->prompt;
     if (job->computes)
         counts.computing++;
-    job->began = read_clock(CLOCK_MONOTONIC);
+    job->began = heddle_clock_now();
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&heddle_threads_lock);
 
@@ -361,7 +348,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     int64_t cpu_before = 0;
     if (!job->brief) {
         before = heddle_thread_pauses_now();
-        cpu_before = read_clock(CLOCK_THREAD_CPUTIME_ID);
+        cpu_before = heddle_clock_read(CLOCK_THREAD_CPUTIME_ID);
     }
     current = job;
     errno = 0;
@@ -370,10 +357,10 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     current = NULL;
     if (job->take_errors)
         job->errors = job->take_errors();
-    int64_t wall = read_clock(CLOCK_MONOTONIC) - job->began;
+    int64_t wall = heddle_clock_now() - job->began;
     int64_t cpu = -1;
     if (!job->brief)
-        cpu = heddle_thread_computed(read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
+        cpu = heddle_thread_computed(heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
     heddle_thread_delay();
 
     pthread_mutex_lock(&heddle_threads_lock);
@@ -398,10 +385,10 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
 /* Under the lock before and after, without it meanwhile. True: there is something to do. */
 static bool spin_for_job(void)
 {
-    int64_t until = read_clock(CLOCK_MONOTONIC) + HEDDLE_SPIN_NS;
+    int64_t until = heddle_clock_now() + HEDDLE_SPIN_NS;
     spinning = true;
     pthread_mutex_unlock(&heddle_threads_lock);
-    while (!atomic_load_explicit(&queued, memory_order_relaxed) && read_clock(CLOCK_MONOTONIC) < until)
+    while (!atomic_load_explicit(&queued, memory_order_relaxed) && heddle_clock_now() < until)
         heddle_spin_pause();
     pthread_mutex_lock(&heddle_threads_lock);
     spinning = false;
@@ -415,7 +402,7 @@ static bool wait_for_job(heddle_offload_thread *thread)
     counts.idle++;
     bool due = !spinning && may_spin(1) && heddle_spin_due(&spins) && spin_for_job();
     if (!due && !thread->leave) {
-        struct timespec limit = seconds_from_now(IDLE_SECONDS);
+        struct timespec limit = heddle_clock_after(WAIT_CLOCK, (int64_t)IDLE_SECONDS * HEDDLE_SECOND);
         due = pthread_cond_timedwait(&work, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
     }
     counts.idle--;

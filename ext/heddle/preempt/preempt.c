@@ -218,7 +218,7 @@ static void preempt_fiber(heddle_loop *loop, VALUE kept)
 /* Is there anything for the loop to do but to go on with the current fiber? */
 static bool has_other_work(heddle_loop *loop)
 {
-    if (!loop->run.running)
+    if (!heddle_loop_is_running(loop))
         return true; /* the program, which is to run the loop yet */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->starter)
         return true;
@@ -232,7 +232,7 @@ static bool has_other_work(heddle_loop *loop)
 /* Does anything but a fiber of this loop run, or one that must not be left here? */
 static bool is_exempt(heddle_loop *loop)
 {
-    if (loop->closed || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
+    if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
         !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->preempt.doomed)
         return true;
     if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */
@@ -394,7 +394,7 @@ static VALUE end_exemption(VALUE data)
 {
     exemption *self = (exemption *)data;
     heddle_loop *loop = heddle_loop_of(self->scheduler);
-    heddle_fiber *fiber = loop->closed ? NULL : heddle_fiber_find(loop, self->fiber);
+    heddle_fiber *fiber = heddle_loop_is_closed(loop) ? NULL : heddle_fiber_find(loop, self->fiber);
     if (fiber && fiber->unpreempted)
         fiber->unpreempted--;
     return Qnil;

@@ -116,7 +116,7 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
 
 void heddle_fanout_wait_close(heddle_fanout_wait *wait)
 {
-    if (wait->waiter.fn && wait->epoll_fd >= 0 && !wait->abandoned && !wait->loop->closed)
+    if (wait->waiter.fn && wait->epoll_fd >= 0 && !wait->abandoned && !heddle_loop_is_closed(wait->loop))
         heddle_loop_disarm(wait->loop, &wait->waiter);
     heddle_fanout_wait_abandon(wait);
 }

@@ -2,8 +2,9 @@
 
 #include "pubsub/history_layout.h"
 
+#include "selector/clock.h"
+
 #include <errno.h>
-#include <time.h>
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
@@ -112,13 +113,6 @@ static void pad_end(heddle_history *history, uint64_t place, uint64_t left)
     write_words(history, place, &padding, left < sizeof(padding) ? (size_t)left : sizeof(padding));
 }
 
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 static void write_message(heddle_history *history, uint64_t offset, const char *name, size_t name_size, const char *data,
                           size_t data_size)
 {
@@ -128,7 +122,7 @@ static void write_message(heddle_history *history, uint64_t offset, const char *
     heddle_history_record_head record = {
         .size = sizeof(record) + heddle_history_round_up(name_size) + heddle_history_round_up(data_size),
         .offset = offset,
-        .published = now(),
+        .published = heddle_clock_now(),
         .topic_size = (uint32_t)name_size,
         .data_size = (uint32_t)data_size,
         .generation = header->state.generation,

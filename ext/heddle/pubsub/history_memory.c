@@ -2,16 +2,17 @@
 
 #include "pubsub/history_layout.h"
 
+#include "selector/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef HAVE_SYS_EVENTFD_H
 #include <sys/eventfd.h>
 #endif
 
 enum {
-    LOCK_PATIENCE = 100, /* ms; the mutex is held for microseconds, unless its owner was stopped */
+    LOCK_PATIENCE = 100000000, /* ns; the mutex is held for microseconds, unless its owner was stopped */
 };
 
 static size_t table_size(uint32_t sets)
@@ -177,11 +178,7 @@ int heddle_history_lock(heddle_history *history)
     int result = pthread_mutex_trylock(mutex);
 #ifdef HAVE_PTHREAD_MUTEXATTR_SETROBUST
     if (result == EBUSY) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOCK_PATIENCE * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        struct timespec until = heddle_clock_after(CLOCK_REALTIME, LOCK_PATIENCE);
         result = pthread_mutex_timedlock(mutex, &until);
     }
     if (result == EOWNERDEAD) {

@@ -2,8 +2,9 @@
 
 #include "pubsub/history_layout.h"
 
+#include "selector/clock.h"
+
 #include <errno.h>
-#include <time.h>
 
 static void read_words(const heddle_history *history, uint64_t place, void *bytes, size_t size)
 {
@@ -97,9 +98,7 @@ static void reverse_places(uint64_t *places, int count)
 /* Walks from the last message back to the one after `since`. */
 static int collect_places(const heddle_history *history, const heddle_history_topic *topic, uint64_t since, uint64_t *places)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    int64_t oldest = time.tv_sec * INT64_C(1000000000) + time.tv_nsec - history->header->age;
+    int64_t oldest = heddle_clock_now() - history->header->age;
     uint64_t place = topic->place;
     for (uint32_t count = 0; count < history->header->messages && count < HEDDLE_HISTORY_MESSAGES;) {
         heddle_history_record found;

@@ -64,7 +64,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 {
     heddle_loop *loop = heddle_loop_of(self);
-    heddle_park *park = loop->closed ? NULL : heddle_park_find(loop, fiber);
+    heddle_park *park = heddle_loop_is_closed(loop) ? NULL : heddle_park_find(loop, fiber);
     if (park)
         heddle_park_wake(park);
     return Qnil;
@@ -79,7 +79,7 @@ static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
     heddle_loop *loop = heddle_loop_of(self);
-    if (loop->closed)
+    if (heddle_loop_is_closed(loop))
         return Qnil;
     heddle_park *park = heddle_park_find(loop, fiber);
     if (park && park->blocked)

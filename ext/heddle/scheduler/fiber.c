@@ -68,7 +68,7 @@ static void forget_fiber(heddle_fiber *fiber)
     release_parks(fiber);
     heddle_fiber_drop_timeouts(fiber);
     heddle_park *starter = heddle_fiber_take_starter(fiber);
-    if (starter && loop->run.running)
+    if (starter && heddle_loop_is_running(loop))
         loop->switching.next_unblocked = starter; /* Ruby switches from an ended fiber to the loop */
     else if (starter)
         heddle_park_wake(starter);
@@ -103,7 +103,7 @@ NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 {
     VALUE arguments[] = {loop->scheduler, job}, goes_on = Qfalse;
-    if (!state && loop->run.parent_ran && !loop->closed)
+    if (!state && loop->run.parent_ran && !heddle_loop_is_closed(loop))
         goes_on = rb_protect(ask_whether_to_go_on, (VALUE)arguments, &state);
     if (state || !RTEST(goes_on))
         ruby_stop(state);
@@ -111,7 +111,7 @@ static void end_childs_program(heddle_loop *loop, VALUE job, int state)
     if (fiber)
         forget_fiber(fiber);
     loop->run.forked_by = Qfalse;
-    loop->run.running = true;
+    heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);
     for (;;)
         heddle_fiber_transfer(loop->fiber); /* it comes back when another one ends: Ruby takes this for the root fiber */
 }
@@ -156,7 +156,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->switching.went_to != self && !fiber->starter;
     if (fiber)
         forget_fiber(fiber);
-    if (from_elsewhere && !state && loop->run.running && !heddle_loop_forked(loop)) {
+    if (from_elsewhere && !state && heddle_loop_is_running(loop) && !heddle_loop_forked(loop)) {
         loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
@@ -366,7 +366,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
     heddle_loop *loop = fiber->loop;
     VALUE keep = fiber->fiber;
 
-    if (loop->run.running || loop->current) {
+    if (heddle_loop_is_running(loop) || loop->current) {
         /* The caller stands by until its child waits for the first time, or ends: then it goes on at once. */
         starting start = {.fiber = fiber, .child = keep};
         heddle_park_enter(loop, &start.park);

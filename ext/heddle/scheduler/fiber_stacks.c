@@ -1,6 +1,7 @@
 #include "scheduler/fiber_stacks.h"
 
 #include "scheduler/loop.h"
+#include "selector/clock.h"
 
 #include <ruby.h>
 #include <ruby/debug.h>
@@ -17,7 +18,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -77,11 +77,7 @@ void heddle_fiber_stacks_release(const void *loop)
 
 static void wait_for(int64_t nanoseconds)
 {
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    nanoseconds += end.tv_nsec;
-    end.tv_sec += nanoseconds / 1000000000;
-    end.tv_nsec = nanoseconds % 1000000000;
+    struct timespec end = heddle_clock_after(CLOCK_REALTIME, nanoseconds);
     pthread_mutex_lock(&lock);
     atomic_fetch_add(&waiting, 1);
     if (atomic_load(&holder))

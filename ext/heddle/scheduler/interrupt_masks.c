@@ -85,7 +85,7 @@ static VALUE scheduler_mask_interrupts(VALUE self, VALUE timings, VALUE immediat
 {
     heddle_loop *loop = heddle_loop_of(self);
     heddle_loop_notice_fork(loop);
-    if (loop->closed || loop->thread != rb_thread_current())
+    if (heddle_loop_is_closed(loop) || loop->thread != rb_thread_current())
         return rb_yield(Qnil);
     heddle_fiber *owner = heddle_fiber_current(loop);
     masked_block block = {.mask = {.owner = owner, .outer = owner->masks, .timings = timings},

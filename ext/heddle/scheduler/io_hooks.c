@@ -71,7 +71,7 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 static VALUE scheduler_reopened(VALUE self, VALUE descriptor)
 {
     heddle_loop *loop = heddle_loop_of(self);
-    if (!loop->closed && !heddle_loop_forked(loop)) /* nobody in a child waits as the parent's fibers do */
+    if (!heddle_loop_is_closed(loop) && !heddle_loop_forked(loop)) /* nobody in a child waits as the parent's fibers do */
         heddle_io_wait_reopened(loop, NUM2INT(descriptor));
     return Qnil;
 }

@@ -9,36 +9,17 @@
 #include <pthread.h>
 #include <ruby/thread.h>
 #include <string.h>
-#include <time.h>
 
 /* -- time -------------------------------------------------------------------------------------------------------- */
-
-int64_t heddle_clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-int64_t heddle_clock_coarse(void)
-{
-#ifdef CLOCK_MONOTONIC_COARSE
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-#else
-    return heddle_clock_now();
-#endif
-}
 
 int64_t heddle_parse_duration(VALUE seconds)
 {
     if (NIL_P(seconds))
         return -1;
     struct timespec duration = rb_time_timespec_interval(seconds);
-    if (duration.tv_sec > INT64_MAX / 1000000000 - 1)
+    if (duration.tv_sec > INT64_MAX / HEDDLE_SECOND - 1)
         return INT64_MAX;
-    return (int64_t)duration.tv_sec * 1000000000 + duration.tv_nsec;
+    return (int64_t)duration.tv_sec * HEDDLE_SECOND + duration.tv_nsec;
 }
 
 int64_t heddle_deadline_after(int64_t duration)
@@ -135,19 +116,20 @@ static void forget_parent(heddle_loop *loop)
     loop->switching.next_unblocked = NULL;
     loop->switching.ending = Qfalse;
     loop->run.forked_by = loop->current ? loop->current->fiber : Qfalse;
-    loop->run.parent_ran = loop->run.running;
+    loop->run.parent_ran = heddle_loop_is_running(loop);
     if (loop->watch.heartbeat) /* the parent's is no longer looked at */
         loop->watch.heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
     loop->run.until = NULL;
     loop->run.hosting = 0;
-    loop->run.running = false;
+    if (loop->state != HEDDLE_LOOP_UNOPENED)
+        heddle_loop_enter(loop, HEDDLE_LOOP_UNOPENED);
 }
 
 void heddle_loop_notice_fork(heddle_loop *loop)
 {
-    if (heddle_loop_forked(loop) && !loop->closed)
+    if (heddle_loop_forked(loop) && !heddle_loop_is_closed(loop))
         forget_parent(loop);
 }
 
@@ -175,7 +157,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
 void heddle_loop_open(heddle_loop *loop)
 {
     heddle_loop_notice_fork(loop);
-    if (loop->closed)
+    if (heddle_loop_is_closed(loop))
         rb_raise(rb_eRuntimeError, "this scheduler is closed: make a new Heddle::Scheduler");
     if (loop->selector)
         return;
@@ -190,6 +172,7 @@ void heddle_loop_open(heddle_loop *loop)
     int result = loop->operations->open(&loop->selector);
     if (result < 0)
         rb_syserr_fail(-result, loop->operations->name);
+    heddle_loop_enter(loop, HEDDLE_LOOP_OPEN);
     heddle_starter_prepare(loop);
 }
 
@@ -209,7 +192,8 @@ void heddle_loop_release(heddle_loop *loop)
     }
     loop->fibers = NULL;
     loop->fiber_count = 0;
-    loop->closed = true;
+    if (!heddle_loop_is_closed(loop)) /* closed before it was collected */
+        heddle_loop_enter(loop, HEDDLE_LOOP_CLOSED);
     heddle_token_ring_free(&loop->ready);
     heddle_token_ring_free(&loop->preempted);
     heddle_timer_heap_free(&loop->timers);

@@ -8,6 +8,7 @@
  * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
  */
 
+#include "selector/clock.h"
 #include "scheduler/spin.h"
 #include "scheduler/inbox.h"
 #include "scheduler/timer_heap.h"
@@ -15,6 +16,7 @@
 #include "selector/selector.h"
 #include "scheduler/heartbeat.h"
 #include "scheduler/loop_hooks.h"
+#include "scheduler/loop_states.h"
 
 #include <ruby.h>
 #include <ruby/version.h>
@@ -128,7 +130,6 @@ typedef struct {
 
 /* The code that runs the loop. */
 typedef struct {
-    bool running;       /* inside heddle_loop_run */
     heddle_park *until; /* the fiber whose end the run waits for, which runs the loop itself */
     size_t hosting;     /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
     /*
@@ -207,7 +208,7 @@ struct heddle_loop {
     heddle_fiber *current; /* on whose behalf code runs now; NULL in the loop itself */
     heddle_loop_switching switching;
     heddle_loop_runs run;
-    bool closed;
+    uint8_t state; /* heddle_loop_state, changed by heddle_loop_enter alone */
     bool in_main_ractor;
 
     size_t armed;   /* waits that something outside this process's Ruby can end */
@@ -218,9 +219,23 @@ struct heddle_loop {
     heddle_loop_counts counts;
 };
 
-int64_t heddle_clock_now(void); /* CLOCK_MONOTONIC, nanoseconds */
-/* The same, good to a few milliseconds, for next to nothing. */
-int64_t heddle_clock_coarse(void);
+/* Aborts in debug builds when the table of states does not allow it. */
+static inline void heddle_loop_enter(heddle_loop *loop, heddle_loop_state state)
+{
+    HEDDLE_ASSERT(heddle_loop_may_enter(loop->state, state));
+    loop->state = state;
+}
+
+static inline bool heddle_loop_is_running(const heddle_loop *loop)
+{
+    return loop->state == HEDDLE_LOOP_RUNNING;
+}
+
+static inline bool heddle_loop_is_closed(const heddle_loop *loop)
+{
+    return loop->state == HEDDLE_LOOP_CLOSED;
+}
+
 /* nil: -1. Raises as Kernel#sleep does for what is not a duration. */
 int64_t heddle_parse_duration(VALUE seconds);
 /* Adds without overflow. */

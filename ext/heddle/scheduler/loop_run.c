@@ -44,11 +44,22 @@ static VALUE run_ticks(VALUE data)
     rb_jump_tag(state);
 }
 
+/* In a forked child the selector may be gone. */
+static void leave_run(loop_run *run)
+{
+    heddle_loop *loop = run->loop;
+    heddle_loop_state next = run->outer_running ? HEDDLE_LOOP_RUNNING
+                             : loop->selector   ? HEDDLE_LOOP_OPEN
+                                                : HEDDLE_LOOP_UNOPENED;
+    if (!heddle_loop_is_closed(loop) && loop->state != next)
+        heddle_loop_enter(loop, next);
+}
+
 static VALUE end_run(VALUE data)
 {
     loop_run *run = (loop_run *)data;
     run->loop->fiber = run->outer_fiber;
-    run->loop->run.running = run->outer_running;
+    leave_run(run);
     run->loop->current = run->outer;
     run->loop->run.hosting = 0;
     heddle_fiber_stacks_release(run->loop);
@@ -68,10 +79,10 @@ static void run_loop(heddle_loop *loop, heddle_park *park)
                     .until = park,
                     .outer = loop->current,
                     .outer_fiber = loop->fiber,
-                    .outer_running = loop->run.running,
+                    .outer_running = heddle_loop_is_running(loop),
                     .watched = watched};
     loop->fiber = rb_fiber_current();
-    loop->run.running = true;
+    heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);
     loop->run.until = park;
     loop->switching.next_unblocked = NULL;
     loop->run.hosting = run.outer ? 1 : 0;
@@ -81,7 +92,7 @@ static void run_loop(heddle_loop *loop, heddle_park *park)
 void heddle_loop_run(heddle_loop *loop)
 {
     heddle_loop_open(loop);
-    if (loop->run.running)
+    if (heddle_loop_is_running(loop))
         rb_raise(rb_eThreadError, "this loop runs already");
     run_loop(loop, NULL);
 }

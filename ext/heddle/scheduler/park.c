@@ -281,7 +281,7 @@ static void switch_away(heddle_park *park)
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
     heddle_park *next = heddle_fiber_take_starter(park->owner);
-    if (!next && !loop->run.running && (park->owner == &loop->foreign || loop->run.forked_by)) {
+    if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->foreign || loop->run.forked_by)) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one; or a child. */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop switches to us by returning, not by the token */

@@ -105,7 +105,7 @@ static VALUE scheduler_run_ticks(VALUE self)
 /* Raises unless the caller may run ticks, or end it all, now. */
 static VALUE scheduler_claim(VALUE self)
 {
-    if (heddle_loop_get(self)->run.running)
+    if (heddle_loop_is_running(heddle_loop_get(self)))
         rb_raise(rb_eThreadError, "this loop runs already: its own fibers can neither run nor close it");
     return Qnil;
 }
@@ -114,13 +114,13 @@ static VALUE scheduler_claim(VALUE self)
 static VALUE scheduler_release(VALUE self)
 {
     heddle_loop *loop = heddle_loop_of(self);
-    while (!loop->closed && loop->attachments) {
+    while (!heddle_loop_is_closed(loop) && loop->attachments) {
         heddle_attachment *attachment = loop->attachments;
         attachment->closing(attachment);
         if (loop->attachments == attachment)
             heddle_loop_detach(loop, attachment); /* one of the parent's: it is closed here already */
     }
-    if (!loop->closed) {
+    if (!heddle_loop_is_closed(loop)) {
         /* A timeout whose block is still on the stack must not find the freed heap, nor its owner. */
         for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
             heddle_fiber_drop_timeouts(fiber);
@@ -138,7 +138,7 @@ static VALUE scheduler_release(VALUE self)
  */
 static VALUE scheduler_closed_p(VALUE self)
 {
-    return heddle_loop_of(self)->closed ? Qtrue : Qfalse;
+    return heddle_loop_is_closed(heddle_loop_of(self)) ? Qtrue : Qfalse;
 }
 
 /*
@@ -158,7 +158,7 @@ static VALUE scheduler_forked_p(VALUE self)
  */
 static VALUE scheduler_running_p(VALUE self)
 {
-    return heddle_loop_of(self)->run.running ? Qtrue : Qfalse;
+    return heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse;
 }
 
 /*

@@ -334,7 +334,7 @@ static bool may_switch_directly(heddle_loop *loop)
 
 heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving)
 {
-    if (!loop->run.running || loop->run.until || loop->switching.next_unblocked || loop->run.forked_by ||
+    if (!heddle_loop_is_running(loop) || loop->run.until || loop->switching.next_unblocked || loop->run.forked_by ||
         loop->preempt.doomed ||
         leaving->owner == &loop->foreign || heddle_loop_forked(loop))
         return NULL;

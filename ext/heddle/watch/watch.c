@@ -1,12 +1,12 @@
 #include "watch/watch.h"
 
 #include "watch/lost_time.h"
+#include "selector/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 static const int64_t CALM = 5000000;     /* how often it looks while all goes well */
 static const int64_t ALERT = 2000000;    /* … while somebody is late */
@@ -26,14 +26,6 @@ static struct {
     int wants;
     bool running, quit, paused, forks_seen_to;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .roused = PTHREAD_COND_INITIALIZER};
-
-/* CLOCK_MONOTONIC, ns */
-static int64_t clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* -- the records ------------------------------------------------------------------------------------------------- */
 
@@ -68,7 +60,7 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
         atomic_store(&heartbeat->word, 1);
         atomic_store(&heartbeat->gvl, 0); /* it calls this with the GVL */
         heartbeat->seen = 0;
-        heartbeat->moved = clock_now();
+        heartbeat->moved = heddle_clock_now();
         heddle_lost_time_attach(heartbeat);
         atomic_store(&heartbeat->thread, thread);
     }
@@ -355,11 +347,11 @@ void heddle_watch_rouse(void)
 static int64_t sleep_for(int64_t pause)
 {
     struct timespec time = {.tv_nsec = pause};
-    int64_t due = clock_now() + pause;
+    int64_t due = heddle_clock_now() + pause;
     atomic_store(&heddle_watch_due, due);
     nanosleep(&time, NULL);
     atomic_store(&heddle_watch_due, INT64_MAX);
-    int64_t now = clock_now();
+    int64_t now = heddle_clock_now();
     return now > due ? now - due : 0;
 }
 
@@ -369,7 +361,7 @@ static void *run_watch(void *unused)
     int64_t late = 0;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
-        int64_t now = clock_now(), pause = CALM;
+        int64_t now = heddle_clock_now(), pause = CALM;
         for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
             int64_t wish = examine_heartbeat(heartbeat, now, late);
             pause = wish < pause ? wish : pause;
@@ -381,7 +373,7 @@ static void *run_watch(void *unused)
         pthread_mutex_unlock(&watch.mutex);
         late = sleep_for(pause);
         pthread_mutex_lock(&watch.mutex);
-        sleep_while_quiet(clock_now());
+        sleep_while_quiet(heddle_clock_now());
     }
     for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next)
         end_rescue(rescue);
