@@ -3,7 +3,7 @@
 require "heddle/version"
 require "heddle/concurrency"
 require "heddle/enable"
-# What the extension defines is there, but not whole, as soon as it is loaded: no autoload can stand for it. The same
+# The extension's classes exist, but not whole, as soon as it is loaded: no autoload can stand for them. The same
 # is true of heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
@@ -46,7 +46,7 @@ module Heddle
   autoload :Watch, "heddle/watch"
   autoload :WebSocket, "heddle/web_socket"
 
-  # What the words below need; loaded with the first of them.
+  # The library of the methods below; loaded with the first of them.
   module Concurrency
     autoload :Context, "heddle/concurrency/context"
     autoload :Deadline, "heddle/concurrency/deadline"
@@ -161,8 +161,9 @@ module Heddle
     # limit, the request of a client that has left) has to wait until the block has returned, and strikes at the next
     # wait after it. The same holds for tasks that are started in the block. Outside of a loop the block is just run.
     #
-    # What is cancelled inside the block strikes as ever, a time limit there above all. `Timeout.timeout` around it, the
-    # end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, strike inside it, too.
+    # A cancellation from inside the block is not deferred, above all a time limit there. `Timeout.timeout` around it,
+    # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, strike inside it,
+    # too.
     #
     #     Heddle.shield { charge(card) && record(charge) }
     #
@@ -220,7 +221,7 @@ module Heddle
     # parts of its work only, or that offloading can't reach. Outside of a loop the block is just run.
     #
     # The block must not use what belongs to the calling thread or fiber: Thread.current and Fiber.current are others.
-    # What is raised in the fiber meanwhile is raised in the block, too, where it waits in a system call.
+    # An exception in the fiber meanwhile is raised in the block, too, where it waits in a system call.
     #
     # @return what the block returns
     def offload(&block)

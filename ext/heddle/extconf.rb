@@ -63,7 +63,7 @@ end
 
 require "mkmf"
 
-# What the system and this Ruby have. Each found one defines HAVE_…
+# Functions and headers that the system and this Ruby have. Each found one defines HAVE_…
 %w[sys/epoll.h sys/eventfd.h linux/io_uring.h sys/event.h sys/syscall.h sys/sendfile.h sys/pidfd.h].each do |header|
   have_header(header)
 end

@@ -3,7 +3,7 @@
 require "heddle/concurrency/errors"
 
 module Heddle
-  # Tasks and what they wait for. What users meet stands in {Heddle} itself; here is what it is made of.
+  # Tasks and what they wait for. The public methods are in {Heddle} itself; these are their parts.
   module Concurrency
     # Lines of a backtrace that begin with this are Heddle's own.
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
@@ -39,7 +39,7 @@ module Heddle
       # @return [Float] seconds of the clock that no one sets
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # What to say when something needs a loop where none is.
+      # The message when something needs a loop where none is.
       def no_loop(what)
         found = Fiber.scheduler
         if found.nil?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What keeps one fiber from holding up the others: switched on and off by name, for the whole process.
+  # The protections that keep one fiber from holding up the others: switched on and off by name, for the whole process.
   #
   # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: what it does now,
   # and where something is missing, why). It lives in a file of its own, which is loaded when it is first asked for.
@@ -110,7 +110,7 @@ module Heddle
       enabled
     end
 
-    # Switches protections off again; without names all. What is under way ends as it began.
+    # Switches protections off again; without names all. Calls that are under way end as they began.
     #
     # @param names [Array<Symbol>]
     # @return [Array<Symbol>] what is still on

@@ -20,7 +20,7 @@ module Heddle
     }.freeze
     # Seconds between two comments, for proxies that close what is silent.
     COMMENT = 15
-    # What may be done about a client that reads more slowly than messages come.
+    # The policies for a client that reads more slowly than messages come.
     POLICIES = %i[close coalesce drop].freeze
     # Seconds after which a fiber that serves a stream looks whether its client is there and the server goes on.
     # @api private

@@ -6,7 +6,7 @@ require "heddle/watch"
 module Heddle
   # When a server's loop is held up by something that nothing can interrupt (native code that keeps Ruby's lock), its
   # other clients go to another worker: a native thread gives that one the connections on which a request arrives, with
-  # what was read of them. What is being served stays where it is.
+  # what was read of them. Requests that are being served stay where they are.
   #
   # Only the workers of a {Server} have others to give to; elsewhere it does nothing.
   module Handoff

@@ -3,7 +3,7 @@
 require "heddle/native"
 
 module Heddle
-  # What a request and an answer mean on the wire. Knows sockets only as objects that read and write,
+  # Requests and responses on the wire. Knows sockets only as objects that read and write,
   # and knows nothing of Rack.
   module HTTP
     autoload :BadRequest, "heddle/http/bad_request"

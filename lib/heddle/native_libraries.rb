@@ -14,7 +14,7 @@ module Heddle
   module NativeLibraries
     # Extensions that come with Ruby and keep nothing by their thread while they call back.
     REENTRANT = %w[monitor stringio date_core json/ext/generator].freeze
-    # What keeps something by its thread, and is known to.
+    # Libraries that are known to keep something by thread.
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c].freeze
 
     @reentrant = REENTRANT

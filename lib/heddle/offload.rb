@@ -33,7 +33,7 @@ module Heddle
     # take it for a circle.
     LOADING = %w[require require_relative load autoload].freeze
 
-    # What {status} says of Ruby's own calls before it was switched on for the first time.
+    # The entry of {status} for Ruby's own calls before it was switched on for the first time.
     NOT_TRIED = "not tried yet"
 
     autoload :ThreadLimit, "heddle/offload/thread_limit"
@@ -109,7 +109,7 @@ module Heddle
           **threads }
       end
 
-      # What is known of each native function that fibers have called: +:library+, +:function+ (its symbol or its place
+      # The facts about each native function that fibers have called: +:library+, +:function+ (its symbol or its place
       # in the file), +:method+ (the Ruby method that called it first), +:calls+, how many were +:offloaded+, +:wall+
       # (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing), +:class+ (+:waits+,
       # +:computes+, +:quick+, +:in_place+ or +:denied+), +:trust+ (the class of its library, see {libraries}) and

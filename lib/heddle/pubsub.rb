@@ -54,7 +54,7 @@ module Heddle
         @backend = Backend.new(address) if address && !address.start_with?("unix:")
       end
 
-      # What gives messages their offsets; nil: this server's memory.
+      # The backend that gives messages their offsets; nil: this server's memory.
       # @api private
       # @return [Backend, nil]
       def backend = @backend ||= backend_of_environment

@@ -3,7 +3,7 @@
 require "heddle"
 
 module Heddle
-  # What a Rails application needs of a server whose requests are fibers of one thread.
+  # The settings that a Rails application needs under a server whose requests are fibers of one thread.
   module Rails
     autoload :ConnectionBudget, "heddle/rails/connection_budget"
     autoload :ConnectionQueue, "heddle/rails/connection_queue"

@@ -8,7 +8,7 @@ module Heddle
   # Says to Rails that requests are fibers. Loaded by `require "heddle"` where Rails is; {Rails.start} sees to the rest
   # when a server starts.
   class Railtie < ::Rails::Railtie
-    # What Rails keeps for a request is kept by fiber; under a server that gives each request a thread it is the same.
+    # Rails' state of a request is kept by fiber; under a server that gives each request a thread it is the same.
     config.active_support.isolation_level = :fiber
 
     # After the application's gems are loaded, before its initializers.

@@ -97,7 +97,7 @@ module Heddle
       each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
     end
 
-    # What resolves names: an object with +addresses(name) -> Array<String>+.
+    # The resolver: an object with +addresses(name) -> Array<String>+.
     # @return [#addresses, nil] what resolves names without a thread; nil: Ruby's own resolver runs on another thread
     def resolver
       @resolver ||= load_resolver
@@ -155,7 +155,7 @@ module Heddle
 
     private
 
-    # What the async gem calls first, in a program that has loaded it after its loop was started.
+    # The async gem calls this first, in a program that has loaded it after its loop was started.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
 
@@ -196,7 +196,7 @@ module Heddle
       stop(nil) unless ended # the thread was killed: no exception tells of that
     end
 
-    # Ends every fiber, in order, for this reason. What is raised meanwhile (a second Ctrl-C) ends the wait for them.
+    # Ends every fiber, in order, for this reason. An exception meanwhile (a second Ctrl-C) ends the wait for them.
     def stop(reason)
       shutdown(reason)
       run_ticks

@@ -6,7 +6,7 @@ module Heddle
   # no UTF-8 are shown as `\xNN`.
   module Visible
     CONTROL = /[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/
-    # What a line after the first begins with.
+    # The indentation of a line after the first.
     INDENT = "    "
     private_constant :CONTROL
 

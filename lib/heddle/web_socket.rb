@@ -10,7 +10,7 @@ module Heddle
     autoload :Error, "heddle/web_socket/connection"
     autoload :HandshakeFailed, "heddle/web_socket/connection"
 
-    # What the callbacks of a handler are called with.
+    # The argument of a handler's callbacks.
     Client = HTTP::WebSocket::Client
 
     # The socket of one client, as its handler sees it.
@@ -42,7 +42,7 @@ module Heddle
       def publish(topic, data) = PubSub.publish(topic, data)
     end
 
-    # What a request gets that asks for no WebSocket (RFC 9110, section 15.5.22).
+    # The response to a request that asks for no WebSocket (RFC 9110, section 15.5.22).
     REQUIRED = { "upgrade" => "websocket", "content-type" => "text/plain" }.freeze
     private_constant :REQUIRED
 

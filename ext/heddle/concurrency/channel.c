@@ -96,7 +96,7 @@ static channel *channel_of(VALUE object)
     channel *self;
     TypedData_Get_Struct(object, channel, &channel_type, self);
     if (self->fork_generation != forks) {
-        /* Who waited in the parent does not exist here. */
+        /* The parent's waiters do not exist here. */
         self->takers = self->pushers = (visit_list){NULL, NULL};
         self->fork_generation = forks;
     }

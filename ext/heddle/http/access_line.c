@@ -193,7 +193,7 @@ static size_t utf8_sequence(const uint8_t *at, size_t left)
 
 enum { JSON_GROWTH = 6 }; /* \u00XX */
 
-/* What is no UTF-8 becomes U+FFFD, byte by byte, and what a terminal would obey is escaped. */
+/* Bytes that are no UTF-8 become U+FFFD, one by one, and control characters are escaped. */
 static void put_json(line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;

@@ -223,7 +223,7 @@ static heddle_field_result take_connection(heddle_answer *answer, const char *va
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* What the server itself has to do with a field. */
+/* How the server itself treats a field. */
 typedef enum {
     PLAIN,
     DATE,

@@ -9,7 +9,7 @@
 #include "http/message.h"
 #include "http/status.h"
 
-/* Bytes that are being put together. What does not fit is counted and not written: `used` > `room` then. */
+/* Bytes that are being put together. Bytes that do not fit are counted and not written: `used` > `room` then. */
 typedef struct {
     char *bytes;
     size_t used, room;
@@ -23,7 +23,7 @@ typedef enum {
     HEDDLE_CONTENT_RAW,        /* after 101 or CONNECT: the connection is the application's stream */
 } heddle_framing;
 
-/* What is known of an answer. The first part is set by the caller, fields of the application are added one by one. */
+/* The facts about a response. The first part is set by the caller, fields of the application are added one by one. */
 typedef struct {
     heddle_method request;
     uint8_t minor;            /* of the request's HTTP/1.x */

@@ -12,7 +12,7 @@
  * them with heddle_buffer_free, when an exception is raised, and nothing of the answer is in them then.
  *
  * Where headers are no plain Strings, application code turns them into some, and that code may let other fibers run:
- * they may use the same buffer for their own answers. What was in it before the call is there again afterwards.
+ * they may use the same buffer for their own answers. Its earlier content is there again afterwards.
  */
 
 /* Room for so many bytes more; raises NoMemoryError. */

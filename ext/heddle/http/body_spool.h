@@ -40,7 +40,7 @@ typedef enum {
 
 typedef struct heddle_body_spool heddle_body_spool;
 
-/* What a spool needs of its owner. */
+/* A spool's owner provides these. */
 typedef struct {
     void *owner;
     /* On the owner's loop: the buffer is written, or that failed (`error`: an errno; else 0). */
@@ -50,7 +50,7 @@ typedef struct {
     void *loop;
 } heddle_spool_owner;
 
-/* What the writer does: writes a spool's buffer, or (spool NULL) has no more need of a file. */
+/* A task of the writer: it writes a spool's buffer, or (spool NULL) closes a file. */
 typedef struct heddle_body_job heddle_body_job;
 struct heddle_body_job {
     heddle_body_job *next;
@@ -146,7 +146,7 @@ int heddle_body_writer_submit(heddle_body_spool *spool);
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /* A file is not needed any more, and its bytes do not count: to give back the blocks of a large one takes its time. */
 void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
-/* What the message of a spool is opened with. */
+/* Called when the loop opens the message of a spool. */
 void heddle_body_writer_deliver(heddle_loop_message *message);
 void heddle_body_spool_free(heddle_body_spool *spool);
 

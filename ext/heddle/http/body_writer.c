@@ -277,8 +277,8 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * A child has no writer, and its copies of the files would keep their blocks until it ends. What an application has,
- * it may go on with in the child, as with any open file.
+ * A child has no writer, and its copies of the files would keep their blocks until it ends. The application may go on
+ * using its own files in the child, as with any open file.
  */
 static void after_fork_in_child(void)
 {

@@ -2,7 +2,7 @@
 #define HEDDLE_HTTP_CONTROLS_H
 
 /*
- * What the fields of a head say about the message itself and its connection (RFC 9112, 6 and 9; RFC 9110, 7.6 to 7.8
+ * The fields of a head that are about the message itself and its connection (RFC 9112, 6 and 9; RFC 9110, 7.6 to 7.8
  * and 10.1.1), gathered line by line. Lines of one name are a list. Judged when the head is complete.
  */
 

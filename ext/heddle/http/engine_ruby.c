@@ -242,7 +242,7 @@ static VALUE engine_requests(VALUE self)
     return ULL2NUM(engine_of(self)->requests);
 }
 
-/* What was refused before it became a request of the application. */
+/* Requests that were rejected before the application was called. */
 static VALUE engine_rejected(VALUE self)
 {
     return ULL2NUM(engine_of(self)->rejected);
@@ -306,8 +306,8 @@ static VALUE engine_rejections(VALUE self)
 /*
  * call-seq: latencies -> Array of Integers
  *
- * How many requests took how long from their complete head to their answer, by the buckets of LATENCY_BOUNDS. What was
- * taken over or broken off is not among them.
+ * How many requests took how long from their complete head to their answer, by the buckets of LATENCY_BOUNDS. Hijacked
+ * and aborted requests are not counted.
  */
 static VALUE engine_latencies(VALUE self)
 {
@@ -334,7 +334,7 @@ static int slower_first(const void *one, const void *other)
  * call-seq: slowest -> Array of Arrays
  *
  * The slowest answers of the last five minutes, the slowest first: method and target, seconds that it took, seconds
- * since it was given, status. What took a millisecond or less is never among them.
+ * since it was given, status. Requests of a millisecond or less are never listed.
  */
 static VALUE engine_slowest(VALUE self)
 {

@@ -3,7 +3,7 @@
 
 /*
  * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: the response's head is sent, the exchange
- * is over, and the messages of the topic follow until the client leaves. What all protocols have in common.
+ * is over, and the messages of the topic follow until the client leaves. The part that all protocols share.
  */
 
 #include "http/answer_head.h"
@@ -17,7 +17,7 @@ enum {
     HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients come back within this time */
 };
 
-/* What the application wants of a stream. */
+/* The application's settings of a stream. */
 typedef struct {
     VALUE topic, since; /* since: nil: from now on */
     VALUE lines;        /* before each event, such as "event: price\n"; a String */

@@ -21,7 +21,7 @@ typedef struct heddle_exchange heddle_exchange;
 typedef struct heddle_engine heddle_engine;
 typedef struct heddle_exchange_handle heddle_exchange_handle;
 
-/* What the protocol does for an exchange. All in the loop, with the GVL. */
+/* The operations that the protocol implements for an exchange. All in the loop, with the GVL. */
 typedef struct {
     const char *version; /* for SERVER_PROTOCOL; NULL: as the head says */
     bool takes_over;     /* the application may take the connection over */
@@ -98,7 +98,7 @@ static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
 char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size);
 /* Makes `reserved` so many bytes, more or fewer. False: the bodies of this process have too many. */
 bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes);
-/* What memory has of the body, or nil; it is the caller's from here on. */
+/* The part of the body that is in memory, or nil; the caller owns it from here on. */
 VALUE heddle_exchange_take_body(heddle_exchange *exchange);
 /* Nothing of it is needed in memory any more. */
 void heddle_exchange_drop_body(heddle_exchange *exchange);

@@ -39,7 +39,7 @@ heddle_connection *heddle_exchange_open(heddle_exchange_handle *handle);
 /* The same, as long as something can be sent over it; raises ClientGone. */
 heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
 
-/* What was received of the body before a runner took the exchange: String, SpooledBody or nil; once. */
+/* The part of the body that was received before a runner took the exchange: String, SpooledBody or nil; once. */
 VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 
 /* Bytes of an Array of Strings; -1: it is none. Application code may have changed it since it was last asked for. */

@@ -4,7 +4,7 @@
 #include "http/text.h"
 
 #ifdef __SSE2__
-/* What of these bytes is the same as the name, its letters in any case. */
+/* Compares these bytes with the name, ignoring case. */
 static inline unsigned same_letters(__m128i bytes, const char *name)
 {
     __m128i wanted = _mm_loadu_si128((const __m128i *)name);

@@ -1,7 +1,10 @@
 #ifndef HEDDLE_HTTP_FORWARDED_H
 #define HEDDLE_HTTP_FORWARDED_H
 
-/* What a proxy says of its client's connection: Forwarded (RFC 7239) and the fields that came before it. No Ruby here. */
+/*
+ * Fields in which a proxy describes its client's connection: Forwarded (RFC 7239) and the fields that came before it.
+ * No Ruby here.
+ */
 
 #include "http/fields.h"
 #include "http/message.h"

@@ -105,7 +105,7 @@ static void begin_events(heddle_connection *connection)
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
 }
 
-/* What the client sends means nothing. false: it has left, and the record is gone. */
+/* The client's input means nothing. false: it has left, and the record is gone. */
 static bool discard_input(heddle_connection *connection)
 {
     events *events = events_of(connection);

@@ -259,7 +259,7 @@ void heddle_h1_read_on(heddle_connection *connection)
     }
 }
 
-/* What came ahead is looked at first. */
+/* Input that came ahead is parsed first. */
 void heddle_h1_take_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;

@@ -21,7 +21,7 @@ static void copy_body(heddle_buffer *out, VALUE body)
     }
 }
 
-/* What was not sent yet: `sent` bytes of the head and the content were. */
+/* Queues the rest: `sent` bytes of the head and the content have left. */
 static void put_aside(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
 {
     heddle_output *output = &connection->output;

@@ -1,4 +1,4 @@
-/* What HTTP/1.1 sends of a response that is more than a Hash of headers and an Array of Strings. */
+/* Sending a response over HTTP/1.1 that is more than a Hash of headers and an Array of Strings. */
 
 #include "http/h1_exchange.h"
 
@@ -63,7 +63,7 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
         heddle_h1_drain(handle, HEDDLE_OUTPUT_LOW);
 }
 
-/* What is refused must not be sent either. */
+/* A rejected field must not be sent either. */
 static heddle_connection *alone_to_write(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable(handle);

@@ -20,7 +20,7 @@ typedef enum {
     HEDDLE_H1_LINGER,  /* the answer was the last one, the client still sends */
 } heddle_h1_stage;
 
-/* What follows when all output is sent. */
+/* The next step once all output is sent. */
 typedef enum {
     HEDDLE_H1_THEN_IDLE,
     HEDDLE_H1_THEN_LINGER,

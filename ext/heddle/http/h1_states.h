@@ -42,7 +42,7 @@ static inline void heddle_h1_enter(heddle_h1 *h1, heddle_h1_stage stage)
     h1->stage = stage;
 }
 
-/* What became of bytes that were offered. */
+/* The result of parsing more bytes. */
 typedef enum {
     HEDDLE_H1_MORE,    /* all of it is used that can be, more is needed */
     HEDDLE_H1_SERVE,   /* a request is to be served */

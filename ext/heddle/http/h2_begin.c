@@ -21,8 +21,8 @@ void heddle_h2_apply_limits(heddle_engine *engine)
 }
 
 /*
- * What the kernel has taken and not sent obeys no priority, either. A socket that is not of TCP knows no such limit; the
- * kernel's buffer is all that there is then.
+ * Bytes that the kernel has taken and not sent obey no priority, either. A socket that is not of TCP knows no such
+ * limit; the kernel's buffer is all that there is then.
  */
 static void limit_unsent(heddle_connection *connection)
 {

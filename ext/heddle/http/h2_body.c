@@ -1,6 +1,6 @@
 /*
  * The body of a request over HTTP/2. Unless the application streams it, it is complete before the application is
- * called, as over HTTP/1.1. What is kept in memory or in the spool's buffer is credited to the client at once. While
+ * called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client at once. While
  * the buffer is written, bytes wait in memory and are not: the stream's window bounds them.
  */
 

@@ -156,7 +156,7 @@ static bool cut_off_writers(heddle_h2_server *server)
     return heddle_h2_leave_session(server) && heddle_h2_send(server);
 }
 
-/* What comes next where nothing more can be done now; false: the connection is closed. */
+/* Decides the next step when nothing more can be done now; false: the connection is closed. */
 static bool settle(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;

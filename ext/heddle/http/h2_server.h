@@ -22,7 +22,7 @@ typedef struct {
     int64_t deadline;
 } heddle_h2_wait;
 
-/* What carries an exchange over a stream; exchange->carrier. It lives as long as both have to do with each other. */
+/* Carries an exchange over a stream; exchange->carrier. It lives as long as both have to do with each other. */
 struct heddle_h2_carrier {
     heddle_h2_stream_owner owner; /* no tunnel; first, as in heddle_h2_tunnel */
     heddle_h2_server *server;
@@ -113,7 +113,7 @@ void heddle_h2_apply_limits(heddle_engine *engine);
 
 /* -- h2_carrier.c --------------------------------------------------------------------------------------------------- */
 
-/* What the session calls for its streams. */
+/* The operations that the session calls for its streams. */
 extern const heddle_h2_operations heddle_h2_carrier_operations;
 /* The exchange waits for a runner from now on, unless it does already. Carriers may be refused, and gone, afterwards. */
 void heddle_h2_queue(heddle_h2_carrier *carrier);

@@ -14,7 +14,7 @@
 typedef struct heddle_h2_server heddle_h2_server;
 typedef struct heddle_h2_tunnel heddle_h2_tunnel;
 
-/* What a stream belongs to. */
+/* The owner of a stream. */
 typedef struct {
     bool is_tunnel; /* else an exchange's carrier */
 } heddle_h2_stream_owner;

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_HEAD_H
 #define HEDDLE_HTTP_HEAD_H
 
-/* What heads of requests and of responses have in common: limits, field lines, and that they may come in pieces. */
+/* The part that heads of requests and of responses share: limits, field lines, and that they may come in pieces. */
 
 #include "http/field_lines.h"
 
@@ -25,8 +25,8 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 
 /*
  * Is it worth reading the head from its start again, or are the bytes behind `seen` only more of the same? `start`: of
- * the first line; `lines` as for reading (they are read into, but say nothing afterwards). What makes a head that
- * comes byte by byte cost O(n) in all: mostly only the lines are read that the new bytes belong to.
+ * the first line; `lines` as for reading (they are read into, but say nothing afterwards). A head that comes byte by
+ * byte costs O(n) in all: mostly only the lines are read that the new bytes belong to.
  */
 bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);

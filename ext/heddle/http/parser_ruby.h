@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_PARSER_RUBY_H
 #define HEDDLE_HTTP_PARSER_RUBY_H
 
-/* What parsers over Strings and over connections have in common. */
+/* The part that parsers over Strings and over connections share. */
 
 #include "http/message.h"
 

@@ -178,7 +178,7 @@ static heddle_field_lines new_lines(const heddle_request_head *head, const char 
 
 /*
  * Reads the head from left to right: the first thing that is wrong decides, so that it does not matter how the bytes
- * were cut when they came. What the fields say together is judged in the end.
+ * were cut when they came. The fields are checked together in the end.
  */
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
                      const heddle_http_limits *limits, heddle_rejection *rejection)

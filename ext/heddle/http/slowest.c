@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Who may come on the list from now on without anybody looking at it. */
+/* The time from which a request enters the list. */
 static void set_floor(heddle_slowest *slowest)
 {
     slowest->floor = HEDDLE_SLOWEST_LEAST;

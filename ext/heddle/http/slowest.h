@@ -14,7 +14,7 @@ enum {
     HEDDLE_SLOWEST_TEXT = 200, /* bytes of a method, a space and a target */
 };
 
-/* What took less is never slow. */
+/* A request that took less is never slow. */
 #define HEDDLE_SLOWEST_LEAST INT64_C(1000000)
 /* How long one stays on the list. */
 #define HEDDLE_SLOWEST_KEPT INT64_C(300000000000)

@@ -37,7 +37,7 @@ static inline bool heddle_is_control(char character)
     return ((uint8_t)character < 0x20 && character != '\t') || character == 0x7F;
 }
 
-/* What a request target is made of: visible ASCII but for the `#` that starts a fragment. */
+/* The characters of a request target: visible ASCII but for the `#` that starts a fragment. */
 static inline bool heddle_is_target(char character)
 {
     return (uint8_t)character > 0x20 && (uint8_t)character < 0x7F && character != '#';

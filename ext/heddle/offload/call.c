@@ -126,7 +126,7 @@ heddle_loop *heddle_offload_loop(void)
     if (NIL_P(scheduler))
         return NULL;
     heddle_loop *loop = heddle_loop_if(scheduler);
-    /* What is known of functions, and the list of calls, are for one Ractor. */
+    /* The table of functions and the list of calls are for one Ractor. */
     if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;

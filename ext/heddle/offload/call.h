@@ -26,8 +26,8 @@ typedef enum {
 
 /*
  * Runs the job's function on an offload thread. True: job->result and errno are what the call has left. False: it was
- * not run, because it has to run here, or there is no thread for it. What was to be raised before it began is raised, but
- * not for a call that has to return: that is not run then, and its result is NULL.
+ * not run, because it has to run here, or there is no thread for it. An exception that was pending before it began is
+ * raised. A call that has to return is not run then, and its result is NULL.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 

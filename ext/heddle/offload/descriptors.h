@@ -28,7 +28,7 @@ bool heddle_descriptor_enter(heddle_descriptor_call *call);
 bool heddle_descriptor_leave(heddle_descriptor_call *call);
 
 bool heddle_descriptor_in_use(int fd);
-/* What Ruby calls instead of close(2), on any thread, also in a child after vfork. Never waits for a call to leave. */
+/* Ruby calls this instead of close(2), on any thread, also in a child after vfork. Never waits for a call to leave. */
 int heddle_descriptor_close(int fd);
 
 #endif

@@ -218,7 +218,7 @@ static void *ruby_with_gvl(void *(*function)(void *), void *data)
     return job && job->core ? heddle_threads_call_back(job, function, data) : rb_thread_call_with_gvl(function, data);
 }
 
-/* What is a fiber's own is raised here, too: a caller that repeats its call until it was run counts on it. */
+/* A fiber's own exceptions are raised here, too: a caller that repeats its call until it was run counts on it. */
 static void extension_check_ints(void)
 {
     heddle_offload_check();
@@ -374,7 +374,7 @@ static void intercept_object(const heddle_object *object, void *data)
     const heddle_import interrupts[] = {
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)extension_check_ints},
     };
-    /* What loads libraries at the program's wish; other libraries' own loading is their affair. */
+    /* The callers of dlopen that matter: libraries that other libraries load are their affair. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
     /* Never our own: what the loop itself does without the GVL must not wait for the loop. */

@@ -72,7 +72,7 @@ static int hooked_poll(struct pollfd *descriptors, nfds_t count, int timeout)
     return (int)offload_call(loop, run_poll, &call);
 }
 
-/* What gcc's fortified headers make of poll. */
+/* gcc's fortified headers replace poll by this. */
 static int hooked_poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t size)
 {
     if (size / sizeof(*descriptors) < count)

@@ -58,7 +58,7 @@ _Static_assert(sizeof(image_header) == 32 && sizeof(segment) == 72 && sizeof(sec
                    sizeof(symbols_command) == 24 && sizeof(dynamic_symbols_command) == 80,
                "as they are in the file");
 
-/* What has to be known before sections can be read. */
+/* Facts that are needed before sections can be read. */
 typedef struct {
     uintptr_t slide; /* how far from where it was linked for it was loaded */
     const segment *link_edit;

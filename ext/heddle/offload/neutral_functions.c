@@ -3,9 +3,10 @@
 #include <string.h>
 
 /*
- * Functions that do the same on whichever thread they are called. What is missing here makes a library run in place, so
- * a name belongs here only if it neither reads nor writes anything of the calling thread but errno (which travels with
- * an offloaded call), takes no lock that outlives the call, and returns no pointer to a buffer of the thread's.
+ * Functions that do the same on whichever thread they are called. A name that is missing here makes a library run in
+ * place, so a name belongs here only if it neither reads nor writes anything of the calling thread but errno (which
+ * travels with an offloaded call), takes no lock that outlives the call, and returns no pointer to a buffer of the
+ * thread's.
  *
  * Deliberately missing: pthread_*, sem_*, dlopen, dlsym, syscall, prctl, sched_*, set*id, signals, setjmp, locales,
  * strerror, strtok, inet_ntoa, localtime and the like, ioctl, getaddrinfo (the resolver's state), random, setenv.
@@ -95,8 +96,8 @@ static const char *const ruby_exceptions[] = {
 };
 
 /*
- * What is worth a thread where a program calls libc itself, as with Fiddle: it can wait, and it means the same on any
- * thread whatever its arguments are. (clock_gettime may ask for the thread's own clock, and the rest is quick.)
+ * Functions worth a thread where a program calls libc itself, as with Fiddle: they can wait, and mean the same on any
+ * thread whatever their arguments are. (clock_gettime may ask for the thread's own clock, and the rest is quick.)
  */
 static const char *const waiting_functions[] = {
     "sleep", "usleep", "nanosleep", "poll", "ppoll", "select", "pselect", "epoll_wait", "read", "pread", "pread64",

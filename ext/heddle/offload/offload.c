@@ -61,7 +61,7 @@ static VALUE offload_serve(VALUE self)
 /* Exported by Ruby, in no header. */
 int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 
-/* Whoever reads a crash report has to know which calls don't go where the library says. */
+/* A reader of a crash report has to know which calls don't go where the library says. */
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core();

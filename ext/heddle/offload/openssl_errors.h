@@ -2,13 +2,14 @@
 #define HEDDLE_OFFLOAD_OPENSSL_ERRORS_H
 
 /*
- * OpenSSL keeps the errors of a call in a queue of the calling thread. What an offloaded call leaves there is carried
- * to the thread of its loop, where the caller looks for it. OpenSSL 3 (ERR_get_error_all(3)); nothing here needs Ruby.
+ * OpenSSL keeps the errors of a call in a queue of the calling thread. Errors that an offloaded call leaves there are
+ * moved to the thread of its loop, where the caller looks for them. OpenSSL 3 (ERR_get_error_all(3)); nothing here
+ * needs Ruby.
  */
 
 typedef struct heddle_openssl_errors heddle_openssl_errors;
 
-/* What takes the calling thread's errors, for a call that begins now; NULL where no OpenSSL is loaded. */
+/* A function that takes the calling thread's errors, for a call that begins now; NULL where no OpenSSL is loaded. */
 heddle_openssl_errors *(*heddle_openssl_errors_taker(void))(void);
 
 /* Adds them to the calling thread's queue and frees them; NULL: there are none. */

@@ -2,9 +2,9 @@
 #define HEDDLE_OFFLOAD_POLICY_H
 
 /*
- * What is known of each native function, and so where it runs. The function's library decides whether an offload thread
- * may call it at all. A speed that was learned makes nothing run on the loop's own thread: only what is listed as quick
- * does, since it never waits for another fiber, and only while it is quick.
+ * The facts about each native function, which decide where it runs. The function's library decides whether an offload
+ * thread may call it at all. A speed that was learned makes nothing run on the loop's own thread: only what is listed
+ * as quick does, since it never waits for another fiber, and only while it is quick.
  *
  * Used with the GVL only. Nothing here needs Ruby.
  */
@@ -44,10 +44,10 @@ typedef struct {
     bool quick;   /* its library's functions only compute, so they run inline while they are quick */
 } heddle_function;
 
-/* What takes longer on average is offloaded though it is listed as quick. */
+/* A function that takes longer on average is offloaded though it is listed as quick. */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 
-/* What is known of the function; never NULL, though functions beyond the first thousands share one record. */
+/* The record of the function; never NULL, though functions beyond the first thousands share one. */
 heddle_function *heddle_function_find(void *address);
 
 /* Notes a run, inline or on an offload thread. `cpu` < 0: not known. */

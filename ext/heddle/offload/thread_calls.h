@@ -1,7 +1,7 @@
 #ifndef HEDDLE_THREAD_CALLS_H
 #define HEDDLE_THREAD_CALLS_H
 
-/* What the fiber of a job and the offload thread that runs it do to each other while it runs. For threads.c alone. */
+/* Calls between the fiber of a job and the offload thread that runs it, while it runs. For threads.c alone. */
 
 #include "offload/threads.h"
 

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_OFFLOAD_THREAD_TIMES_H
 #define HEDDLE_OFFLOAD_THREAD_TIMES_H
 
-/* What the system says of how a thread spends its time. */
+/* The system's figures of how a thread spends its time. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -145,7 +145,7 @@ static VALUE raise_timeout(VALUE data)
     return Qnil;
 }
 
-/* What was raised in the fiber while it was away, or in making an exception for it. */
+/* Raised in the fiber while it was away, or in making an exception for it. */
 static void take_error(preemption *self)
 {
     VALUE error = heddle_take_errinfo();
@@ -251,7 +251,10 @@ static int consider_preempting(heddle_loop *loop)
         return HEDDLE_LOOK_AFRESH;
     if (heddle_callbacks_inspect(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
-    /* What a mask keeps back is its own: with the thread it would strike whoever first lets it in. */
+    /*
+     * An exception that a mask defers stays the fiber's: with the thread it would strike the first fiber without a
+     * mask.
+     */
     preempt_fiber(loop, delivery_pending(loop->current) ? take_back_error(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
 }

@@ -5,7 +5,7 @@
  * A fiber that computes in Ruby beyond its slice gives way to the others: the watch triggers a job (a postponed one,
  * ruby/debug.h) that Ruby runs where it takes interrupts, and that switches to the loop there.
  *
- * What makes it safe, beside what Ruby's own thread switches at the same points demand of any code:
+ * Ruby's own thread switches demand the same of any code at these points. Beside that it is safe for these reasons:
  *
  * - Ruby swallows what is raised in such a job. So it does nothing while an interrupt of the thread is pending, and an
  *   exception that strikes the fiber meanwhile is given to it by Thread#raise, from another thread, as the job ends.

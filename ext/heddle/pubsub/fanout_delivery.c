@@ -10,7 +10,10 @@ enum {
     SHARED_MESSAGES = 64, /* of a topic, that its subscribers share when all of them catch up */
 };
 
-/* What a topic's subscribers share while all of them catch up. On the C stack, which keeps and pins its Strings. */
+/*
+ * The state that a topic's subscribers share while all of them catch up. On the C stack, which keeps and pins its
+ * Strings.
+ */
 struct heddle_shared_messages {
     const heddle_topic *topic;
     uint64_t places[SHARED_MESSAGES]; /* of each, and 1; 0: none */

@@ -44,7 +44,7 @@ typedef struct {
     int64_t age;       /* of a message that can be replayed, ns */
 } heddle_history_limits;
 
-/* What changes under the mutex, beside the log and the topics. */
+/* Fields that change under the mutex, beside the log and the topics. */
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
     uint64_t count;        /* the offset of the last message, whatever its topic */

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_PUBSUB_HISTORY_LAYOUT_H
 #define HEDDLE_PUBSUB_HISTORY_LAYOUT_H
 
-/* What the shared memory of a history contains. Any change of it changes MAGIC. No Ruby here. */
+/* The layout of a history's shared memory. Any change of it changes MAGIC. No Ruby here. */
 
 #include "pubsub/history.h"
 #include "pubsub/topic_hash.h"
@@ -32,7 +32,7 @@ typedef struct {
     heddle_history_topic ways[HEDDLE_HISTORY_WAYS];
 } heddle_history_topic_set;
 
-/* What changes with a message, in one place. */
+/* All fields that change with a message. */
 typedef struct {
     _Atomic uint32_t complete; /* the rest is valid */
     uint32_t slot;             /* of the topic; HEDDLE_HISTORY_NO_SLOT: none changes */
@@ -56,7 +56,7 @@ struct heddle_history_header {
     _Atomic uint32_t generation;        /* of the state, for those that don't have the mutex */
 };
 
-/* What a record begins with; then the topic and the data, each filled up to a multiple of 8. */
+/* The head of a record; then the topic and the data, each filled up to a multiple of 8. */
 typedef struct {
     uint64_t size; /* of the record with its bytes, a multiple of 8 */
     uint64_t offset;

@@ -1,4 +1,4 @@
-/* What the readers of a history find in it. */
+/* Reading a history. */
 
 #include "pubsub/history_layout.h"
 
@@ -42,7 +42,7 @@ int heddle_history_look(const heddle_history *history, uint64_t place, heddle_hi
             return place == head ? 0 : -ENODATA;
         uint64_t left = history->log_size - (place & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
-        /* What is left at the end may be too short for a whole head: then it is padding. */
+        /* The rest at the end may be too short for a whole head: then it is padding. */
         read_words(history, place, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, place))
             return -ENODATA;

@@ -45,7 +45,7 @@ enum {
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * What the encoder makes of the message: encoded once, the same frozen String for every subscriber, so that
+ * The message as the encoder returns it: encoded once, the same frozen String for every subscriber, so that
  * nothing may depend on the context, which the encoder gets, but what it needs for its work. Add it to an output
  * queue with heddle_output_add_string. 0 without memory.
  */

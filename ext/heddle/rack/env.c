@@ -99,7 +99,7 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     if (!NIL_P(any_builder_of(self)->template))
         rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
-    /* What most requests say is there already, so that only the others have to say it. */
+    /* The values of most requests are there already: only other values are set. */
     rb_hash_aset(template, heddle_env_key.request_method, heddle_env_value.methods[HEDDLE_GET]);
     add_pair(template, "SCRIPT_NAME", heddle_env_value.empty);
     rb_hash_aset(template, heddle_env_key.path_info, Qnil);

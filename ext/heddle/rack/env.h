@@ -9,7 +9,7 @@
 #include <ruby.h>
 
 /*
- * What the request says; the rest (rack.input, rack.hijack …) is the caller's to add. `builder`: a
+ * The keys that come from the request; the rest (rack.input, rack.hijack …) is the caller's to add. `builder`: a
  * Heddle::Rack::EnvBuilder. It remembers values that come again, so one builder belongs to one loop.
  */
 VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,

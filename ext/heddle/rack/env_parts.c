@@ -157,7 +157,7 @@ static VALUE text_of(const heddle_address *address)
     const char *text = heddle_address_text(address, room);
     if (!text)
         return heddle_env_value.empty;
-    /* Who can reach a unix socket is on this machine. */
+    /* A client of a unix socket is on this machine. */
     if (address->family == AF_UNIX || strcmp(text, "127.0.0.1") == 0)
         return heddle_env_value.loopback;
     return make_frozen(text, strlen(text));

@@ -1,4 +1,4 @@
-/* What an exchange is for an application: its env, and the common answers in one write. */
+/* An exchange as an application sees it: its env, and the common responses in one write. */
 
 #include "http/exchange_ruby.h"
 #include "rack/env.h"
@@ -31,8 +31,8 @@ static bool is_plain(VALUE answer)
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
  * Sends a plain answer: a Hash of headers, an Array of Strings. false, and nothing is sent, when it is of another
- * kind. What the client does not take at once goes out by itself, unless +wait+ says that somebody wants to know how
- * that ends. Raises InvalidResponse, and ClientGone.
+ * kind. The loop sends the rest that the client does not take at once, unless +wait+ asks to return after the last
+ * byte. Raises InvalidResponse, and ClientGone.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {

@@ -27,7 +27,7 @@
 
 enum { EVENTS_A_WAIT = 256 };
 
-/* What an entry's `registered` notes: a one-shot filter may be left over, whose flags no EV_ADD would change. */
+/* The flags in an entry's `registered`: a one-shot filter may be left over, whose flags no EV_ADD would change. */
 enum { ONE_SHOT_LEFT = 1 };
 
 /* Some systems refuse waits of more than 100,000,000 s; returning early is allowed. */

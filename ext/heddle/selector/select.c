@@ -15,7 +15,7 @@
 #include <time.h>
 
 /*
- * What every POSIX system has: the last resort, and the selector whose behaviour the others are compared with.
+ * select(2), which every POSIX system has: the last resort, and the behaviour that the others are compared with.
  * Level-triggered, also for persistent waiters. fd_set ends at FD_SETSIZE and FD_SET writes past it, so the bit sets
  * are our own and grow; the kernels take any length.
  *
@@ -168,7 +168,7 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
 
     heddle_fd_entry_unlink(entry, waiter);
     set_events(self, waiter->fd, heddle_fd_entry_events(entry));
-    /* What was brought and not delivered must not reach whoever waits on this number next. */
+    /* An event that was not delivered must not reach the next waiter of this number. */
     for (int i = 0; i < SETS; i++)
         self->ready[i][at] &= self->wanted[i][at] | ~bit_of(waiter->fd);
 }

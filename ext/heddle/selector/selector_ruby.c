@@ -1,4 +1,4 @@
-/* What Ruby sees of the selectors: which were built in, and which this machine can run. */
+/* The selectors for Ruby: which were built in, and which this machine can run. */
 
 #include "selector/selector_ruby.h"
 

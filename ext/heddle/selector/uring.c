@@ -222,7 +222,7 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
         sqe->opcode = operation->code == HEDDLE_OPERATION_READ ? HEDDLE_OP_READ : HEDDLE_OP_WRITE;
         sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
         sqe->off = (uint64_t)operation->offset;
-        /* At once: at the end of the turn its number may be another file's. What fails here is tried again there. */
+        /* At once: at the end of the turn its number may be another file's. A failed call is tried again there. */
         heddle_ring_enter(&self->ring, 0, 0);
         break;
     case HEDDLE_OPERATION_WAITID:

@@ -2,7 +2,7 @@
 #define HEDDLE_URING_ABI_H
 
 /*
- * What the kernel's header of the machine we are built on may lack. These numbers are kernel ABI; whether the
+ * Constants that the build machine's kernel header may lack. These numbers are kernel ABI; whether the
  * running kernel has them is asked at run time, so that a library built on an old machine uses a new kernel whole.
  */
 

@@ -6,8 +6,8 @@
  * stood still (SIGSTOP, a paused virtual machine). That time is no stall of the application's.
  *
  * Two things tell of it: the time that the thread waited in a run queue (Linux: /proc/thread-self/schedstat), and by
- * how much the watch's own thread woke up too late. What the loop's thread computed meanwhile (its CPU clock) is not
- * lost.
+ * how much the watch's own thread woke up too late. The loop's thread computed during the rest (its CPU clock): that is
+ * not lost.
  */
 
 #include "scheduler/heartbeat.h"

@@ -181,7 +181,7 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
     one->doing = most_frequent(heartbeat);
     one->loop = (uintptr_t)loop;
     one->began = heartbeat->late_since;
-    /* What came to its end just as the watch found it has been followed by a wait for events since. */
+    /* A tick that ended just as the watch found it has been followed by a wait for events since. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
     one->length = over - one->began - lost_until(heartbeat, over);

@@ -236,7 +236,7 @@ static bool stands_still(heddle_rescue *rescue)
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         if (!atomic_load(&heartbeat->thread) || !heartbeat->held_up)
             continue;
-        /* Who keeps the GVL keeps every loop. */
+        /* A thread that keeps the GVL keeps every loop. */
         bool own = heartbeat->loop == rescue->loop;
         if (!own && !((heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
             continue;
@@ -324,7 +324,7 @@ static bool has_changes(int64_t now)
     return false;
 }
 
-/* Nobody does anything: until somebody does. Whoever ceases to be idle says so before reading the flag. */
+/* Nobody does anything: until somebody does. A loop that ceases to be idle notes it before it reads the flag. */
 static void sleep_while_quiet(int64_t now)
 {
     if (has_changes(now))

@@ -24,7 +24,7 @@ typedef struct {
     void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
 } heddle_watch_settings;
 
-/* What is wanted of it; 0 ends it. With the GVL. 0 or -errno: there is no thread to be had. */
+/* The purposes that it runs for; 0 ends it. With the GVL. 0 or -errno: there is no thread to be had. */
 int heddle_watch_want(int wants, const heddle_watch_settings *settings);
 /* 0 while it is paused. */
 int heddle_watch_wants(void);
@@ -37,7 +37,7 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
 void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
 /*
- * Who looks after something of a loop while that is held up. Both are called on the watch's thread, under its lock, so
+ * Looks after something of a loop while that is held up. Both are called on the watch's thread, under its lock, so
  * that no fork comes in between; they must be quick, and neither wait for the GVL nor call Ruby.
  */
 typedef struct heddle_rescue heddle_rescue;
@@ -60,7 +60,7 @@ unsigned heddle_watch_rescues(void);
 /* It does not look while all are idle: see heddle_watch_asleep. */
 void heddle_watch_rouse(void);
 
-/* What the thread of this record does as far as the GVL tells; NATIVE_HELD stands for holding it. */
+/* The activity of this record's thread, as far as the GVL tells; NATIVE_HELD stands for holding it. */
 heddle_doing heddle_watch_gvl(uint32_t word);
 /* Follows who has the GVL, or stops. */
 void heddle_watch_follow_gvl(bool follow);

@@ -1,4 +1,7 @@
-/* Who has the GVL, as Ruby tells it (ruby/thread.h): called by all of its threads, most of them without the GVL. */
+/*
+ * The holder of the GVL, as Ruby reports it (ruby/thread.h): called by all of its threads, most of them without the
+ * GVL.
+ */
 
 #include "watch/watch.h"
 

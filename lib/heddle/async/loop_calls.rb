@@ -5,7 +5,7 @@ require "heddle/async/timeouts"
 
 module Heddle
   module Async
-    # What async's classes call on `Fiber.scheduler`, answered by Heddle's.
+    # The methods that async's classes call on `Fiber.scheduler`, answered by Heddle's.
     module LoopCalls
       include Timeouts
 

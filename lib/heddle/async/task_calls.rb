@@ -4,7 +4,7 @@ require "heddle/async/job"
 
 module Heddle
   module Async
-    # What `Async::Task` does otherwise where Heddle's loop runs: its fiber is one of the loop's.
+    # The differences of `Async::Task` where Heddle's loop runs: its fiber is one of the loop's.
     module TaskCalls
       # @api private
       # @return [Job, nil] while it runs in a loop of Heddle's

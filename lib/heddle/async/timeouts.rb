@@ -37,7 +37,7 @@ module Heddle
         interrupt(fiber, pending) unless pending.equal?(error)
       end
 
-      # What `Async::Timeout` asks.
+      # The timer that `Async::Timeout` asks for.
       class Timers
         def initialize(clock)
           @clock = clock

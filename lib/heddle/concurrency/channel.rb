@@ -26,7 +26,7 @@ module Heddle
       await(open, timeout) unless open.empty?
     end
 
-    # What hands items over is in C: ext/heddle/concurrency/channel.c.
+    # Items are passed on in C: ext/heddle/concurrency/channel.c.
 
     # @!method capacity
     #   @return [Integer, nil] how many items it holds before `push` waits; 0: a push waits for its pop; nil: no limit
@@ -45,8 +45,8 @@ module Heddle
     #   @return [Object, nil] nil when it is closed and empty, or the time is over
 
     # @!method close
-    #   No item can be pushed any more; those that are in it can still be popped. Who waits for an item gets nil, who
-    #   waits with one a ClosedQueueError.
+    #   No item can be pushed any more; those that are in it can still be popped. A waiting {#pop} returns nil, a
+    #   waiting {#push} raises ClosedQueueError.
     #
     #   @return [self]
 

@@ -6,7 +6,7 @@ module Heddle
     #
     # Runs as a fiber of the loop, and only while a time limit is set.
     class Clock
-      # What {Clock#add} returns: a message to be sent when its time has come. Void when it has no target.
+      # The result of {Clock#add}: a message to be sent when its time has come. Void when it has no target.
       Alarm = Struct.new(:time, :target, :message)
 
       def initialize(scheduler)
@@ -45,7 +45,7 @@ module Heddle
         end
       end
 
-      # What the scheduler runs.
+      # The job that the scheduler runs.
       def call
         until @alarms.empty?
           ring

@@ -4,8 +4,8 @@ require "heddle/concurrency/clock"
 
 module Heddle
   module Concurrency
-    # What this layer keeps for one scheduler: the running deadlines, the root task, and the tasks that stand for fibers
-    # which nobody started as tasks. It lives and dies with its scheduler; nothing is kept outside.
+    # The state of this layer for one scheduler: the running deadlines, the root task, and the tasks that stand for
+    # fibers which nobody started as tasks. It lives and dies with its scheduler; nothing is kept outside.
     class Context
       # @return [Context] the one of that scheduler
       def self.of(scheduler)

@@ -4,7 +4,7 @@ require "heddle/concurrency/task_tree"
 
 module Heddle
   module Concurrency
-    # What {DeadlockError} says: who waits, and on which lines.
+    # The text of {DeadlockError}: the tasks that wait, and on which lines.
     class DeadlockReport
       def initialize(context)
         @context = context

@@ -12,7 +12,7 @@ module Heddle
         @fiber = Fiber.current
       end
 
-      # Waits until something has happened to it, or the time is over. Whoever listed it takes it off the lists.
+      # Waits until something has happened to it, or the time is over. The caller that listed it takes it off the lists.
       #
       # @param timeout [Numeric, nil] seconds
       def wait(timeout = nil)

@@ -39,7 +39,7 @@ module Heddle
         @value
       end
 
-      # What follows Heddle.run goes on in both processes, and meets its failure in {run_loop}.
+      # Code that follows Heddle.run goes on in both processes, and meets its failure in {run_loop}.
       #
       # @api private
       def end_in_child = true

@@ -130,7 +130,7 @@ module Heddle
 
     private
 
-    # What came out of the body, or struck while waiting for the children.
+    # Raised by the body, or while the scope waits for the children.
     def absorb(error)
       if !error.is_a?(Cancelled)
         failed(error)
@@ -162,7 +162,7 @@ module Heddle
       raise_outcome
     end
 
-    # Waits for all children. What strikes meanwhile cancels them, but the wait goes on: they have their own grace.
+    # Waits for all children. An exception meanwhile cancels them, but the wait goes on: they have their own grace.
     def join
       until @children.empty?
         cancel_children if @foreground.nil? || @foreground.zero?

@@ -6,7 +6,7 @@ module Heddle
   module Concurrency
     # The scope of {Heddle.shield}: what is cancelled around it has to wait until it has ended.
     class Shield < Scope
-      # What has struck before, and was not raised yet, is raised before the block begins.
+      # An exception that is pending is raised before the block begins.
       def run
         pending = task.scheduler.uninterrupt(task.fiber)
         raise pending if pending
@@ -21,7 +21,7 @@ module Heddle
 
       protected
 
-      # What was put off is raised at the task's next wait.
+      # A deferred exception is raised at the task's next wait.
       def leave(surfaced)
         super
         @outer.origin&.deliver

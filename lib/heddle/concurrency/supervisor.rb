@@ -4,8 +4,8 @@ require "heddle/concurrency/task"
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.supervise}: a task that fails in it takes nobody with it. What is no StandardError (exit, a
-    # signal, no memory) ends it all the same.
+    # The scope of {Heddle.supervise}: a task that fails in it takes nobody with it. An exception that is no
+    # StandardError (exit, a signal, no memory) ends it all the same.
     class Supervisor < Scope
       # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
       #   that of a thread, unless a task waits for the one that failed

@@ -48,7 +48,7 @@ module Heddle
       self
     end
 
-    # What the scheduler calls in the new fiber. Lets no exception out: it belongs to the parent.
+    # The scheduler calls this in the new fiber. Lets no exception out: it belongs to the parent.
     #
     # @api private
     def call
@@ -87,8 +87,8 @@ module Heddle
     #
     # @param timeout [Numeric, nil] seconds to wait at most; nil: as long as it takes
     # @return [self, nil] nil when the time is over and the task has not ended
-    # @raise the error that the task failed with. Who waits in the scope that this failure ends is cancelled there
-    #   instead, and the error comes out of the scope.
+    # @raise the error that the task failed with. A caller in the scope that this failure ends is cancelled there
+    #   instead, and the scope raises the error.
     def wait(timeout = nil)
       unless ended?
         check_thread("waited for")

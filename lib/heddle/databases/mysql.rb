@@ -2,7 +2,7 @@
 
 module Heddle
   module Databases
-    # What the drivers of MySQL and MariaDB have in common. The protocol can't cancel a query, and a server goes on
+    # The part that the drivers of MySQL and MariaDB share. The protocol can't cancel a query, and a server goes on
     # computing for a client that has closed its connection: a second connection has to kill the first one.
     module Mysql
       # The connection's number, and what tells its server from others: behind a balancer the second connection may
@@ -59,8 +59,8 @@ module Heddle
 
         private
 
-        # Runs what talks to the server. What the driver itself does not raise has interrupted it: nobody knows which
-        # answers are still to come, so the connection ends, here and on the server.
+        # Runs what talks to the server. An exception that the driver does not raise itself has interrupted it. Nobody
+        # knows which results are still to come, so the connection ends, here and on the server.
         def heddle_guard(expected)
           ended = false
           @heddle_asking = true

@@ -6,7 +6,7 @@ module Heddle
   module Databases
     # Connections of the gem mysql2.
     module Mysql2
-      # What the driver raises by itself: it knows the state of its connection then.
+      # Exceptions of the driver itself: it knows the state of its connection then.
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
       # Whole seconds; the driver takes no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze

@@ -6,7 +6,7 @@ module Heddle
   module Databases
     # Connections of the gem trilogy.
     module Trilogy
-      # What the driver raises by itself: it knows the state of its connection then.
+      # Exceptions of the driver itself: it knows the state of its connection then.
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server's answer.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze

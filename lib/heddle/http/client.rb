@@ -18,8 +18,8 @@ module Heddle
     #     http.stream(:get, "/events") { |response| response.events { |event| puts event.data } }
     #
     # A request is sent a second time only if it is idempotent (RFC 9110, 9.2.2) and went over a connection that the
-    # server has closed meanwhile, or if nothing of it was sent. What has failed half-way raises an {Error}; an answer
-    # that was cut off is never returned as if it were whole.
+    # server has closed meanwhile, or if nothing of it was sent. A request that fails half-way raises an {Error}; a
+    # truncated response is never returned as if it were whole.
     class Client
       autoload :Body, "heddle/http/client/body"
       autoload :Decoder, "heddle/http/client/decoder"
@@ -138,7 +138,7 @@ module Heddle
         end
       end
 
-      # The same with a body that is read as it comes, inside the block. What the block leaves unread closes the
+      # The same with a body that is read as it comes, inside the block. A body that the block leaves unread closes the
       # connection.
       # @yieldparam response [Response]
       # @return what the block returns

@@ -4,7 +4,7 @@ require "heddle/http/h2/limits"
 
 module Heddle
   module HTTP
-    # What a client may send and how long it may take, in one frozen object.
+    # The limits of what a client may send and how long it may take, in one frozen object.
     class Configuration
       LIMITS = [
         Limit.new(:request_line_limit, :bytes, 16_384, 8_192,

@@ -4,7 +4,7 @@ require "faraday"
 require "heddle/http/client"
 
 module Heddle
-  # What a request and an answer mean on the wire.
+  # Requests and responses on the wire.
   module HTTP
     # Faraday's requests over {Client}, whose connections the process keeps. Loaded by those who want it:
     #
@@ -15,7 +15,7 @@ module Heddle
     #
     # Redirects, retries and cookies are left to Faraday's middleware.
     class FaradayAdapter < ::Faraday::Adapter
-      # What {Client} raises, in Faraday's words.
+      # The errors of {Client}, as Faraday names them.
       ERRORS = { Client::ConnectTimeout => ::Faraday::ConnectionFailed, Client::TLSTimeout => ::Faraday::ConnectionFailed,
                  Client::TimeoutError => ::Faraday::TimeoutError, Client::TLSError => ::Faraday::SSLError,
                  Client::Error => ::Faraday::ConnectionFailed }.freeze

@@ -5,7 +5,7 @@ require "webmock/http_lib_adapters/http_lib_adapter"
 require "heddle/http/client"
 
 module Heddle
-  # What a request and an answer mean on the wire.
+  # Requests and responses on the wire.
   module HTTP
     # Lets WebMock stub the requests of {Client}: `require "heddle/http/webmock"` in the test helper, after webmock.
     # Streams are stubbed, too; redirects are followed from stub to stub.

@@ -2,8 +2,8 @@
 
 module Heddle
   class Live
-    # What a client sends on its WebSocket, checked: first its token, then events, and a 1 for each patch that it has
-    # applied. Whatever else it sends closes the socket.
+    # The client's messages on its WebSocket, checked: first its token, then events, and a 1 for each patch that it has
+    # applied. Any other message closes the socket.
     class Connection
       # Bytes that a message may have.
       SIZE = 16_384

@@ -2,9 +2,9 @@
 
 module Heddle
   class Live
-    # What the pages of one loop share: a task that reads each topic, and one that keeps the time.
+    # The tasks that the pages of one loop share: a task that reads each topic, and one that keeps the time.
     class Dispatcher
-      # What {#every} returns; void when it has no session.
+      # The result of {#every}; void when it has no session.
       Timer = Struct.new(:time, :interval, :session, :block, :pending) do
         # Called in the page.
         def call

@@ -8,7 +8,7 @@ module Heddle
     # message and tick the template is rendered, and what has changed goes to the client. One thing at a time runs in a
     # page.
     class Page
-      # What an event's parameter may be, and how it is read.
+      # The allowed types of an event's parameter, and how it is read.
       TYPES = { String => ->(text) { text }, Integer => ->(text) { Integer(text, 10) },
                 Float => ->(text) { Float(text).tap { |n| raise ArgumentError unless n.finite? } } }.freeze
       private_constant :TYPES

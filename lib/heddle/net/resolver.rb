@@ -176,7 +176,7 @@ module Heddle
         end
       end
 
-      # What was learned from other name servers is not true of these.
+      # Facts about other name servers do not apply to these.
       def current_configuration
         current = @configuration.value
         @cache.clear unless current.equal?(@known)

@@ -6,10 +6,10 @@ module Heddle
   module Preemption
     # @api private
     # The handler of a signal is done before anything else of its thread goes on: who writes one relies on that. Ruby
-    # does not say whether one runs, so those that are set from now on are called by an object that does. Whoever
-    # replaces one is given what was set.
+    # does not say whether one runs, so those that are set from now on are called by an object that does. `trap` returns
+    # the block that was set.
     module SignalHandlers
-      # What Ruby calls instead of it.
+      # The block that Ruby calls instead of it.
       class Handler
         # @return [#call] what was set
         attr_reader :given

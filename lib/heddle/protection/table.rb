@@ -4,7 +4,7 @@ require "heddle/enable"
 
 module Heddle
   module Protection
-    # What of the protections this process has now, and why not the others: for the line at boot and `heddle doctor`.
+    # The protections that this process has now, and why not the others: for the line at boot and `heddle doctor`.
     class Table
       # @!attribute name [String]
       # @!attribute on [Boolean]
@@ -14,7 +14,7 @@ module Heddle
         def to_s = text ? "#{name} (#{text})" : name
       end
 
-      # What is said of one that nobody wants.
+      # The text for a protection that was not asked for.
       UNWANTED = "not asked for"
       private_constant :UNWANTED
 
@@ -35,7 +35,7 @@ module Heddle
 
       private
 
-      # What is off for the same reason stands together.
+      # Protections that are off for the same reason stand together.
       def together(rows)
         rows.group_by(&:text).map do |text, same|
           names = same.map(&:name).join(", ")

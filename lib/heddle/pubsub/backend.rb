@@ -24,7 +24,7 @@ module Heddle
       class EpochChanged < StandardError
       end
 
-      # What a backend has.
+      # The state of a backend.
       #
       # @!attribute epoch [String]
       # @!attribute count [Integer] the last message's offset

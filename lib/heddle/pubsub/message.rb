@@ -2,7 +2,7 @@
 
 module Heddle
   module PubSub
-    # What a subscriber is given.
+    # A message as a subscriber gets it.
     #
     # @!attribute topic [String]
     # @!attribute data [String, nil] nil for a reset

@@ -7,7 +7,7 @@ module Heddle
     # Answers requests, and cancels one whose client has left: the wait that it is in ends with {Cancelled}, and tasks
     # that it has started end, too. {Heddle.shield} holds that back.
     class CancellingHandler < Handler
-      # What a request and its tasks run in; it is cancelled when the client leaves.
+      # The scope of a request and its tasks; it is cancelled when the client leaves.
       class ClientScope < Scope
         def to_s = "the request of a client that has left"
 

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # What the env says of a client that was asked for a TLS certificate: under the names of Apache's mod_ssl, which
+    # The env's keys for a client that was asked for a TLS certificate: under the names of Apache's mod_ssl, which
     # nginx has too, and under Puma's.
     module ClientCertificate
       class << self

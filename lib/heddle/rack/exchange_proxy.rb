@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # What a thread sees of an exchange. The exchange itself stays with a fiber of the loop that owns its connection:
+    # An exchange as a thread sees it. The exchange itself stays with a fiber of the loop that owns its connection:
     # that fiber does what the thread asks for, until the thread gives it back.
     class ExchangeProxy
       # Raised when code uses a request that has ended.
@@ -127,7 +127,7 @@ module Heddle
 
       def interim? = @exchange.interim?
 
-      # What becomes of an upgrade is decided by the loop alone.
+      # The loop alone decides about an upgrade.
       def upgradable? = false
 
       def hijack? = @exchange.hijack?
@@ -195,7 +195,7 @@ module Heddle
 
       def perform(call)
         if @failure
-          # What was to follow what has failed makes no sense without it.
+          # After a failed write the following ones make no sense.
           return unless call.answers
 
           failure = @failure

@@ -75,7 +75,7 @@ module Heddle
       end
 
       def respond(exchange, input, answer, finished, env)
-        # What comes after a hijack is ignored.
+        # The response after a hijack is ignored.
         return if exchange.hijacked?
 
         check_open(exchange)

@@ -96,7 +96,7 @@ module Heddle
       def each(body, status, headers)
         @response.start(status, headers)
         unless @response.bodiless?
-          # Whoever reads as it comes, such as an EventSource, waits for the head before any content is there.
+          # A client that reads as it comes, such as an EventSource, waits for the head before any content is there.
           @response.flush
           body.each do |chunk|
             size_of(chunk)

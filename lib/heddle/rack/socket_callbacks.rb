@@ -4,7 +4,7 @@ module Heddle
   module Rack
     # Calls the handlers of WebSockets, and contains what they do wrong. In a runner of the loop.
     class SocketCallbacks
-      # What a socket was, once it has ended. `remote` is the client, `proxy` the one that spoke for it, or nil.
+      # The state of a socket, once it has ended. `remote` is the client, `proxy` the one that spoke for it, or nil.
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
 

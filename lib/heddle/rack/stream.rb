@@ -2,8 +2,8 @@
 
 module Heddle
   module Rack
-    # What a streaming body gets: reads the request's body and writes the answer's, both as an IO would, at the same
-    # time if need be. After an upgrade it is the bare connection.
+    # The argument of a streaming body: reads the request's body and writes the response's, both as an IO would, at the
+    # same time if need be. After an upgrade it is the bare connection.
     class Stream
       # @param input [Input, NoInput]
       # @param exchange [HTTP::Exchange]

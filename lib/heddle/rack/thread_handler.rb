@@ -77,7 +77,7 @@ module Heddle
         end
       end
 
-      # What is complete is sent by the loop alone, and the thread is free for another request.
+      # The loop alone sends a complete response, and the thread is free for another request.
       # @return [Proc, nil]
       def last_for(proxy, answer)
         return if proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3

@@ -7,7 +7,7 @@ module Heddle
   module Rack
     # Makes a WebSocket of a request whose application has said so in `env["rack.upgrade"]` (RFC 6455, section 4.2).
     class Upgrade
-      # What the accept field is made of, besides the client's key (RFC 6455, section 1.3).
+      # A part of the accept field, besides the client's key (RFC 6455, section 1.3).
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       KEY = %r{\A[A-Za-z0-9+/]{22}==\z}
       VERSION = "13"

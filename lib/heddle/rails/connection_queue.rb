@@ -6,7 +6,7 @@ module Heddle
     # server lets no more requests in than the pool can serve, and one that is cancelled in the moment in which it is
     # given a connection passes its turn on.
     module ConnectionQueue
-      # What a queue has counted.
+      # The counters of a queue.
       Counts = Struct.new(:waits, :wait_seconds, :timeouts)
 
       # @return [void]

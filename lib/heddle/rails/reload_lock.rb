@@ -8,8 +8,8 @@ module Heddle
     #
     # A request holds its share when it finds out that it has to reload. While it waits for the others to finish, its
     # share doesn't count, or two of them would wait for each other; and before it goes on, those have their turn who
-    # wait to reload as well. Who asks for a share waits only while somebody reloads, never for one who merely wants to:
-    # a thread of ActionController::Live has to get its share while its request holds one.
+    # wait to reload as well. A share is granted unless a reload runs; a reload that waits does not count: a thread of
+    # ActionController::Live has to get its share while its request holds one.
     class ReloadLock
       def initialize
         @mutex = Thread::Mutex.new

@@ -35,7 +35,7 @@ module Heddle
 
         private
 
-        # What `rails server` says itself. The rest `heddle serve` finds where this process would.
+        # Options that `rails server` sets itself. The rest `heddle serve` finds where this process would.
         def flags(configuration, options)
           found = configuration.access_log ? [] : ["--no-access-log"]
           said = ->(name) { %i[file variable].include?(configuration.source(name).kind) }

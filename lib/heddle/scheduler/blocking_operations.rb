@@ -2,7 +2,7 @@
 
 module Heddle
   class Scheduler
-    # What Ruby >= 3.4 hands to the scheduler because it might block: a Proc around an operation without the GVL.
+    # Calls that Ruby >= 3.4 hands to the scheduler because it might block: a Proc around an operation without the GVL.
     #
     # Handing it to a thread costs some 20 µs, more than most of these calls. The quick ones that can never wait for
     # another fiber run inline, the others on a thread, known by the method that asked.

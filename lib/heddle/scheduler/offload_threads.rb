@@ -21,8 +21,8 @@ module Heddle
 
       # Runs the block on another thread; the calling fiber waits.
       #
-      # What is raised in the fiber meanwhile (a timeout, a cancellation) is raised in the block, too, where it waits
-      # in a system call, and comes out of here when the block has ended: it may use the fiber's own stack.
+      # An exception in the fiber meanwhile (a timeout, a cancellation) is raised in the block, too, where it waits in a
+      # system call. This method raises it when the block has ended: that may use the fiber's own stack.
       #
       # @return [Object] the block's value
       # @raise what the block raises, or what was raised in the fiber

@@ -8,8 +8,8 @@ module Heddle
     # code: half of what ends a task, say, would be left undone, and its scope would wait for it for ever.
     #
     # While a loop runs on the main thread such a signal is raised where it arrives, as Ruby does it, if that is
-    # anybody else's code; if it is ours, the loop raises it between two switches. Who sends another one before the loop
-    # comes to that, wants it at once. A signal that the program handles itself is left alone.
+    # anybody else's code; if it is ours, the loop raises it between two switches. A second signal before the loop comes
+    # to that acts at once. A signal that the program handles itself is left alone.
     class SignalGuard
       # The default of each is an exception in the main thread, see Ruby's doc/signals.rdoc.
       NAMES = %w[INT TERM HUP].freeze
@@ -39,7 +39,7 @@ module Heddle
         handlers&.each { |name, handler| restore(name, handler) }
       end
 
-      # What the loop comes to: it ends with what a fiber of it raises there.
+      # The fiber that the loop comes to: the loop ends with the exception that it raises.
       #
       # @api private
       def call

@@ -5,7 +5,7 @@ require "heddle/http/client"
 
 module Heddle
   module WebSocket
-    # Of a WebSocket that this process opens. What goes wrong before there is a connection is an HTTP::Client::Error.
+    # Of a WebSocket that this process opens. A failure before there is a connection is an HTTP::Client::Error.
     class Error < StandardError; end
 
     # The server has answered, and not with a WebSocket.

@@ -72,7 +72,7 @@ module Heddle
         client.close
       end
 
-      # What came after the block has ended.
+      # Messages that came after the block has ended.
       def on_message(_client, _message) = nil
     end
   end

@@ -61,7 +61,7 @@ module Rackup
         # @return [Heddle::Server::Configuration]
         # @raise [Heddle::Server::ConfigurationError]
         def configuration(options)
-          # What rackup calls config is its config.ru.
+          # rackup's option config is its config.ru.
           flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name)).compact
           # `rails server --early-hints` is a switch.
           flags[:early_hints] = flags[:early_hints] ? :on : :off if [true, false].include?(flags[:early_hints])

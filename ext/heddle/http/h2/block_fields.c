@@ -2,7 +2,7 @@
 #include "http/h2/block.h"
 #include "http/text.h"
 
-/* What each field of a message may be (RFC 9113, 8.2 and 8.3). */
+/* The rules for each field of a message (RFC 9113, 8.2 and 8.3). */
 
 static const char *const pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
     [HEDDLE_H2_METHOD] = ":method",

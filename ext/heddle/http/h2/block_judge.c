@@ -3,7 +3,7 @@
 #include "http/target.h"
 #include "http/text.h"
 
-/* What the fields of a request say together (RFC 9113, 8.1.1, 8.2.3, 8.3.1 and 8.5; RFC 8441). */
+/* The rules for the fields of a request together (RFC 9113, 8.1.1, 8.2.3, 8.3.1 and 8.5; RFC 8441). */
 
 enum {
     CONTENT_TOO_LARGE = 413,

@@ -167,7 +167,7 @@ static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block
     return controls->other_length || length < 0 || (ended && length > 0) ? -2 : length;
 }
 
-/* What is wrong with a head; NULL: nothing. */
+/* The violation in a head; NULL: none. */
 static const char *judge_head(heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     if (status < 0)

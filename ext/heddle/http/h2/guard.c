@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* What a client may not do too often, and times that run out. */
+/* Rate limits and time limits of a client. */
 
 enum {
     SECOND = 1000000000,

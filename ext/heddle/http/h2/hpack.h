@@ -105,7 +105,7 @@ typedef struct {
 } heddle_hpack_encoder;
 
 void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder);
-/* What the peer's SETTINGS_HEADER_TABLE_SIZE allows; more than the default is not used. */
+/* The peer's SETTINGS_HEADER_TABLE_SIZE; more than the default is not used. */
 void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit);
 /* Frees the table; the next block says so. For connections that rest. */
 void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder);

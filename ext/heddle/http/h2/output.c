@@ -1,7 +1,7 @@
 #include "http/h2/session_state.h"
 
 /*
- * What is to be sent: whole frames in `output`, in the order in which they were made, and bodies that wait for the
+ * The output: whole frames in `output`, in the order in which they were made, and bodies that wait for the
  * client's windows and for their turn (RFC 9218). A body's DATA frames are made when they are pulled, never before, so
  * that a more urgent stream has to wait for what the owner has pulled alone.
  */

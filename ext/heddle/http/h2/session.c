@@ -114,7 +114,7 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 /* -- frames on streams --------------------------------------------------------------------------------------------- */
 
-/* What becomes of a frame on this stream. Fails the connection where the frame must not be. */
+/* How a frame on this stream is treated. Fails the connection where the frame must not be. */
 static uint8_t judge_stream(heddle_h2_session *session, uint32_t id, heddle_h2_event event)
 {
     uint8_t verdict = heddle_h2_transitions[heddle_h2_stream_state(session, id)][event];

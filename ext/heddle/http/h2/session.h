@@ -18,7 +18,7 @@ enum {
 };
 
 typedef struct {
-    /* What SETTINGS tell the client. */
+    /* The values of SETTINGS. */
     uint32_t max_streams, stream_window, header_table_size;
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
@@ -68,7 +68,7 @@ typedef struct {
 } heddle_h2_response;
 
 /*
- * What the owner does. The stream stays valid until the owner releases it, which it may do in each of these. Of
+ * The owner's operations. The stream stays valid until the owner releases it, which it may do in each of these. Of
  * on_request and on_rejection exactly one comes first.
  */
 typedef struct {
@@ -174,8 +174,8 @@ size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, con
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
  * The same, whatever becomes of the stream and of its owner: `end_loan` is called with `loan` when the bytes are not
- * needed any more, even after heddle_h2_release, and within heddle_h2_session_free. What is lent so leaves the room of
- * other streams as it is.
+ * needed any more, even after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not reduce the room
+ * of other streams.
  */
 bool heddle_h2_lend_until(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                           void (*end_loan)(void *loan), void *loan);

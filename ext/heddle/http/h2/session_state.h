@@ -1,7 +1,7 @@
 #ifndef HEDDLE_H2_SESSION_STATE_H
 #define HEDDLE_H2_SESSION_STATE_H
 
-/* What the files of the session share. */
+/* Declarations that the files of the session share. */
 
 #include "http/h2/hpack.h"
 #include "http/h2/session.h"
@@ -32,7 +32,7 @@ typedef enum {
     HEDDLE_H2_EVENTS,
 } heddle_h2_event;
 
-/* What the table of transitions says: the next state, or one of these. */
+/* An entry of the table of transitions: the next state, or one of these. */
 enum {
     HEDDLE_H2_IGNORE = 0x10,
     HEDDLE_H2_CLOSED_STREAM,     /* a stream error STREAM_CLOSED */
@@ -296,7 +296,7 @@ void heddle_h2_reject_stream(heddle_h2_session *session, uint32_t id, heddle_h2_
 
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
 
-/* What a Priority field or a PRIORITY_UPDATE says (RFC 9218, 4); what is missing stays as it is. */
+/* Parses a Priority field or a PRIORITY_UPDATE (RFC 9218, 4); absent parameters stay as they are. */
 void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental);
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
@@ -316,7 +316,7 @@ bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);
 
-/* What follows the last byte of the body. */
+/* The frame after the last byte of the body. */
 void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);
 /* END_STREAM has been sent. */
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream);

@@ -29,7 +29,7 @@ typedef struct {
 
 extern const heddle_huffman_code heddle_huffman_codes[256];
 
-/* What four bits do in a node of the code's tree: the next node in the lowest byte, a symbol in the second. */
+/* The effect of four bits in a node of the code's tree: the next node in the lowest byte, a symbol in the second. */
 enum {
     HEDDLE_HUFFMAN_EMIT = 0x10000,   /* the symbol is complete */
     HEDDLE_HUFFMAN_ACCEPT = 0x20000, /* the string may end here */

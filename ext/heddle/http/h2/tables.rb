@@ -136,7 +136,7 @@ EMIT = 0x10000
 ACCEPT = 0x20000
 FAIL = 0x40000
 
-# What four bits do in a node: the next node, the symbol in the second byte, and flags.
+# The effect of four bits in a node: the next node, the symbol in the second byte, and flags.
 def step(nodes, accepting, node, four)
   symbol = nil
   3.downto(0) do |bit|

@@ -2,7 +2,7 @@
 #define HEDDLE_HTTP_WEBSOCKET_CARRIER_H
 
 /*
- * What carries a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
+ * The carrier of a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
  * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; none raises
  * but wait_for_room. The carrier calls heddle_websocket_feed, _handle_drained, _handle_deadline and _break_off.
  */

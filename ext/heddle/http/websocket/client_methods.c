@@ -1,4 +1,4 @@
-/* What a handler calls of its Heddle::HTTP::WebSocket::Client. */
+/* The methods of Heddle::HTTP::WebSocket::Client that handlers call. */
 
 #include "http/websocket/subscriptions.h"
 

@@ -59,7 +59,7 @@ static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_
     return true;
 }
 
-/* What waits counts as requests do. */
+/* Waiting bytes count as those of requests do. */
 static void count_input(heddle_websocket_stream *stream)
 {
     size_t size = stream->end - stream->start;
@@ -169,7 +169,7 @@ static size_t count_pending(const heddle_websocket *socket)
     return heddle_h2_unsent(socket->stream->tunnel.stream);
 }
 
-/* What the client's windows hold back stays, whatever the kernel would take. */
+/* Bytes that the client's windows hold back stay, whatever the kernel would take. */
 static int flush_stream(heddle_websocket *socket)
 {
     int result = heddle_h2_flush(socket->stream->tunnel.server);

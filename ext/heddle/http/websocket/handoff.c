@@ -77,7 +77,7 @@ static VALUE client_deflates_p(VALUE self)
     return socket && socket->reader.allows_deflate ? Qtrue : Qfalse;
 }
 
-/* What the log says of the socket when it has ended; nil: nothing is logged. */
+/* The log line of the socket's end; nil: nothing is logged. */
 static VALUE client_label(VALUE self)
 {
     return heddle_websocket_handle_of(self)->label;

@@ -80,7 +80,7 @@ static uint64_t least_size(const uint8_t *head)
     return length == 127 ? 65536 : length == 126 ? 126 : 0;
 }
 
-/* What the first two bytes say. WANTS_MORE: nothing wrong. */
+/* Parses the first two bytes. WANTS_MORE: nothing wrong. */
 static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
 {
     const uint8_t *head = reader->head;
@@ -127,7 +127,10 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
     return HEDDLE_WEBSOCKET_WANTS_MORE;
 }
 
-/* Bytes that the message may have on the wire. What can't be compressed gets a little longer (RFC 1951, section 3.2.4). */
+/*
+ * Bytes that the message may have on the wire. Data that can't be compressed gets a little longer (RFC 1951, section
+ * 3.2.4).
+ */
 static uint64_t most_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
     return reader->message->compressed ? limits->message + (limits->message >> 10) + DEFLATE_MARGIN : limits->message;
@@ -185,7 +188,7 @@ static bool make_room(heddle_websocket_reader *reader, size_t size)
     heddle_websocket_message *message = reader->message;
     if (reader->room - message->size >= size)
         return true;
-    /* What was announced and has not come yet takes no memory. */
+    /* Announced bytes that have not come yet take no memory. */
     size_t room = message->size + size;
     if (size < reader->left || !reader->final) {
         size_t doubled = reader->room ? reader->room * 2 : FIRST_ROOM;

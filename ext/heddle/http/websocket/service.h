@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_WEBSOCKET_SERVICE_H
 #define HEDDLE_HTTP_WEBSOCKET_SERVICE_H
 
-/* What the WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
+/* The state that the WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
 
 #include "http/websocket/deflate.h"
 #include "http/websocket/reader.h"

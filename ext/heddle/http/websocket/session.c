@@ -169,7 +169,7 @@ static void handle_ping(heddle_websocket *socket)
         heddle_websocket_break_off(socket);
 }
 
-/* What comes for a socket that closes is thrown away. */
+/* Input of a socket that closes is thrown away. */
 bool heddle_websocket_must_pause(const heddle_websocket *socket)
 {
     return socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_is_full(socket);

@@ -14,7 +14,7 @@
  *   client_methods.c  what the handler calls of it
  *   carrier.h         what carries it
  *
- * All of it runs with the GVL. What may be called on another thread than the loop's says so.
+ * All of it runs with the GVL. A function that may be called on another thread than the loop's says so.
  */
 
 #include "http/engine.h"
@@ -46,7 +46,7 @@ static inline bool heddle_websocket_may_enter(uint8_t from, uint8_t to)
     return allowed[from] >> to & 1;
 }
 
-/* What a handler is called for. Bits of `wanted` and `due`; messages are due where the list has some. */
+/* The callbacks of a handler. Bits of `wanted` and `due`; messages are due where the list has some. */
 enum {
     HEDDLE_WEBSOCKET_ON_OPEN = 1,
     HEDDLE_WEBSOCKET_ON_MESSAGE = 2,
@@ -196,7 +196,7 @@ bool heddle_websocket_check_pace(heddle_websocket *socket);
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
 
-/* What another thread has found is judged in the loop, after a flush. Held. */
+/* The loop judges what another thread has found, after a flush. Held. */
 void heddle_websocket_check_overflow(heddle_websocket *socket);
 /* The same for a frame that is encoded already. false: no memory. */
 bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame);

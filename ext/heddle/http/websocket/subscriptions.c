@@ -242,7 +242,7 @@ void heddle_websocket_abandon_subscriptions(heddle_websocket *socket)
 
 void heddle_websocket_catch_up(heddle_websocket *socket)
 {
-    /* What is delivered then never takes a subscription off the list. */
+    /* A delivery then never takes a subscription off the list. */
     for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
 }

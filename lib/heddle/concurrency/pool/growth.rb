@@ -3,7 +3,7 @@
 module Heddle
   # How a pool gets and loses what it lends.
   class Pool
-    # What a waiting task is given instead of a resource: leave to make one.
+    # Given to a waiting task instead of a resource: permission to make one.
     LEAVE = Object.new.freeze
     private_constant :LEAVE
 
@@ -208,7 +208,7 @@ module Heddle
       old.each { |slot| dispose(slot, :age) }
     end
 
-    # Makes what is missing to the minimum. What can't be made now is tried again at the next look.
+    # Makes what is missing to the minimum. A resource that can't be made now is tried again at the next look.
     def refill
       until @closed || size + @creating >= @min
         slot = make

@@ -34,7 +34,7 @@ module Heddle
       STEP = 0.1
       # How much longer than at its best the resource may take.
       TOLERANCE = 1.5
-      # What happens more slowly than this is not measured: others' work on the machine would be.
+      # A slower rate is not measured: it would show other work on the machine.
       NOISE = 0.001
       private_constant :TOLERANCE, :NOISE
 

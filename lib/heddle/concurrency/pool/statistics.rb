@@ -2,7 +2,7 @@
 
 module Heddle
   class Pool
-    # What a pool has counted since it was made.
+    # Counters of a pool since it was made.
     class Statistics
       # Why resources were closed.
       REASONS = %i[idle age broken closed].freeze

@@ -2,7 +2,7 @@
 
 module Heddle
   class Pool
-    # What a pool does beside lending: a task of the loop that runs while the pool has something. It closes what is idle
+    # The upkeep of a pool: a task of the loop that runs while the pool has something. It closes what is idle
     # or old, keeps the minimum, and reports what is held by fibers that wait for something else.
     class Upkeep
       # Seconds between two looks while the pool is used.

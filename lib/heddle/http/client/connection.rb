@@ -7,7 +7,7 @@ module Heddle
     class Client
       # An HTTP/1.1 connection of an {Origin}. One request uses it at a time, in any loop or thread.
       class Connection
-        # What an answer's head and framing may have. A body's own limit is the client's.
+        # The limits of a response's head and framing. A body's own limit is the client's.
         LIMITS = Configuration.new(header_limit: 65_536, header_count: 256, body_limit: 1 << 50,
                                    chunk_overhead_limit: 1 << 50)
         private_constant :LIMITS

@@ -8,7 +8,7 @@ module Heddle
     class Client
       # Opens connections to one origin: directly, or through a proxy, by CONNECT where the origin is https.
       class Dialer
-        # What no outside address is (deny_private).
+        # The networks that deny_private excludes.
         PRIVATE = Net::PrivateNetworks
         private_constant :PRIVATE
 

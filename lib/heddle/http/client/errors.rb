@@ -23,7 +23,7 @@ module Heddle
       # The answer was cut off.
       class IncompleteBody < Error; end
 
-      # What came is no answer of HTTP/1.1.
+      # The bytes are no response of HTTP/1.1.
       class ProtocolError < Error; end
       # The body, or what is in its compressed form, is larger than `body_limit`.
       class BodyTooLarge < Error; end

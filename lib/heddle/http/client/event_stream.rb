@@ -13,7 +13,7 @@ module Heddle
         LONGEST_PAUSE = 60
         # Answers after which it connects again: a server that is overloaded, or a proxy that has none.
         PASSING = [429, 502, 503, 504].freeze
-        # What connecting again does not mend.
+        # Errors that connecting again does not mend.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLarge, RedirectError].freeze
         private_constant :PASSING, :FINAL
 

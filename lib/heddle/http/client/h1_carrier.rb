@@ -54,7 +54,7 @@ module Heddle
 
         private
 
-        # What the body itself raises is the caller's, and passes.
+        # Exceptions of the body itself are the caller's, and pass.
         def write
           complete = send_piece(@request.opening)
           @request.each_piece { |piece| (complete = send_piece(piece)) || break } if complete && @request.streams_body?

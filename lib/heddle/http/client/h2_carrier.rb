@@ -77,7 +77,7 @@ module Heddle
           stream
         end
 
-        # What the body itself raises is the caller's, and passes.
+        # Exceptions of the body itself are the caller's, and pass.
         def write_body
           if @request.streams_body?
             @stream.finish if @request.each_data { |piece| write_piece(piece) || break }

@@ -177,7 +177,7 @@ module Heddle
           nil
         end
 
-        # Whoever is interrupted may have been given one already.
+        # An interrupted task may have been given one already.
         def give_up(waiter)
           given = @lock.synchronize do
             @waiters.delete(waiter)

@@ -5,7 +5,7 @@ require "securerandom"
 module Heddle
   module HTTP
     class Client
-      # What a request carries: a body, and the fields that describe it.
+      # The content of a request: a body, and the fields that describe it.
       module Payload
         # Methods whose requests say that their body is empty (RFC 9110, 8.6).
         WITH_BODY = %w[POST PUT PATCH].freeze

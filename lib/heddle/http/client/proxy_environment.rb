@@ -5,8 +5,8 @@ require "ipaddr"
 module Heddle
   module HTTP
     class Client
-      # What `http_proxy`, `https_proxy` and `no_proxy` say, also in upper case. Resolves no name: the proxy may be the
-      # only one who can, and nobody waits for a name server here.
+      # The variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Resolves no name: the proxy may be
+      # the only one who can, and nobody waits for a name server here.
       module ProxyEnvironment
         module_function
 

@@ -33,7 +33,7 @@ module Heddle
         # Can the body be sent again?
         def replayable? = !streams_body? || @body.replayable?
 
-        # What goes first: the head, and a body that is there.
+        # The first bytes: the head, and a body that is there.
         # @return [String, Array<String>]
         def opening
           head = "#{@method} #{@origin.request_target(@target)} HTTP/1.1\r\n#{@lines}\r\n"

@@ -132,7 +132,7 @@ module Heddle
           seconds ? [seconds, left].min : left
         end
 
-        # Whoever is interrupted may have been woken for nothing.
+        # An interrupted task may have been woken for nothing.
         def give_up(waiter)
           @lock.synchronize { @waiters.delete(waiter) || (waiter.empty? || wake_one) }
         end

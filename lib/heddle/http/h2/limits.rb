@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     module H2
-      # What a client may do on one connection of HTTP/2, where HTTP/1.1 has no such limit.
+      # The limits of one connection of HTTP/2, where HTTP/1.1 has no such limit.
       LIMITS = [
         Limit.new(:http2_websockets, :switch, false, nil,
                   "whether WebSockets may come over HTTP/2 (RFC 8441); for applications whose WebSockets are all " \

@@ -13,7 +13,7 @@ module Heddle
         MAX_TTL = 86_400
         MAX_NEGATIVE_TTL = 10_800
         FAILURE_TTL = 1
-        # What an entry costs beside its message.
+        # The size of an entry beside its message.
         OVERHEAD = 200
         # The Ruby objects of a message, for each byte of it.
         FACTOR = 8

@@ -142,7 +142,7 @@ module Heddle
           [found[:six] || found[:four], Integer(found[:port], 10)]
         end
 
-        # What was learned from other name servers is not true of these.
+        # Facts about other name servers do not apply to these.
         def kept(key)
           current = @configuration.value
           @cache.clear unless current.equal?(@known)

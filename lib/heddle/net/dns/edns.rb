@@ -44,9 +44,10 @@ module Heddle
         # Bytes in a message.
         def bytesize = 11 + options.sum { |_, bytes| 4 + bytes.bytesize }
       end
-      # What fits into a packet nearly everywhere, so that no answer is cut into fragments (RFC 9715).
+      # The size that fits into a packet nearly everywhere, so that no response is cut into fragments (RFC 9715).
       EDNS::SIZE = 1_232
-      # What every receiver takes (RFC 1035, section 4.2.1), and what a smaller size counts as (RFC 6891, 6.2.3).
+      # The size that every receiver takes (RFC 1035, section 4.2.1), and what a smaller size counts as (RFC 6891,
+      # 6.2.3).
       EDNS::LEAST = 512
     end
   end

@@ -116,7 +116,7 @@ module Heddle
         end
 
         # @return [String] the message in bytes
-        # @param limit [Integer] bytes at most. What does not fit is left out, in whole records: of the additional ones
+        # @param limit [Integer] bytes at most. Records that do not fit are left out: of the additional ones
         #   without a word; of the others all, with the flag TC (RFC 2181, section 9). Question and OPT always stay.
         def encode(limit = MAX_SIZE)
           counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]

@@ -7,8 +7,8 @@ require_relative "name"
 module Heddle
   module Net
     module DNS
-      # Reads the parts of a DNS message in order. Whatever is outside of the message or loops is Malformed, and the
-      # work is bounded by the size of the message.
+      # Reads the parts of a DNS message in order. A pointer that leaves the message or loops is Malformed, and the work
+      # is bounded by the size of the message.
       class MessageReader
         # A sane server needs one or two in a name. Each must point further back, but a chain of them through a whole
         # message, for each of its records, would keep the loop busy for seconds.

@@ -6,7 +6,7 @@ require_relative "name"
 module Heddle
   module Net
     module DNS
-      # What a query asks for. Frozen.
+      # The question of a query. Frozen.
       #
       # - name [String] in lower case, without the final dot
       # - type [Symbol]

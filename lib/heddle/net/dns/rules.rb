@@ -50,7 +50,7 @@ module Heddle
           @rules << Rule.new(pattern, types && Array(types).map { |type| Rules.type(type) }, block)
         end
 
-        # What answers when no rule matches.
+        # The block that answers when no rule matches.
         # @yield [transaction]
         def otherwise(&block)
           @otherwise = block

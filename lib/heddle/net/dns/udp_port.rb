@@ -19,7 +19,7 @@ module Heddle
         IPV4_BYTES = [4, 4].freeze
         IPV6_BYTES = [8, 16].freeze
 
-        # Who sent a datagram.
+        # The sender of a datagram.
         class Source
           # @return [String] 4 or 16 bytes
           attr_reader :address_bytes

@@ -3,7 +3,7 @@
 module Heddle
   module Net
     class Resolver
-      # What DNS says about the addresses of a name. Frozen.
+      # A DNS answer about the addresses of a name. Frozen.
       #
       # - addresses [Array<String>] empty when there are none
       # - ttl [Integer] seconds for which it may be kept

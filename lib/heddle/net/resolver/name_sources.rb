@@ -12,7 +12,7 @@ module Heddle
 
         # nss-mdns answers for .local alone unless mdns.allow says otherwise.
         MDNS = /\Amdns[46]?(?:_minimal)?\z/
-        # What systemd's nss-myhostname adds to localhost, beside the machine's own name.
+        # The names that systemd's nss-myhostname adds to localhost, beside the machine's own.
         SYNTHETIC = %w[_gateway _outbound].freeze
 
         # libc's own default where nothing is configured.

@@ -14,7 +14,7 @@ module Heddle
         # For TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 are all good.
         CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
         MINIMA = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
-        # What is spoken over it, best first (RFC 7301).
+        # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
         # Seconds after which session tickets have another key. One is good for two hours, and the two keys before the
         # newest still open it.

@@ -51,7 +51,7 @@ module Heddle
           loop do
             follow
           rescue StandardError => e
-            # Whatever it was, the messages have to go on.
+            # After any error the messages have to go on.
             @notice.call("pub/sub can't read #{@backend}: #{e.message.strip}; it tries again") unless @reported
             @reported = true
             sleep(@pause * rand(0.5..1.0))

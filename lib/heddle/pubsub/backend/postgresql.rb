@@ -144,8 +144,8 @@ module Heddle
           end
         end
 
-        # What says whether this server's data may have gone back: another cluster, a promoted standby, or a crash
-        # without fsync.
+        # A value that changes when this server's data may have gone back: another cluster, a promoted standby, or a
+        # crash without fsync.
         def identity
           @identity ||= [@pg.exec(<<~SQL).getvalue(0, 0), (started unless fsync?)].compact.join("/")
             SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||

@@ -109,7 +109,8 @@ module Heddle
 
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
-        # What says whether this server's data may have gone back: the process, or that its disk has all it confirmed.
+        # A value that changes when this server's data may have gone back: the process, or that its disk has all it
+        # confirmed.
         def identity
           return "durable" if durable?
 
