@@ -87,6 +87,11 @@ class StructureTest < Minitest::Test
       .each { |file, table| assert_match(/HEDDLE_ASSERT\(#{table}\(/, source(file), file) }
   end
 
+  # A table of operations stands between the handoff and the connections of a loop.
+  def test_the_handoff_is_tested_without_replacing_functions
+    assert_empty found("test/c/handoff_test.c", /^\w[^\n;{}]*\bheddle_\w+\([^;{}]*\)\n\{/)
+  end
+
   def test_channel_and_watch_stand_for_one_class_each
     names = found("lib/heddle/**/*.rb", /\b(?:class|module) (Channel|Watch)\b/)
 

@@ -1,4 +1,4 @@
-/* sources: net/handoff.c net/handoff_messages.c net/transport.c net/scoreboard.c net/shared_memory.c */
+/* sources: net/handoff.c net/handoff_messages.c net/transport.c net/scoreboard.c net/shared_memory.c watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
 /* ruby: headers */
 #include "check.h"
 #include "net/sockets.h"
@@ -20,56 +20,19 @@ static heddle_sockets sockets;
 static heddle_scoreboard scoreboard;
 static heddle_protocol protocol;
 static heddle_work works[PLACES];
-static heddle_rescue *rescue;
+static heddle_rescue *const rescue = &sockets.handoff.rescue;
 static _Atomic bool over;
 static int wire[2], clients[PLACES];
 static _Atomic unsigned long made, closed, received, asked_back;
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* -- what the code under test calls -------------------------------------------------------------------------------- */
+/* -- the loop's side of the handoff -------------------------------------------------------------------------------- */
 
 /* What Ruby's headers make of errno, from 3.3 on. */
 int *rb_errno_ptr(void)
 {
     return __errno_location();
-}
-
-const heddle_socket_set_operations heddle_epoll_set;
-
-void heddle_watch_add(heddle_rescue *one)
-{
-    rescue = one;
-}
-
-void heddle_watch_remove(heddle_rescue *one)
-{
-    one->goes_on(one);
-}
-
-int64_t heddle_clock_coarse(void)
-{
-    return 1;
-}
-
-void heddle_loop_wake(heddle_loop *loop)
-{
-    asked_back++;
-}
-
-void heddle_sockets_schedule_resume(heddle_sockets *unused)
-{
-}
-
-uint8_t heddle_epoll_events(uint32_t events)
-{
-    return (uint8_t)((events & EPOLLIN ? HEDDLE_HAS_INPUT : 0) | (events & EPOLLRDHUP ? HEDDLE_INPUT_ENDS : 0));
-}
-
-heddle_connection *heddle_sockets_at(heddle_sockets *unused, uint64_t identity)
-{
-    heddle_place *place = &sockets.places[(uint32_t)identity];
-    return place->generation == identity >> 32 ? place->connection : NULL;
 }
 
 static void end(heddle_connection *connection, bool closing)
@@ -90,19 +53,19 @@ static void end(heddle_connection *connection, bool closing)
     free(connection);
 }
 
-void heddle_sockets_close_connection(heddle_connection *connection)
+static void close_connection(heddle_connection *connection)
 {
     end(connection, true);
 }
 
-int heddle_sockets_detach(heddle_connection *connection)
+static int detach_connection(heddle_connection *connection)
 {
     int fd = connection->transport.fd;
     end(connection, false);
     return fd;
 }
 
-void heddle_sockets_deliver_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
+static void deliver_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
 {
     char byte;
     if (!heddle_connection_hold(connection))
@@ -112,8 +75,8 @@ void heddle_sockets_deliver_event(heddle_sockets *unused, heddle_connection *con
     heddle_connection_leave_at_rest(connection);
 }
 
-int heddle_sockets_add_read(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
-                            bool secure, const char *bytes, size_t size)
+static int add_read(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
+                    bool secure, const char *bytes, size_t size)
 {
     for (size_t i = 1; i < size; i++)
         CHECK_EQUAL(bytes[0], bytes[i]);
@@ -125,22 +88,20 @@ int heddle_sockets_add_read(heddle_sockets *unused, int fd, const heddle_address
     return 0;
 }
 
-/* No connection here has a session: these are only linked. */
-int heddle_sockets_add_session(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
-                               bool secure, VALUE loaded)
+static void wake_loop(heddle_sockets *unused)
 {
-    abort();
+    asked_back++;
 }
 
-VALUE(rb_str_new)(const char *bytes, long size)
-{
-    abort();
-}
+static const heddle_handoff_operations operations = {
+    .wake_loop = wake_loop,
+    .deliver_event = deliver_event,
+    .close_connection = close_connection,
+    .detach = detach_connection,
+    .add_read = add_read,
+};
 
-void rb_jump_tag(int state)
-{
-    abort();
-}
+static const heddle_socket_set_operations epoll = {.name = "epoll", .watchable = true};
 
 /* -- a loop's sockets ---------------------------------------------------------------------------------------------- */
 
@@ -192,7 +153,7 @@ static void start(void)
     static heddle_place places[PLACES];
     sockets.places = places;
     sockets.place_count = PLACES;
-    sockets.set.operations = &heddle_epoll_set;
+    sockets.set.operations = &epoll;
     sockets.set.connections_fd = (int)MUST(epoll_create1(0));
     sockets.scratch = malloc(HEDDLE_SCRATCH);
     protocol.collect_input = collect_input;
@@ -204,18 +165,19 @@ static void start(void)
     HEDDLE_SCOREBOARD_SET(scoreboard.slots[1].accepting, 1);
     sockets.balance.scoreboard = &scoreboard;
     sockets.balance.slot = &scoreboard.slots[0];
-    heddle_handoff_start(&sockets);
+    heddle_handoff_start(&sockets, &operations);
     CHECK_EQUAL(0, heddle_handoff_begin(&sockets, wire[0]));
 }
 
 static void finish(void)
 {
     heddle_handoff_process_noted(&sockets);
+    rescue->goes_on(rescue);
     heddle_handoff_end(&sockets);
     CHECK_EQUAL(0, scoreboard.slots[0].stuck);
     for (uint32_t i = 0; i < PLACES; i++) {
         if (sockets.places[i].connection)
-            heddle_sockets_close_connection(sockets.places[i].connection);
+            close_connection(sockets.places[i].connection);
         if (clients[i])
             close(clients[i]);
     }
@@ -264,7 +226,7 @@ static void loop_turn(unsigned *random)
         speak(slot);
     } else if (heddle_connection_hold(connection)) {
         if (rand_r(random) % 16 == 0) {
-            heddle_sockets_close_connection(connection);
+            close_connection(connection);
             return;
         }
         fill(connection, (uint16_t)(rand_r(random) % 2000));

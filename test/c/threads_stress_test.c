@@ -25,11 +25,6 @@ enum {
 
 static _Atomic unsigned long asked, rescued, late;
 
-heddle_doing heddle_watch_gvl(uint32_t word)
-{
-    return word & 1 ? HEDDLE_DOING_NATIVE_FREE : HEDDLE_DOING_NATIVE_HELD;
-}
-
 static bool collects(void)
 {
     return false;

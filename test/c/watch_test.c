@@ -39,11 +39,6 @@ ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)
     return snprintf(bytes, size, "1 %lld 1\n", (long long)queued_time);
 }
 
-heddle_doing heddle_watch_gvl(uint32_t word)
-{
-    return HEDDLE_DOING_NATIVE_HELD;
-}
-
 static bool collects(void)
 {
     return false;

@@ -22,22 +22,6 @@ enum {
     WAITS_A_TURN = 4,
 };
 
-uint8_t heddle_epoll_events(uint32_t mask)
-{
-    uint8_t ready = 0;
-    if (mask & EPOLLIN)
-        ready |= HEDDLE_HAS_INPUT;
-    if (mask & EPOLLOUT)
-        ready |= HEDDLE_HAS_ROOM;
-    if (mask & EPOLLRDHUP)
-        ready |= HEDDLE_INPUT_ENDS;
-    if (mask & EPOLLHUP)
-        ready |= HEDDLE_HUNG_UP;
-    if (mask & EPOLLERR)
-        ready |= HEDDLE_BROKEN;
-    return ready;
-}
-
 static void harvest_events(heddle_socket_set *set)
 {
     struct epoll_event events[EVENTS_A_WAIT];
@@ -189,6 +173,7 @@ static void epoll_set_unlisten(heddle_socket_set *set, heddle_listener *listener
 const heddle_socket_set_operations heddle_epoll_set = {
     .name = "epoll",
     .waiters = 0,
+    .watchable = true,
     .open = epoll_set_open,
     .close = epoll_set_close,
     .abandon = close_descriptors,

@@ -82,9 +82,9 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
         if (!connection)
             return;
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_GONE)
-            heddle_sockets_close_connection(connection);
+            sockets->handoff.operations->close_connection(connection);
         else
-            heddle_sockets_deliver_event(sockets, connection, events);
+            sockets->handoff.operations->deliver_event(sockets, connection, events);
     }
 }
 
@@ -101,8 +101,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
     if (heddle_link_is_listed(&connection->watch_link))
         return;
     heddle_link_push_last(&sockets->handoff.notified, &connection->watch_link);
-    heddle_sockets_schedule_resume(sockets);
-    heddle_loop_wake(sockets->loop);
+    sockets->handoff.operations->wake_loop(sockets);
 }
 
 /*
@@ -296,7 +295,7 @@ static void end_handoff(heddle_rescue *rescue)
 int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 {
     heddle_handoff *handoff = &sockets->handoff;
-    if (handoff->on || !sockets->balance.slot || sockets->set.operations != &heddle_epoll_set)
+    if (handoff->on || !sockets->balance.slot || !sockets->set.operations->watchable)
         return -ENOTSUP;
     int own = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
@@ -321,8 +320,9 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 
 /* -- its life ------------------------------------------------------------------------------------------------------ */
 
-void heddle_handoff_start(heddle_sockets *sockets)
+void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operations *operations)
 {
+    sockets->handoff.operations = operations;
     sockets->handoff.socket = -1;
     heddle_link_init_head(&sockets->handoff.notified);
     pthread_mutex_init(&sockets->handoff.lock, NULL);

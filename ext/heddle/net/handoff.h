@@ -23,7 +23,28 @@ enum {
     HEDDLE_HANDOFF_BATCH = 64, /* connections that are given, or events that are taken, in one critical section */
 };
 
+/*
+ * The loop's side, which owns the connections. All but `wake_loop` run on the loop's thread.
+ */
 typedef struct {
+    /* The loop calls heddle_handoff_process_noted in its next tick. On the watch thread, under the lock. */
+    void (*wake_loop)(heddle_sockets *sockets);
+    /* Events that the watch thread has taken from the set. The connection may be gone afterwards. */
+    void (*deliver_event)(heddle_sockets *sockets, heddle_connection *connection, uint8_t events);
+    /* Frees the record of a connection that another process has. */
+    void (*close_connection)(heddle_connection *connection);
+    /* The same, and gives its descriptor, or -1. */
+    int (*detach)(heddle_connection *connection);
+    /* A connection that another process has handed off, with the input that it had read. 0 or -errno: it is not taken. */
+    int (*add_read)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                    bool secure, const char *bytes, size_t size);
+    /* The same for one within a session, which these words describe. May raise; the descriptor is closed then. */
+    int (*add_session)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                       bool secure, const char *words, size_t size);
+} heddle_handoff_operations;
+
+typedef struct {
+    const heddle_handoff_operations *operations;
     bool on;
     int socket; /* the socket that the receiving processes read; -1: none */
     heddle_rescue rescue;
@@ -34,7 +55,7 @@ typedef struct {
     _Atomic uint64_t given;
 } heddle_handoff;
 
-void heddle_handoff_start(heddle_sockets *sockets);
+void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operations *operations);
 /*
  * Enables handoff over `socket`. Returns 0, -errno, or -ENOTSUP when the watch thread has no epoll set to look at, or
  * these sockets have no slot on the scoreboard.

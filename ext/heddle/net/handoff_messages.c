@@ -92,7 +92,7 @@ static bool claim_idle(heddle_connection *connection)
 
 static void forget_sent(heddle_connection *connection)
 {
-    int fd = heddle_sockets_detach(connection);
+    int fd = connection->sockets->handoff.operations->detach(connection);
     if (fd >= 0)
         close(fd);
 }
@@ -175,22 +175,6 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     return fd;
 }
 
-static int resume_session(heddle_sockets *sockets, int fd, const handoff_message *words)
-{
-    const heddle_service_operations *operations = sockets->service->operations;
-    int state = 0;
-    if (!operations->load_session)
-        return -EPROTO;
-    VALUE loaded = operations->load_session(sockets->service, rb_str_new(sockets->scratch, words->bytes), &state);
-    if (state) {
-        close(fd);
-        rb_jump_tag(state);
-    }
-    if (NIL_P(loaded) || sockets->closed) /* it may have waited */
-        return -EPROTO;
-    return heddle_sockets_add_session(sockets, fd, &words->remote, &words->local, words->flags & FLAG_SECURE, loaded);
-}
-
 int heddle_handoff_receive(heddle_sockets *sockets, int socket)
 {
     handoff_message words;
@@ -206,10 +190,9 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
     int fd = receive_message(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
     if (fd < 0)
         return fd;
-    int result = words.flags & FLAG_SESSION ? resume_session(sockets, fd, &words)
-                                            : heddle_sockets_add_read(sockets, fd, &words.remote, &words.local,
-                                                                      words.flags & FLAG_SECURE, sockets->scratch,
-                                                                      words.bytes);
+    const heddle_handoff_operations *operations = sockets->handoff.operations;
+    int result = (words.flags & FLAG_SESSION ? operations->add_session : operations->add_read)(
+        sockets, fd, &words.remote, &words.local, words.flags & FLAG_SECURE, sockets->scratch, words.bytes);
     if (result < 0)
         close(fd);
     else

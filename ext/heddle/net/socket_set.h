@@ -8,6 +8,10 @@
 
 #include "net/connection.h"
 
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
+
 typedef struct heddle_listener heddle_listener;
 typedef struct heddle_socket_set heddle_socket_set;
 
@@ -15,6 +19,7 @@ typedef struct {
     const char *name;
     size_t waiters;   /* how many each connection brings along */
     bool hides_input_end; /* an end of input looks like any input */
+    bool watchable;       /* the watch thread can harvest its events: connections_fd is an epoll set */
 
     int (*open)(heddle_socket_set *set); /* 0 or -errno */
     /* Nothing is heard of any more; connections and listeners were taken out before, or belong to a parent process. */
@@ -45,8 +50,24 @@ struct heddle_socket_set {
     bool unaccepted; /* … and so has the last accepting */
 };
 
+#ifdef __linux__
 /* HEDDLE_HAS_INPUT … of an epoll event. */
-uint8_t heddle_epoll_events(uint32_t events);
+static inline uint8_t heddle_epoll_events(uint32_t mask)
+{
+    uint8_t ready = 0;
+    if (mask & EPOLLIN)
+        ready |= HEDDLE_HAS_INPUT;
+    if (mask & EPOLLOUT)
+        ready |= HEDDLE_HAS_ROOM;
+    if (mask & EPOLLRDHUP)
+        ready |= HEDDLE_INPUT_ENDS;
+    if (mask & EPOLLHUP)
+        ready |= HEDDLE_HUNG_UP;
+    if (mask & EPOLLERR)
+        ready |= HEDDLE_BROKEN;
+    return ready;
+}
+#endif
 
 extern const heddle_socket_set_operations heddle_epoll_set;
 extern const heddle_socket_set_operations heddle_selector_set;

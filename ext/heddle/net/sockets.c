@@ -51,12 +51,6 @@ uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connectio
     return (uint64_t)sockets->places[connection->slot].generation << 32 | connection->slot;
 }
 
-heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity)
-{
-    heddle_place *place = &sockets->places[(uint32_t)identity];
-    return place->generation == identity >> 32 ? place->connection : NULL;
-}
-
 /* -- the life of a connection ------------------------------------------------------------------------------------ */
 
 static size_t connection_size(const heddle_sockets *sockets)
@@ -370,7 +364,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     heddle_rounds_start(&sockets->rounds);
     heddle_ready_list_init(&sockets->reserve.held);
     heddle_handshake_init(&sockets->handshake_queue);
-    heddle_handoff_start(sockets);
+    heddle_handoff_start(sockets, &heddle_sockets_handoff);
     heddle_deadlines_start(sockets);
     heddle_runners_start(sockets, pooled);
 }

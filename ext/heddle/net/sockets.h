@@ -93,11 +93,19 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
 /* The same for one of which these bytes were read already, by another process. */
 int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                             bool secure, const char *bytes, size_t size);
+/* The handoff calls these for a Sockets. */
+extern const heddle_handoff_operations heddle_sockets_handoff;
+
 /* The same for one within a session, which its service has loaded. */
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                                bool secure, VALUE loaded);
 /* The connection in this slot, NULL when it is gone. */
-heddle_connection *heddle_sockets_at(heddle_sockets *sockets, uint64_t identity);
+static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets, uint64_t identity)
+{
+    const heddle_place *place = &sockets->places[(uint32_t)identity];
+    return place->generation == identity >> 32 ? place->connection : NULL;
+}
+
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /* The set has heard something. Callable from a selector's callback. */
 void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);

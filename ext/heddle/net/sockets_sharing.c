@@ -6,6 +6,39 @@
 
 #include <errno.h>
 #include <ruby/io.h>
+#include <unistd.h>
+
+static void wake_loop(heddle_sockets *sockets)
+{
+    heddle_sockets_schedule_resume(sockets);
+    heddle_loop_wake(sockets->loop);
+}
+
+static int resume_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
+                          bool secure, const char *words, size_t size)
+{
+    const heddle_service_operations *operations = sockets->service->operations;
+    int state = 0;
+    if (!operations->load_session)
+        return -EPROTO;
+    VALUE loaded = operations->load_session(sockets->service, rb_str_new(words, (long)size), &state);
+    if (state) {
+        close(fd);
+        rb_jump_tag(state);
+    }
+    if (NIL_P(loaded) || sockets->closed) /* it may have waited */
+        return -EPROTO;
+    return heddle_sockets_add_session(sockets, fd, remote, local, secure, loaded);
+}
+
+const heddle_handoff_operations heddle_sockets_handoff = {
+    .wake_loop = wake_loop,
+    .deliver_event = heddle_sockets_deliver_event,
+    .close_connection = heddle_sockets_close_connection,
+    .detach = heddle_sockets_detach,
+    .add_read = heddle_sockets_add_read,
+    .add_session = resume_session,
+};
 
 /*
  * call-seq: hand_off_idle(socket) -> true or false

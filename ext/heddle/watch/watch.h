@@ -60,8 +60,26 @@ unsigned heddle_watch_rescues(void);
 /* It does not look while all are idle: see heddle_watch_asleep. */
 void heddle_watch_rouse(void);
 
+/* The lowest two bits of a heartbeat's `gvl`; the others count changes. */
+enum {
+    HEDDLE_GVL_HELD,
+    HEDDLE_GVL_WANTED,
+    HEDDLE_GVL_FREE,
+};
+
 /* The activity of this record's thread, as far as the GVL tells; NATIVE_HELD stands for holding it. */
-heddle_doing heddle_watch_gvl(uint32_t word);
+static inline heddle_doing heddle_watch_gvl(uint32_t word)
+{
+    switch (word & 3) {
+    case HEDDLE_GVL_WANTED:
+        return HEDDLE_DOING_NOTHING;
+    case HEDDLE_GVL_FREE:
+        return HEDDLE_DOING_NATIVE_FREE;
+    default:
+        return HEDDLE_DOING_NATIVE_HELD;
+    }
+}
+
 /* Follows who has the GVL, or stops. */
 void heddle_watch_follow_gvl(bool follow);
 

@@ -8,12 +8,6 @@
 #include <ruby.h>
 #include <ruby/thread.h>
 
-enum {
-    HAS_IT,
-    WANTS_IT,
-    WITHOUT,
-};
-
 static rb_internal_thread_event_hook_t *hook;
 
 static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
@@ -21,26 +15,14 @@ static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_dat
     for (heddle_heartbeat *heartbeat = atomic_load_explicit(&heddle_heartbeats, memory_order_acquire); heartbeat; heartbeat = heartbeat->next) {
         if (atomic_load_explicit(&heartbeat->thread, memory_order_relaxed) != data->thread)
             continue;
-        uint32_t state = event & RUBY_INTERNAL_THREAD_EVENT_RESUMED ? HAS_IT
-                         : event & RUBY_INTERNAL_THREAD_EVENT_READY ? WANTS_IT
-                                                                    : WITHOUT;
+        uint32_t state = event & RUBY_INTERNAL_THREAD_EVENT_RESUMED ? HEDDLE_GVL_HELD
+                         : event & RUBY_INTERNAL_THREAD_EVENT_READY ? HEDDLE_GVL_WANTED
+                                                                    : HEDDLE_GVL_FREE;
         uint32_t changes = (atomic_load_explicit(&heartbeat->gvl, memory_order_relaxed) >> 2) + 1;
         atomic_store(&heartbeat->gvl, changes << 2 | state);
         /* A loop that wakes up may have to wait for long before it can say so itself. */
-        if (state == WANTS_IT && atomic_load(&heddle_watch_asleep))
+        if (state == HEDDLE_GVL_WANTED && atomic_load(&heddle_watch_asleep))
             heddle_watch_rouse();
-    }
-}
-
-heddle_doing heddle_watch_gvl(uint32_t word)
-{
-    switch (word & 3) {
-    case WANTS_IT:
-        return HEDDLE_DOING_NOTHING;
-    case WITHOUT:
-        return HEDDLE_DOING_NATIVE_FREE;
-    default:
-        return HEDDLE_DOING_NATIVE_HELD;
     }
 }
 
