@@ -216,7 +216,7 @@ static void abandon_session(heddle_connection *connection)
 
 /* -- between processes --------------------------------------------------------------------------------------------- */
 
-/* What another process needs, followed by the lines, the topic and the position. */
+/* The state that another process needs, followed by the lines, the topic and the position. */
 typedef struct {
     char kind; /* HEDDLE_EVENTS_WORDS */
     bool chunked;
