@@ -7,6 +7,7 @@ module Heddle
   module Net
     autoload :Attempts, "heddle/net/attempts"
     autoload :Connector, "heddle/net/connector"
+    autoload :PoolShares, "heddle/net/pool_shares"
     autoload :PrivateAddress, "heddle/net/connector"
     autoload :ConnectTimeout, "heddle/net/connector"
     autoload :TLSTimeout, "heddle/net/connector"

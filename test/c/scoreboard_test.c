@@ -12,7 +12,7 @@
 
 enum { SLOTS = 2 };
 
-/* Far beyond the mapping, which is one page. */
+/* Far beyond the mapping. */
 enum { FORGED = 1000000 };
 
 static heddle_scoreboard scoreboard;

@@ -57,6 +57,20 @@ void heddle_balance_stop_accepting(heddle_sockets *sockets)
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
+static void wake_pool_follower(heddle_sockets *sockets)
+{
+    heddle_balance *balance = balance_of(sockets);
+    if (!balance->slot || !balance->pool_follower)
+        return;
+    uint32_t changes = atomic_load(&balance->scoreboard->header->pool_changes);
+    if (changes == balance->pool_changes)
+        return;
+    balance->pool_changes = changes;
+    heddle_park *park = heddle_park_find(sockets->loop, balance->pool_follower);
+    if (park)
+        heddle_park_wake(park);
+}
+
 static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.poked));
@@ -72,6 +86,7 @@ static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
     }
     heddle_balance_try_resume(sockets);
     heddle_reserve_check(sockets);
+    wake_pool_follower(sockets);
 }
 
 void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot)

@@ -15,6 +15,8 @@ typedef struct {
     heddle_scoreboard_slot *slot; /* NULL: this is no worker among others */
     heddle_waiter poked;
     heddle_timer again;
+    VALUE pool_follower; /* the fiber that is woken when shares of pools have changed, or 0 */
+    uint32_t pool_changes; /* that were seen */
     bool publishes_ticks; /* the loop writes the start of its tick into our slot */
 } heddle_balance;
 

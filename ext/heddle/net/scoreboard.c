@@ -16,9 +16,15 @@ static void use_memory(heddle_scoreboard *scoreboard)
     scoreboard->slots = (heddle_scoreboard_slot *)(scoreboard->header + 1);
 }
 
+static size_t size_for(uint32_t slot_count)
+{
+    return sizeof(heddle_scoreboard_header) + (size_t)slot_count * HEDDLE_SCOREBOARD_SLOT +
+           HEDDLE_SHARED_POOLS * heddle_shared_pool_size(slot_count);
+}
+
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count)
 {
-    size_t size = sizeof(heddle_scoreboard_header) + (size_t)slot_count * HEDDLE_SCOREBOARD_SLOT;
+    size_t size = size_for(slot_count);
     *scoreboard = (heddle_scoreboard){.poke_fd = -1};
     int result = heddle_shared_memory_create(&scoreboard->memory, "heddle-scoreboard", size);
     if (result < 0)
@@ -41,7 +47,7 @@ static bool check_header(heddle_scoreboard *scoreboard)
     scoreboard->slot_count = header->slot_count;
     return header->magic == MAGIC && header->version == HEDDLE_SCOREBOARD_VERSION &&
            header->slot_size == HEDDLE_SCOREBOARD_SLOT &&
-           scoreboard->memory.size >= sizeof(*header) + (size_t)scoreboard->slot_count * HEDDLE_SCOREBOARD_SLOT;
+           scoreboard->memory.size >= size_for(scoreboard->slot_count);
 }
 
 static uint32_t count_used(const heddle_scoreboard *scoreboard)

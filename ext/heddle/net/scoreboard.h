@@ -15,8 +15,10 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_SCOREBOARD_VERSION = 3,
+    HEDDLE_SCOREBOARD_VERSION = 4,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
+    HEDDLE_SHARED_POOLS = 32,     /* pools whose limit is one of all workers */
+    HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
 };
 
 /* A turn that takes longer, in ns, is no turn of somebody who could accept now. */
@@ -26,6 +28,7 @@ typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
     _Atomic uint32_t used; /* slots beyond that were never given out; any process may write it, so readers clamp it */
+    _Atomic uint32_t pool_changes; /* shares of pools that were returned, and workers that began to wait for one */
 } heddle_scoreboard_header;
 
 typedef struct {
@@ -50,6 +53,14 @@ typedef struct {
     _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
 } heddle_scoreboard_slot;
 
+/* A pool with one limit for all workers; they follow the slots. See net/pool_shares.h. */
+typedef struct {
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* of its name; 0: none */
+    _Atomic uint32_t total;                      /* how many shares there are, as the last worker says that opened it */
+    _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* by share */
+    _Atomic uint64_t waiting[];                  /* by slot: since when its worker waits for a share */
+} heddle_shared_pool;
+
 _Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the slots follow in their own cache lines");
 _Static_assert(sizeof(heddle_scoreboard_slot) == HEDDLE_SCOREBOARD_SLOT, "one slot, one writer, its own cache lines");
 
@@ -60,6 +71,12 @@ typedef struct {
     heddle_shared_memory memory;
     int poke_fd; /* an eventfd, or -1: a write to it makes all workers read the scoreboard again */
 } heddle_scoreboard;
+
+static inline size_t heddle_shared_pool_size(uint32_t slot_count)
+{
+    size_t size = sizeof(heddle_shared_pool) + (size_t)slot_count * sizeof(uint64_t);
+    return (size + HEDDLE_SCOREBOARD_SLOT - 1) / HEDDLE_SCOREBOARD_SLOT * HEDDLE_SCOREBOARD_SLOT;
+}
 
 /* 0 or -errno. */
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count);

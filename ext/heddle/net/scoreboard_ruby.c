@@ -2,6 +2,8 @@
 
 #include "net/scoreboard_ruby.h"
 
+#include "net/pool_shares.h"
+
 #include "scheduler/loop.h"
 
 #include <errno.h>
@@ -121,7 +123,9 @@ static VALUE scoreboard_take(VALUE self, VALUE generation, VALUE index)
 static VALUE scoreboard_free_slot(VALUE self, VALUE number)
 {
     heddle_scoreboard *scoreboard = heddle_scoreboard_of(self);
-    heddle_scoreboard_release(scoreboard, (uint32_t)(slot_of(scoreboard, number) - scoreboard->slots));
+    uint32_t slot = (uint32_t)(slot_of(scoreboard, number) - scoreboard->slots);
+    heddle_pool_release_slot(scoreboard, slot);
+    heddle_scoreboard_release(scoreboard, slot);
     heddle_scoreboard_notify(scoreboard);
     return Qnil;
 }
@@ -198,4 +202,5 @@ void Init_heddle_scoreboard(VALUE net)
     rb_define_method(scoreboard_class, "free", scoreboard_free_slot, 1);
     rb_define_method(scoreboard_class, "read", scoreboard_read, 1);
     rb_define_method(scoreboard_class, "note", scoreboard_note, 4);
+    Init_heddle_pool_shares(scoreboard_class);
 }

@@ -9,5 +9,6 @@
 heddle_scoreboard *heddle_scoreboard_of(VALUE object);
 
 void Init_heddle_scoreboard(VALUE net);
+void Init_heddle_pool_shares(VALUE scoreboard_class);
 
 #endif

@@ -22,6 +22,7 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->service_object);
     rb_gc_mark(sockets->runners.awaiting);
     rb_gc_mark(sockets->balance.object);
+    rb_gc_mark(sockets->balance.pool_follower);
     heddle_link *unsent = &sockets->unsent;
     for (heddle_link *link = heddle_link_first(unsent); link; link = heddle_link_after(unsent, link))
         heddle_output_mark(&HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link)->output);

@@ -141,12 +141,25 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
     return self;
 }
 
+/*
+ * call-seq: wake_at_pool_change(fiber) -> nil
+ *
+ * Wakes this fiber, should it be parked, whenever another worker has returned a share of a pool, or waits for one. After
+ * #join.
+ */
+static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)
+{
+    heddle_sockets_open(self)->balance.pool_follower = fiber;
+    return Qnil;
+}
+
 void Init_heddle_sockets_sharing(VALUE sockets_class)
 {
     rb_define_method(sockets_class, "hand_off_idle", sockets_hand_off_idle, 1);
     rb_define_method(sockets_class, "accept_handoff", sockets_accept_handoff, 1);
     rb_define_method(sockets_class, "enable_handoff", sockets_enable_handoff, 1);
     rb_define_method(sockets_class, "join", sockets_join, 2);
+    rb_define_method(sockets_class, "wake_at_pool_change", sockets_wake_at_pool_change, 1);
     rb_define_method(sockets_class, "stand_by", sockets_stand_by, 1);
     rb_define_method(sockets_class, "reserve", sockets_reserve, 0);
 }

@@ -4,6 +4,7 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/pool/held"
 require "heddle/concurrency/pool/limit"
 require "heddle/concurrency/pool/nesting"
+require "heddle/concurrency/pool/sharing"
 require "heddle/concurrency/pool/slot"
 require "heddle/concurrency/pool/statistics"
 require "heddle/concurrency/pool/upkeep"
@@ -50,6 +51,8 @@ module Heddle
 
     # @param limit [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
     # @param most [Integer] how many it makes at most with `limit: :auto`
+    # @param limit_total [Integer, nil] how many all workers of a server make together at most, each for its pool of this
+    #   name; a process without others may make as many. nil: each worker has its limit for itself
     # @param min [Integer] how many are kept, idle or not, once one was needed
     # @param timeout [Numeric, nil] seconds that a task waits for one; nil: for ever
     # @param idle_timeout [Numeric, nil] seconds after which one that nobody needed is closed; nil: never
@@ -64,14 +67,15 @@ module Heddle
     # @param name [String, nil] what errors and metrics call it; nil: where the block stands
     # @yieldreturn one more; may wait, several are made at once
     # @raise [ArgumentError]
-    def initialize(limit: :auto, most: DEFAULT_MOST, min: 0, timeout: DEFAULT_TIMEOUT,
+    def initialize(limit: :auto, most: DEFAULT_MOST, limit_total: nil, min: 0, timeout: DEFAULT_TIMEOUT,
                    idle_timeout: DEFAULT_IDLE_TIMEOUT, max_age: nil, check: nil, check_after: DEFAULT_CHECK_AFTER,
                    reset: nil, close: nil, retry_after: DEFAULT_RETRY_AFTER, name: nil, &create)
       raise ArgumentError, "Heddle::Pool needs a block that makes a resource" unless create
 
       @create, @check, @reset, @close = create, check, reset, close
       @name = name || "Heddle::Pool of #{Concurrency.place(create)}"
-      @limit = limit == :auto ? FoundLimit.new(count(:most, most, 1)) : FixedLimit.new(count(:limit, limit, 1))
+      @total = limit_total
+      @limit = limit_for(limit, most, name)
       @min = count(:min, min, 0, @limit.most)
       @timeout, @idle_timeout, @max_age = timeout, idle_timeout, max_age
       @check_after, @retry_after = check_after, retry_after
@@ -101,8 +105,12 @@ module Heddle
     # @return [Integer] how many tasks wait for one
     def waiting = @waiters.size
 
-    # @return [Hash{Symbol => Object}] its name, sizes, and what it has counted; seconds
-    def stats = { name:, limit:, size:, busy:, idle:, waiting:, **@statistics.to_h }
+    # @return [Hash{Symbol => Object}] its name, sizes, and what it has counted; seconds. With `limit_total`: that and
+    #   `size_total`, how many all workers have.
+    def stats
+      total = { limit_total: @total, size_total: @share ? @share.taken : size } if @total
+      { name:, limit:, size:, busy:, idle:, waiting:, **total, **@statistics.to_h }
+    end
 
     # Lends one to the block. If the block is cancelled, or ends by what is no StandardError, it is closed afterwards,
     # because nobody knows in which state it is; after a StandardError it is checked. A connection of the gem pg is kept
@@ -149,6 +157,7 @@ module Heddle
       returned(slot)
       if @closed then dispose(slot, :closed)
       elsif slot.retire_at <= now then dispose(slot, :age)
+      elsif yields? then dispose(slot, :shared)
       elsif @busy.size < limit && (waiter = @waiters.shift) then waiter.give(busy_again(slot))
       else
         slot.vacate(now)
@@ -174,6 +183,7 @@ module Heddle
       @closed = true
       waiters, @waiters = @waiters, []
       waiters.each(&:refuse)
+      say_whether_waiting
       idle, @idle = @idle, []
       idle.each { |slot| dispose(slot, :closed) }
       nil
@@ -214,7 +224,7 @@ module Heddle
       @looking = nil
       return if @waiters.empty?
 
-      serve_waiters if @limit.look(now)
+      serve_waiters if @limit.look(now) || @share
       @waiters.dup.each do |waiter|
         error = nesting_error(waiter)
         waiter.fail(error) if error && @waiters.delete(waiter)
@@ -232,13 +242,21 @@ module Heddle
       raise ArgumentError, "#{name}: is #{value.inspect}, but must be #{allowed}"
     end
 
+    def limit_for(limit, most, name)
+      most = count(:most, most, 1) if limit == :auto
+      most = count(:limit, limit, 1) unless limit == :auto
+      most = check_total(@total, name, most)
+      limit == :auto ? FoundLimit.new(most) : FixedLimit.new(most)
+    end
+
     def begin_empty
       @process = Process.pid
+      @share = Pool.sharing&.open(@name, @total) if @total
       @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
       @busy = {}.compare_by_identity
       @waiters = []
       @creating = 0
-      @not_before = @looking = nil
+      @not_before = @looking = @yielded = nil
       @upkeep.forget
     end
 
@@ -248,7 +266,7 @@ module Heddle
 
       begin_empty if @process != Process.pid # what the parent has is the parent's, its connections above all
       deadline = now + timeout if timeout
-      slot = (take_idle if @busy.size < limit) || (create(deadline, place) if grow?) if @waiters.empty?
+      slot = (take_idle if @busy.size < limit) || (create(deadline, place) if allot?) if @waiters.empty?
       slot ||= await(deadline, place)
       slot.place = place
       scheduler = Fiber.current_scheduler

@@ -143,6 +143,16 @@ module Heddle
       def join(sockets, engine)
         sockets.join(*@place)
         engine.share_disk(*@place)
+        Heddle.async(name: "pools", background: true) { follow_pools(sockets) }
+      end
+
+      # Other workers wait for shares of pools, or return some.
+      def follow_pools(sockets)
+        sockets.wake_at_pool_change(Fiber.current)
+        loop do
+          @scheduler.park(nil)
+          Pool.shares_changed
+        end
       end
 
       def drain(sockets, listeners)

@@ -41,17 +41,4 @@ class ClusterBodyDiskTest < Minitest::Test
   private
 
   def head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{UPLOAD}\r\n\r\n"
-
-  # => [a connection, one to another worker, the first one's process]
-  def connections_of_two_workers
-    sockets = {}
-    wait_until do
-      socket = TCPSocket.new("127.0.0.1", served.uri.port)
-      socket.write(format(GET, "/"))
-      pid = Integer(socket.readpartial(10_000)[/x-worker: (\d+)/, 1])
-      sockets.key?(pid) ? socket.close : sockets[pid] = socket
-      sockets.size == 2
-    end
-    [*sockets.values, sockets.keys.first]
-  end
 end

@@ -25,7 +25,7 @@ module Heddle
       ensure
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
-        @waiters.delete(waiter)
+        say_whether_waiting if @waiters.delete(waiter)
       end
       received(waiter, deadline)
     end
@@ -62,6 +62,7 @@ module Heddle
     def pass_on(item)
       if item.equal?(LEAVE)
         @creating -= 1
+        @share&.return_one
         serve_waiters
       else
         release(item.resource)
@@ -101,10 +102,11 @@ module Heddle
     # was lower a moment ago.
     def serve_waiters
       @waiters.shift.give(busy_again(@idle.pop)) while !@waiters.empty? && !@idle.empty? && @busy.size < limit
-      while !@waiters.empty? && grow?
+      while !@waiters.empty? && allot?
         @creating += 1
         @waiters.shift.give(LEAVE)
       end
+      say_whether_waiting
     end
 
     def create(deadline, place)
@@ -131,9 +133,10 @@ module Heddle
       resource = @create.call
       @driver = Databases.driver(resource)
       @statistics.created += 1
-      Slot.new(resource, retire_at)
+      slot = Slot.new(resource, retire_at)
     ensure
       @creating -= 1
+      @share&.return_one unless slot
     end
 
     def retire_at
@@ -210,7 +213,7 @@ module Heddle
 
     # Makes what is missing to the minimum. A resource that can't be made now is tried again at the next look.
     def refill
-      until @closed || size + @creating >= @min
+      until @closed || size + @creating >= @min || @share&.take == false
         slot = make
         @busy[slot.resource] = slot.occupy(now, nil)
         release(slot.resource)
@@ -222,8 +225,12 @@ module Heddle
     def dispose(slot, reason)
       resource = slot.resource
       @statistics.closed[reason] += 1
-      return if @driver && !@driver.open?(resource)
+      end_resource(resource) unless @driver && !@driver.open?(resource)
+    ensure
+      @share&.return_one
+    end
 
+    def end_resource(resource)
       if @close then @close.call(resource)
       elsif resource.respond_to?(:close) then resource.close
       end

@@ -4,8 +4,8 @@ module Heddle
   class Pool
     # Counters of a pool since it was made.
     class Statistics
-      # Why resources were closed.
-      REASONS = %i[idle age broken closed].freeze
+      # Why resources were closed; shared: for another worker, with a limit over all of them.
+      REASONS = %i[idle age broken closed shared].freeze
 
       # @return [Integer]
       attr_accessor :created, :timeouts, :waits, :nested, :held_while_waiting

@@ -10,9 +10,12 @@ module Heddle
       # Seconds for which a resource may be held while its fiber waits for something else.
       PATIENCE = 1.0
 
+      # @return [Scheduler, nil] the loop whose tasks use the pool
+      attr_reader :scheduler
+
       def initialize(pool)
         @pool = pool
-        @task = nil
+        @task = @scheduler = nil
         @asleep = @used = false
       end
 
@@ -20,6 +23,7 @@ module Heddle
       # again.
       def used(scheduler)
         @used = true
+        @scheduler = scheduler
         if @task.nil? || @task.ended? then start(scheduler)
         elsif @asleep
           @asleep = false

@@ -55,6 +55,7 @@ module Heddle
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
           %w[INT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
           OwnTrap.set("TERM") { @channel.send_message("asks_to_end") }
+          Pool.sharing = Net::PoolShares.new(commons.scoreboard, @slot)
           hooks.run(:worker_boot, index)
           exit(serve(app))
         rescue SystemExit

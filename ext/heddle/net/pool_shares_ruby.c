@@ -1,0 +1,114 @@
+/* Heddle::Net::Scoreboard: limits of pools over all workers, see net/pool_shares.h. */
+
+#include "net/pool_shares.h"
+#include "net/scoreboard_ruby.h"
+
+#include "scheduler/loop.h"
+
+/* FNV-1a, 64 bits; 0 means that there is no pool. */
+static uint64_t hash_name(VALUE name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    const char *bytes = RSTRING_PTR(name);
+    for (long i = 0; i < RSTRING_LEN(name); i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+    return hash ? hash : 1;
+}
+
+/*
+ * call-seq: open_pool(name, total) -> Integer or nil
+ *
+ * The number of the pool of this name, of which all workers together may have so many resources. nil: there is no room
+ * for one more pool.
+ */
+static VALUE scoreboard_open_pool(VALUE self, VALUE name, VALUE total)
+{
+    int number = heddle_pool_open(heddle_scoreboard_of(self), hash_name(StringValue(name)), NUM2UINT(total));
+    return number < 0 ? Qnil : INT2NUM(number);
+}
+
+typedef struct {
+    heddle_scoreboard *scoreboard;
+    uint32_t pool, slot;
+} pool_of_slot;
+
+static pool_of_slot check_pool(VALUE self, VALUE pool, VALUE slot)
+{
+    pool_of_slot it = {heddle_scoreboard_of(self), NUM2UINT(pool), NUM2UINT(slot)};
+    if (it.pool >= HEDDLE_SHARED_POOLS)
+        rb_raise(rb_eArgError, "the scoreboard has no pool %u", it.pool);
+    if (it.slot >= it.scoreboard->slot_count)
+        rb_raise(rb_eArgError, "the scoreboard has no slot %u", it.slot);
+    return it;
+}
+
+/*
+ * call-seq: take_share(pool, slot) -> true or false
+ *
+ * Leave for one more resource. false: none is left, or another worker has fewer and waits for one.
+ */
+static VALUE scoreboard_take_share(VALUE self, VALUE pool, VALUE slot)
+{
+    pool_of_slot it = check_pool(self, pool, slot);
+    return heddle_pool_take(it.scoreboard, it.pool, it.slot, heddle_clock_coarse()) ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: return_share(pool, slot) -> nil
+ *
+ * A resource is closed.
+ */
+static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
+{
+    pool_of_slot it = check_pool(self, pool, slot);
+    heddle_pool_return(it.scoreboard, it.pool, it.slot);
+    return Qnil;
+}
+
+/*
+ * call-seq: wait_for_share(pool, slot, waits) -> nil
+ *
+ * Does this worker wait for a share? Others return one then. To be repeated while it does.
+ */
+static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE waits)
+{
+    pool_of_slot it = check_pool(self, pool, slot);
+    if (RTEST(waits))
+        heddle_pool_wait(it.scoreboard, it.pool, it.slot, heddle_clock_coarse());
+    else
+        heddle_pool_end_wait(it.scoreboard, it.pool, it.slot);
+    return Qnil;
+}
+
+/*
+ * call-seq: least_waiting(pool, slot) -> Integer or nil
+ *
+ * How many shares that other worker has which waits for one and has fewest; nil: no other waits.
+ */
+static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
+{
+    pool_of_slot it = check_pool(self, pool, slot);
+    int least = heddle_pool_least_waiting(it.scoreboard, it.pool, it.slot, heddle_clock_coarse());
+    return least < 0 ? Qnil : INT2NUM(least);
+}
+
+/*
+ * call-seq: shares(pool) -> Integer
+ *
+ * How many resources all workers have.
+ */
+static VALUE scoreboard_shares(VALUE self, VALUE pool)
+{
+    pool_of_slot it = check_pool(self, pool, INT2FIX(0));
+    return UINT2NUM(heddle_pool_taken(it.scoreboard, it.pool));
+}
+
+void Init_heddle_pool_shares(VALUE scoreboard_class)
+{
+    rb_define_method(scoreboard_class, "open_pool", scoreboard_open_pool, 2);
+    rb_define_method(scoreboard_class, "take_share", scoreboard_take_share, 2);
+    rb_define_method(scoreboard_class, "return_share", scoreboard_return_share, 2);
+    rb_define_method(scoreboard_class, "wait_for_share", scoreboard_wait_for_share, 3);
+    rb_define_method(scoreboard_class, "least_waiting", scoreboard_least_waiting, 2);
+    rb_define_method(scoreboard_class, "shares", scoreboard_shares, 1);
+}

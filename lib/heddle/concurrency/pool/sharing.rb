@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Heddle
+  # A limit over all workers: each resource of the pool needs a share of it.
+  class Pool
+    # Seconds for which a worker keeps the only shares while another has none.
+    ROTATION = 0.1
+    # The largest limit over all workers.
+    MOST_TOTAL = 1024
+    private_constant :ROTATION, :MOST_TOTAL
+
+    class << self
+      # Where pools with a limit over all workers get their shares: `open(name, total)` returns what counts them, or nil.
+      # The server sets it in each worker; without it, a process has the whole limit.
+      #
+      # @api private
+      def sharing = Ractor.current[:heddle_pool_sharing]
+
+      # @api private
+      def sharing=(place)
+        Ractor.current[:heddle_pool_sharing] = place
+      end
+
+      # Another worker waits for a share, or has returned one. In the loop whose pools these are.
+      #
+      # @api private
+      def shares_changed
+        loop = Fiber.current_scheduler
+        all.each { |pool| pool.shares_changed if pool.used_in?(loop) }
+      end
+    end
+
+    # @api private
+    def used_in?(loop) = @upkeep.scheduler.equal?(loop)
+
+    # Takes what has become free, or returns what nobody needs here.
+    #
+    # @api private
+    def shares_changed
+      return unless @share
+      return serve_waiters unless @waiters.empty?
+
+      dispose(@idle.shift, :shared) if !@idle.empty? && @share.least_waiting
+    end
+
+    private
+
+    # @return [Integer] the limit of this pool alone
+    def check_total(total, name, most)
+      return most unless total
+
+      count(:limit_total, total, 1, MOST_TOTAL)
+      raise ArgumentError, "limit_total: needs a name:, by which the workers know the pool" unless name
+
+      [most, total].min
+    end
+
+    # A resource more, if the pool's own limit and that over all workers allow it.
+    def allot?
+      return false unless grow?
+      return true unless @share
+      return false unless @share.take
+
+      @yielded ||= now
+      true
+    end
+
+    # To be called whenever tasks begin or cease to wait.
+    def say_whether_waiting = @share&.wait(!@waiters.empty? && grow?)
+
+    # Is a resource that comes back to be closed for the sake of another worker?
+    def yields?
+      least = @share&.least_waiting or return false
+      return true if size + @creating > least + 1
+      return false unless least.zero? && now - (@yielded || 0) >= ROTATION
+
+      @yielded = now
+      true
+    end
+  end
+end
