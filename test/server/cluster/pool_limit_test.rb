@@ -131,8 +131,9 @@ class ClusterPoolLimitTest < Minitest::Test
     serve_with_limit(1)
     first, second, busy = workers_connections
     held = [first, connect_to(busy), connect_to(busy)].map { |socket| query(socket, "h") }
+    wait_until { @database.held == 1 }
     query(second, "x")
-    wait_until { @database.held == 1 && pool_metric("pool_tasks_waiting").sum == 3 }
+    wait_until { pool_metric("pool_tasks_waiting").sum == 3 }
     began = now
     wait_until { now - began > 2 * ROTATION }
     @database.answer(1)
