@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # Answers at once, on the second core: DelayServer takes longer for a request than the clients do.
+  # DelayServer on Heddle's sockets, on the second core: on async it takes longer for a request than the clients do.
   module QuickServer
     PROGRAM = File.expand_path("quick_server_program.rb", __dir__)
 

@@ -15,7 +15,9 @@ ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: #{Bench::DelayServer::BODY.bytesize
 parent = Process.ppid
 Heddle.run do
   sockets = Heddle::Net::Sockets.new(Fiber.scheduler) do |connection|
-    connection.read_partial(4_096) # a GET comes as one
+    head = connection.read_partial(4_096) # a GET comes as one
+    delay = head[%r{\AGET /([\d.]+)}, 1].to_f
+    sleep(delay) if delay.positive?
     connection.write(ANSWER)
     connection.idle!
   end
