@@ -215,10 +215,14 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
 
 /* -- the server's end ---------------------------------------------------------------------------------------------- */
 
-/* RFC 9113, 6.8: requests above the last stream were not looked at, and may be sent again elsewhere. */
+/*
+ * RFC 9113, 6.8: requests above the last stream were not looked at, and may be sent again elsewhere, or over HTTP/1.1.
+ */
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
 {
     uint32_t last = heddle_h2_get_31(payload);
+    heddle_h2_error error = heddle_h2_get_32(payload + 4) == HEDDLE_H2_HTTP_1_1_REQUIRED ? HEDDLE_H2_HTTP_1_1_REQUIRED
+                                                                                         : HEDDLE_H2_REFUSED_STREAM;
     session->goaway = true;
     for (uint32_t i = session->stream_count; i > 0; i--) {
         if (i > session->stream_count) /* on_reset has released others */
@@ -231,6 +235,6 @@ void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
         bool held = stream->held;
         heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_RESET);
         if (held)
-            session->operations->on_reset(session, stream, HEDDLE_H2_REFUSED_STREAM);
+            session->operations->on_reset(session, stream, error);
     }
 }

@@ -23,6 +23,9 @@ module Heddle
           @direct = nil # time limits, and the connector that has them
         end
 
+        # @return [Dialer] of connections that offer HTTP/1.1 alone
+        def without_http2 = Dialer.new(@tls ? "https" : "http", @host, @port, @settings.without_http2, @proxy)
+
         # @param limits [TimeLimits]
         # @param deadline [Integer, nil]
         # @return [Net::OutboundConnection]

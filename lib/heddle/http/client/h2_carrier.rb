@@ -11,7 +11,8 @@ module Heddle
         CODES = %w[NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TIMEOUT STREAM_CLOSED
                    FRAME_SIZE_ERROR REFUSED_STREAM CANCEL COMPRESSION_ERROR CONNECT_ERROR ENHANCE_YOUR_CALM
                    INADEQUATE_SECURITY HTTP_1_1_REQUIRED].freeze
-        private_constant :PIECE, :CODES
+        HTTP_1_1_REQUIRED = CODES.index("HTTP_1_1_REQUIRED")
+        private_constant :PIECE, :CODES, :HTTP_1_1_REQUIRED
 
         # Sends the request.
         # @param may_retry [Boolean] whether {Again} may be raised
@@ -146,8 +147,17 @@ module Heddle
           elsif @stream.status
             IncompleteBody.new("#{place}: #{why} before the end of the body")
           else
-            may_repeat?(kind) ? Again.new : loss(kind == :refused, why)
+            lost_before_answer(kind, code, why)
           end
+        end
+
+        def lost_before_answer(kind, code, why)
+          unless kind == :reset && code == HTTP_1_1_REQUIRED
+            return may_repeat?(kind) ? Again.new : loss(kind == :refused, why)
+          end
+
+          @origin.require_http1
+          @may_retry && @request.replayable? ? Again.new : loss(true, why)
         end
 
         # The server has not looked at a refused request (RFC 9113, 8.7). One that was lost with its connection may have

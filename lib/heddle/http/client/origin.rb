@@ -38,6 +38,10 @@ module Heddle
         # Such as "https://example.com".
         def to_s = "#{@scheme}://#{@authority}"
 
+        # The server has said that it takes requests over HTTP/1.1 alone (RFC 9113, 7: HTTP_1_1_REQUIRED).
+        # @return [void]
+        def require_http1 = @sharing.refuse
+
         # @param target [String] path and query
         # @return [String] as the request line has it
         def request_target(target) = @absolute ? "http://#{@authority}#{target}" : target
@@ -57,7 +61,7 @@ module Heddle
           connection ||= wait_for_room(limits, deadline)
           return connection.begin_request(deadline) if connection.is_a?(Connection)
 
-          open_connection(limits, deadline).begin_request(deadline)
+          open_connection { Connection.new(http1_dialer.call(limits, deadline)) }.begin_request(deadline)
         end
 
         # @param connection [Connection] closed unless another request may use it
@@ -83,7 +87,7 @@ module Heddle
           over = @sharing.release(connection)
           @lock.synchronize do
             @figures[:requests] += 1
-            leave if over
+            pass_room_on if over
           end
           Connections.reap_later
         end
@@ -188,8 +192,10 @@ module Heddle
           given.is_a?(Connection) ? release(given) : give_back_room
         end
 
-        def give_back_room
-          @lock.synchronize { (waiter = @waiters.shift) ? waiter.push(:room) : leave }
+        def give_back_room = @lock.synchronize { pass_room_on }
+
+        def pass_room_on
+          (waiter = @waiters.shift) ? waiter.push(:room) : leave
         end
 
         def count_wait = @lock.synchronize { @figures[:waits] += 1 }
@@ -197,12 +203,15 @@ module Heddle
         # Where it is not known yet which version the server speaks.
         def open_any(limits, deadline)
           @lock.synchronize { @open += 1 }
-          open_connection(limits, deadline)
+          open_connection do
+            socket = @dialer.call(limits, deadline)
+            speaks_http2?(socket) ? SharedConnection.new(socket) : Connection.new(socket)
+          end
         end
 
-        def open_connection(limits, deadline)
-          socket = @dialer.call(limits, deadline)
-          connection = speaks_http2?(socket) ? SharedConnection.new(socket) : Connection.new(socket)
+        # @yieldreturn [Connection, SharedConnection]
+        def open_connection
+          connection = yield
           @lock.synchronize { @figures[:opened] += 1 }
           connection
         ensure
@@ -210,10 +219,11 @@ module Heddle
         end
 
         def speaks_http2?(socket)
-          return false unless @sharing
-
           @settings.http2 == :prior_knowledge || socket.application_protocol == "h2"
         end
+
+        # A server that is known to speak HTTP/1.1 might choose HTTP/2 the next time.
+        def http1_dialer = @sharing ? (@http1_dialer ||= @dialer.without_http2) : @dialer
 
         def seconds_left(seconds, deadline)
           return seconds unless deadline

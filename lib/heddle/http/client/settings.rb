@@ -8,6 +8,9 @@ module Heddle
         # @return [Array<String>] offered by ALPN
         def protocols = http2 ? %w[h2 http/1.1] : %w[http/1.1]
 
+        # @return [Settings] of connections that offer HTTP/1.1 alone
+        def without_http2 = http2 ? with(http2: false, tls: tls&.offering(%w[http/1.1])) : self
+
         # May connections of this scheme speak HTTP/2?
         def http2?(scheme) = http2 == :prior_knowledge || (http2 && scheme == "https")
       end

@@ -42,10 +42,19 @@ module Heddle
             @reserved[connection] -= 1
             connection.idle_since = now
             wake_one
-            @reserved[connection].zero? && connection.leaving? && forget(connection)
+            @reserved[connection].zero? && (@refused || connection.leaving?) && forget(connection)
           end
           connection.close if over
           over
+        end
+
+        # The server wants HTTP/1.1 for all further requests.
+        # @return [void]
+        def refuse
+          @lock.synchronize do
+            @refused = true
+            wake_all
+          end
         end
 
         # Looks after connections that nobody reads, and closes those that were idle since then.
@@ -101,7 +110,7 @@ module Heddle
         ensure
           @lock.synchronize do
             @dialing = false
-            @refused = connection.is_a?(Connection)
+            @refused ||= connection.is_a?(Connection)
             reserve(@connection = connection) if connection.is_a?(SharedConnection)
             connection || e.is_a?(ConnectError) ? wake_all(e) : wake_one
           end

@@ -29,10 +29,15 @@ module Heddle
           missing = OutboundConnection.load_tls(OBJECT)
           raise Error, "TLS can't be used: the library of Ruby's openssl has no #{missing}" if missing
 
+          @options = { ca:, cert:, key:, verify:, minimum: }.compact
           @verify = verify
           @sessions = {}
           @context = make(ca, cert, key, protocols, minimum)
         end
+
+        # @param protocols [Array<String>]
+        # @return [ClientContext] the same with these protocols; sessions are its own
+        def offering(protocols) = self.class.for({ **@options, protocols: })
 
         # @param socket [Socket] connected; stays the caller's
         # @param host [String] the name that the certificate must be for

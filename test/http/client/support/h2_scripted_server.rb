@@ -59,8 +59,10 @@ class H2ScriptedServer < ScriptedServer
 
   def serve(socket, number)
     preface = socket.read(H2Client::PREFACE.bytesize)
-    return unless preface == H2Client::PREFACE
+    serve_frames(socket, number) if preface == H2Client::PREFACE
+  end
 
+  def serve_frames(socket, number)
     peer = Peer.new(socket)
     peer.send_frame("SETTINGS - 0 #{@settings}")
     peer.send_frame("SETTINGS ack 0")
