@@ -242,6 +242,39 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
+  def test_a_mask_in_an_enumerator_delays_nothing_beside_it
+    scheduled do
+      block = Enumerator.new { |out| Thread.handle_interrupt(Exception => :never) { out << 1 << 2 } }
+      block.next
+
+      assert_raises(Timeout::Error) { Timeout.timeout(0.01) { sleep } }
+      assert_equal 2, block.next
+    end
+  end
+
+  def test_a_mask_delays_a_timeout_in_what_it_resumes
+    scheduled do
+      slept = Enumerator.new { |out| out << sleep_for(0.02) }
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.01) do
+          Thread.handle_interrupt(Exception => :never) { assert_equal :slept, slept.next }
+          flunk "not raised at the end of the block"
+        end
+      end
+    end
+  end
+
+  # Its stack has the record of the mask: with the fiber collected, the list of masks led into other fibers' stacks.
+  def test_masks_of_fibers_that_nobody_resumes_any_more_are_kept_until_their_task_ends
+    scheduled do
+      50.times { Enumerator.new { |out| Thread.handle_interrupt(Exception => :never) { out << 1 } }.next }
+      2.times { GC.start }
+      50.times { Fiber.new { Thread.handle_interrupt(IndexError => :never) { Fiber.yield } }.resume }
+
+      assert_raises(Timeout::Error) { Timeout.timeout(0.01) { sleep } }
+    end
+  end
+
   def test_handle_interrupt_keeps_its_own_errors
     scheduled do
       assert_raises(ArgumentError) { Thread.handle_interrupt(Exception => :never) }

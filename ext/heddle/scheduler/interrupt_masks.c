@@ -21,12 +21,20 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
     return ST_CONTINUE;
 }
 
-bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE exception)
+/* As heddle_timeout_holds: the block of an Enumerator that the scheduled fiber itself has left is no concern of it. */
+static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
+{
+    return waiting != mask->owner->fiber || mask->fiber == waiting;
+}
+
+bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception)
 {
     if (!fiber->masks)
         return false;
     VALUE exception_class = RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception);
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer) {
+        if (!mask_holds(mask, waiting))
+            continue;
         mask_search search = {.exception_class = exception_class, .closest = Qundef, .timing = Qundef};
         rb_hash_foreach(mask->timings, compare_entry, (VALUE)&search);
         if (search.closest != Qundef)
@@ -40,6 +48,13 @@ void heddle_fiber_drop_masks(heddle_fiber *fiber)
     for (heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)
         mask->owner = NULL;
     fiber->masks = NULL;
+}
+
+/* A nested fiber that nobody resumes any more would be collected, and its stack with it. */
+void heddle_fiber_mark_masks(const heddle_fiber *fiber)
+{
+    for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)
+        rb_gc_mark(mask->fiber);
 }
 
 /* Not always the innermost: the blocks of fibers that run in turns end in any order. */
@@ -88,7 +103,9 @@ static VALUE scheduler_mask_interrupts(VALUE self, VALUE timings, VALUE immediat
     if (heddle_loop_is_closed(loop) || loop->thread != rb_thread_current())
         return rb_yield(Qnil);
     heddle_fiber *owner = heddle_fiber_current(loop);
-    masked_block block = {.mask = {.owner = owner, .outer = owner->masks, .timings = timings},
+    heddle_interrupt_mask mask = {
+        .owner = owner, .outer = owner->masks, .fiber = rb_fiber_current(), .timings = timings};
+    masked_block block = {.mask = mask,
                           .loop = loop,
                           .immediate = RTEST(immediate)};
     owner->masks = &block.mask;

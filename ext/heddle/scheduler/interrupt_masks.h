@@ -10,11 +10,17 @@
 struct heddle_interrupt_mask {
     heddle_fiber *owner; /* NULL once that has ended, or its loop was closed */
     heddle_interrupt_mask *outer;
+    VALUE fiber;   /* the one that runs the block: `owner`, or nested in it. Kept alive, since this lies on its stack */
     VALUE timings; /* {class or module => :immediate, :on_blocking or :never}, on the stack of the block's caller */
 };
 
-/* Does a block of `fiber` say :never for this exception, which is a class or an instance? Runs no Ruby code. */
-bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE exception);
+/*
+ * Does a block of `fiber` say :never for this exception, which is a class or an instance? `waiting`: the fiber that would
+ * get it, `fiber` itself or one nested in it. Runs no Ruby code.
+ */
+bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception);
+
+void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 
 /* The blocks that are still open find out that their fiber is gone. */
 void heddle_fiber_drop_masks(heddle_fiber *fiber);

@@ -4,6 +4,7 @@
 
 #include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages.h"
+#include "scheduler/interrupt_masks.h"
 #include "scheduler/starter.h"
 
 #include <pthread.h>
@@ -233,8 +234,9 @@ void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment)
     attachment->next = attachment->previous = NULL;
 }
 
-static void mark_timeouts(const heddle_fiber *fiber)
+static void mark_blocks(const heddle_fiber *fiber)
 {
+    heddle_fiber_mark_masks(fiber);
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer)
         rb_gc_mark(timeout->fiber);
 }
@@ -253,7 +255,7 @@ static void mark_parks(const heddle_loop *loop)
 
 void heddle_loop_mark(heddle_loop *loop)
 {
-    mark_timeouts(&loop->foreign);
+    mark_blocks(&loop->foreign);
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
     rb_gc_mark(loop->body);
@@ -277,7 +279,7 @@ void heddle_loop_mark(heddle_loop *loop)
             rb_gc_mark(fiber->delivering);
         if (fiber->interrupt != Qundef)
             rb_gc_mark_movable(fiber->interrupt);
-        mark_timeouts(fiber);
+        mark_blocks(fiber);
     }
     mark_parks(loop);
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next)

@@ -226,7 +226,7 @@ static heddle_timeout *outermost_fired(heddle_fiber *fiber, VALUE running)
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (!timeout->fired || timeout->raised != Qundef)
             continue;
-        if (heddle_timeout_holds(timeout, running) && !heddle_interrupt_masked(fiber, timeout->exception))
+        if (heddle_timeout_holds(timeout, running) && !heddle_interrupt_masked(fiber, running, timeout->exception))
             outermost = timeout;
         else
             fiber->alarm = true;

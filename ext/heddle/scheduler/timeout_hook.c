@@ -12,7 +12,7 @@ static void expire_timeout(heddle_timer *timer)
     /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
     heddle_park *park = timeout->owner->park;
     if (park && heddle_timeout_holds(timeout, park->fiber) &&
-        !heddle_interrupt_masked(timeout->owner, timeout->exception))
+        !heddle_interrupt_masked(timeout->owner, park->fiber, timeout->exception))
         heddle_park_wake(park);
 }
 
