@@ -18,6 +18,8 @@ module Trials
     WAY = ENV.fetch("HEDDLE_TRIAL_WAY")
     SKIP_FILE = ENV.fetch("HEDDLE_TRIAL_SKIP")
     SKIPPED = File.exist?(SKIP_FILE) ? File.readlines(SKIP_FILE, chomp: true) : []
+    # Files whose examples set a scheduler, or start loops of their own: they run in no other loop, in all ways.
+    OWN_LOOP = ENV.fetch("HEDDLE_TRIAL_OWN_LOOP", "").split
     # Seconds between two turns of a fiber beside the example.
     PAUSE = 0.0005
 
@@ -29,19 +31,16 @@ module Trials
       def skip?(name) = SKIPPED.include?(name)
 
       # Runs the block where this way wants it. A child that an example forks ends like any other process.
-      def run(name, &)
+      # @param file [String] of the example, relative to the suite's folder
+      def run(name, file: nil, &)
         note(started: name)
+        return yield if OWN_LOOP.include?(file)
+
         case WAY
         when "plain" then yield
         when "async" then in_reactor(&)
         else in_loop(name, &)
         end
-      end
-
-      # Runs the block in no loop, in each way.
-      def outside(name)
-        note(started: name)
-        yield
       end
 
       # @param result [String] pass, fail, error or skip

@@ -7,9 +7,6 @@ module Trials
   module Inside
     # An example of sus, the test framework of the async gems, with what is around it.
     module Sus
-      # Files whose examples make their own reactors, which are loops of Heddle's here: they run in no other loop.
-      OWN = ENV.fetch("HEDDLE_TRIAL_OWN_LOOP", "").split
-
       # @param files [Array<String>]
       def self.start(files)
         registry = ::Sus::Registry.new(root: Dir.pwd)
@@ -22,8 +19,7 @@ module Trials
         return if Inside.skip?(example)
 
         before = Sus.counts(assertions)
-        own = OWN.include?(example[/\A[^:]+/])
-        own ? Inside.outside(example) { super } : Inside.run(example) { super }
+        Inside.run(example, file: example[/\A[^:]+/]) { super }
         Inside.ended(example, Sus.outcome(before, Sus.counts(assertions)), Sus.message(assertions))
       rescue ScriptError, StandardError => e # of the loop around it
         Inside.ended(example, "error", e.full_message(highlight: false))

@@ -11,9 +11,15 @@ module Trials
         return if Inside.skip?(example)
 
         before = result.faults.size
-        Inside.run(example) { super }
+        Inside.run(example, file: TestUnit.file(self.class)) { super }
         faults = result.faults.drop(before)
         Inside.ended(example, TestUnit.outcome(faults), faults.first&.message)
+      end
+
+      # @return [String, nil] where the class is written, relative to the suite's folder
+      def self.file(test_case)
+        path, = Object.const_source_location(test_case.name) if test_case.name
+        path && File.expand_path(path).delete_prefix("#{Dir.pwd}/")
       end
 
       def self.outcome(faults)
