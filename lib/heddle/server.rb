@@ -39,6 +39,7 @@ module Heddle
     autoload :Option, "heddle/server/option"
     autoload :OptionPage, "heddle/server/option_page"
     autoload :Options, "heddle/server/options"
+    autoload :OutOfBandGC, "heddle/server/out_of_band_gc"
     autoload :OwnTrap, "heddle/server/own_trap"
     autoload :Pidfile, "heddle/server/pidfile"
     autoload :Ractors, "heddle/server/ractors"
@@ -81,7 +82,7 @@ module Heddle
       @siblings = siblings
       @stopping = false
       @last_resort = LastResort.new(log)
-      @mode = nil
+      @mode = @out_of_band_gc = nil
     end
 
     # Opens the sockets, so that a port that is taken is known before the application is loaded.
@@ -143,6 +144,25 @@ module Heddle
       mode = @mode or return
       mode.servings.each { |serving| serving.giving = giving }
       mode.stop(now:)
+    end
+
+    # Whether connections are accepted, as far as there is room. May be called from any thread, and counts soon.
+    # @param accepting [Boolean]
+    # @return [void]
+    def accepting=(accepting)
+      @mode&.servings&.each { |serving| serving.accepting = accepting }
+    end
+
+    # @return [OutOfBandGC, nil] nil: the option `out_of_band_gc` is off, or nothing is served yet
+    attr_reader :out_of_band_gc
+
+    # Makes major garbage collections between requests, where the configuration wants it. In the loop.
+    # @yield asks for this process's turn, see {OutOfBandGC#initialize}; without a block it is always its turn
+    # @return [void]
+    def start_out_of_band_gc(&ask)
+      return unless configuration.out_of_band_gc
+
+      @out_of_band_gc = OutOfBandGC.new(self, @log, ask:).tap(&:start)
     end
 
     # Accepts an idle connection that another worker has handed off. In the first loop.
@@ -231,6 +251,7 @@ module Heddle
 
     def started
       yield if block_given?
+      start_out_of_band_gc unless @place
       return unless first?
 
       if defined?(::ActiveRecord::Base)

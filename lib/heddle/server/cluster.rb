@@ -7,6 +7,7 @@ module Heddle
     module Cluster
       autoload :Backoff, "heddle/server/cluster/backoff"
       autoload :BootFacts, "heddle/server/cluster/boot_facts"
+      autoload :CollectionTurns, "heddle/server/cluster/collection_turns"
       autoload :Commons, "heddle/server/cluster/commons"
       autoload :Endings, "heddle/server/cluster/endings"
       autoload :Fleet, "heddle/server/cluster/fleet"
@@ -19,6 +20,7 @@ module Heddle
       autoload :MoldHandle, "heddle/server/cluster/mold_handle"
       autoload :Molding, "heddle/server/cluster/molding"
       autoload :Molds, "heddle/server/cluster/molds"
+      autoload :Refork, "heddle/server/cluster/refork"
       autoload :Reload, "heddle/server/cluster/reload"
       autoload :RestartFile, "heddle/server/cluster/restart_file"
       autoload :SignalPipe, "heddle/server/cluster/signal_pipe"

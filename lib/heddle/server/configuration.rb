@@ -53,6 +53,7 @@ module Heddle
         @origin = origin
         check_streams
         AltSvc.check(alt_svc, source(:alt_svc)) if alt_svc
+        check_garbage_collection
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze
@@ -179,6 +180,13 @@ module Heddle
 
         raise ConfigurationError, "selector io_uring can't be had in mode ractor: a ring belongs to a native thread, " \
                                   "and Ruby moves Ractors among those. Say selector :epoll, or none"
+      end
+
+      def check_garbage_collection
+        return if !out_of_band_gc || OutOfBandGC.available?
+
+        raise ConfigurationError, "out_of_band_gc (#{source(:out_of_band_gc)}) needs Ruby 3.4 or newer, and Linux; " \
+                                  "this is Ruby #{RUBY_VERSION} on #{RUBY_PLATFORM}. Leave it out"
       end
 
       def check_streams

@@ -11,7 +11,12 @@ module Heddle
       def initialize(all = [], shared: false)
         @all = all
         @shared = shared
+        @kept = false
       end
+
+      # From now on {#close} leaves them open: this process accepts no more, and yet has descendants that will.
+      # @return [void]
+      def keep_open = @kept = true
 
       # @param listeners [Array<Listener>]
       # @return [self]
@@ -31,7 +36,7 @@ module Heddle
       def close
         all = @all
         @all = []
-        all.each(&(@shared ? :release : :close))
+        all.each(&(@shared ? :release : :close)) unless @kept
       end
     end
   end

@@ -15,6 +15,14 @@ module Heddle
       # @return [BasicSocket, nil] see {Server#stop}
       attr_writer :giving
 
+      # Whether it accepts connections, as far as there is room; from any thread, and soon.
+      # @param accepting [Boolean]
+      # @return [void]
+      def accepting=(accepting)
+        @accepting = accepting
+        wake
+      end
+
       # @param configuration [Configuration]
       # @param log [Log]
       # @param loops [Integer] how many loops share the process's limits
@@ -24,7 +32,8 @@ module Heddle
         @log = log
         @loops = loops
         @runners = runners
-        @stopping = false
+        @stopping = @paused = false
+        @accepting = true
         @reserve = 0
         @main = @scheduler = @sockets = @engine = @admission = @place = @siblings = @giving = nil
       end
@@ -58,7 +67,7 @@ module Heddle
         @runners&.serve(sockets)
         admission.start
         yield if block_given?
-        @scheduler.park(LOOK) until @stopping
+        await_stop(sockets)
         drain(sockets, listeners)
       ensure
         @main = @sockets = @engine = nil
@@ -71,8 +80,7 @@ module Heddle
       # @return [void]
       def stop(now: false)
         @stopping = now || @stopping == :now ? :now : :drain
-        main = @main
-        @scheduler.unpark(main) if main
+        wake
       end
 
       # @param socket [BasicSocket]
@@ -114,6 +122,23 @@ module Heddle
       def task_tree = @sockets ? TaskTree.new(Concurrency::Context.of(@scheduler)).to_s : ""
 
       private
+
+      def wake
+        main = @main
+        @scheduler.unpark(main) if main
+      end
+
+      def await_stop(sockets)
+        until @stopping
+          pause_or_resume(sockets) if @paused == @accepting
+          @scheduler.park(LOOK)
+        end
+      end
+
+      def pause_or_resume(sockets)
+        @paused = !@paused
+        @paused ? sockets.pause_accept : sockets.resume_accept
+      end
 
       def admission_of(sockets)
         most = { connections: @most }

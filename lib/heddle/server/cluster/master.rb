@@ -33,6 +33,7 @@ module Heddle
           @announce = announce
           @watched = {}
           @facts = BootFacts.new
+          @collection_turns = CollectionTurns.new
           @systemd = Systemd.new(self)
           @molds = Molds.new(load, method(:now))
           @molding = Molding.new(self, @molds, @systemd, configuration, log) { |one| start_mold(one) }
@@ -181,6 +182,8 @@ module Heddle
             fleet.ready(worker)
           when "answer" then worker.answered(message.fetch("id", Integer), message.values["value"])
           when "accepts_no_more" then worker.accepting = false
+          when "asks_to_collect" then @collection_turns.ask(worker)
+          when "collected" then @collection_turns.done(worker)
           when "asks_to_end"
             # Somebody has ended this one process. Unless the master stops too, the others go on.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
@@ -225,6 +228,7 @@ module Heddle
           return end_late if @stopping
 
           @molding.proceed
+          @collection_turns.proceed
           @due = [fleet.fill, @molding.due].compact.min
           @failure = @molding.failure || fleet.failure
           announce if @announce && fleet.complete?
@@ -234,6 +238,7 @@ module Heddle
           @looked = now
           @health_check.check_workers
           commons.renew_ticket_keys
+          @molding.refork unless @stopping || @upgrade
           reload if @restart_file.touched? && !@stopping
         end
 

@@ -16,12 +16,21 @@ module Heddle
         end
 
         # Never returns.
-        def run
+        def run = serve_forks { prepare }
+
+        # Never returns. In the copy of a worker that has served its last request.
+        # @param app [#call]
+        def run_warm(app) = serve_forks { warm(app) }
+
+        private
+
+        def serve_forks
           Process.setproctitle("heddle: mold")
           # Ctrl-C, and a closing terminal, signal all processes; the master decides what happens.
           %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
-          @app = prepare
-          @channel.send_message("ready")
+          trap("TERM", "DEFAULT")
+          @app = yield
+          @channel.send_message("ready", pid: Process.pid)
           fork_workers
           leave(0)
         rescue SignalException
@@ -31,7 +40,15 @@ module Heddle
           leave(1)
         end
 
-        private
+        # What the worker counted is not its copies'.
+        def warm(app)
+          Stalls.reset
+          hooks.run(:after_mold)
+          Process.warmup
+          app
+        rescue StandardError, ScriptError => e
+          fail_with("a hook failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
+        end
 
         def prepare
           @setting.configuration.export_environment

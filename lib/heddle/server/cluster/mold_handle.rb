@@ -5,8 +5,8 @@ module Heddle
     module Cluster
       # The master's record of a mold.
       class MoldHandle
-        # @return [Integer]
-        attr_reader :pid
+        # @return [Integer, nil] nil: it is a worker still
+        attr_accessor :pid
         # @return [MessageSocket] to it
         attr_reader :channel
         # @return [Integer] which one it is since the start, counted from 1
@@ -15,6 +15,9 @@ module Heddle
         attr_reader :configuration
         # @return [Float]
         attr_reader :born
+        # @return [Boolean] whether its workers' successors need no warmer mold: it was a worker itself, or one of them
+        #   was asked to become a mold
+        attr_accessor :warm
         # @return [Symbol] :loading, :ready or :ending
         attr_accessor :state
         # @return [String, nil] why it could not load the application
@@ -27,6 +30,7 @@ module Heddle
           @configuration = configuration
           @born = now
           @state = :loading
+          @warm = false
           @malformed = false
         end
 
@@ -48,7 +52,7 @@ module Heddle
         # @return [void]
         def end!
           self.state = :ending
-          Process.kill("KILL", pid)
+          pid ? Process.kill("KILL", pid) : channel.close
         rescue Errno::ESRCH
           # It has ended by itself.
         end

@@ -57,6 +57,23 @@ module Heddle
           @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
         end
 
+        # A worker that has served enough requests becomes the mold, and the others are forked from it.
+        # @return [void]
+        def refork
+          return if @reload || @stopped
+
+          worker = Refork.candidate(fleet, commons.scoreboard) or return
+          worker.mold.warm = true # once is enough, also if it fails
+          mold = @molds.make_of(worker)
+          mold.warm = true
+          @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former|
+            reloaded(former)
+          end
+          fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
+        rescue SystemCallError => e
+          @log.notice("not reforked: #{one_line(e.message)}; the workers go on as they are")
+        end
+
         # No reload any more.
         # @param reason [String]
         # @return [void]
@@ -103,15 +120,26 @@ module Heddle
           while (message = mold.channel.receive).is_a?(MessageSocket::Message)
             heed(mold, message)
           end
-          mold.channel.close if message.nil?
+          silent(mold) if message.nil?
         rescue MessageSocket::Malformed => e
           mold.malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
           retry
         end
 
+        # It says nothing any more. The end of its process is heard by other means, if it has become one.
+        def silent(mold)
+          mold.channel.close
+          return if mold.pid
+
+          @molds.delete(mold)
+          @reload.abandon("the worker has not become a mold") if @reload&.mold.equal?(mold)
+        end
+
         def heed(mold, message)
           case message.what
-          when "ready" then ready(mold)
+          when "ready"
+            mold.pid = pid_of(message)
+            ready(mold)
           when "failed" then mold.failure = message.fetch("message", String)
           when "spawned" then fleet.spawned(message.fetch("slot", Integer), pid_of(message))
           when "unspawned" then fleet.unspawned(message.fetch("slot", Integer), message.fetch("message", String))
@@ -129,7 +157,7 @@ module Heddle
 
           mold.state = :ready
           return if @reload&.mold.equal?(mold)
-          return mold.end! if fleet.mold # that of a reload was quicker
+          return @molds.end_one(mold) if fleet.mold # that of a reload was quicker
 
           fleet.mold = mold
         end
@@ -179,7 +207,7 @@ module Heddle
         def reloaded(former)
           newest = fleet.mold&.configuration
           @configuration = newest if newest
-          former&.end!
+          @molds.end_one(former) if former
           @reload = nil
           @systemd.reloaded
         end

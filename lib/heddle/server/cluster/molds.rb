@@ -16,6 +16,18 @@ module Heddle
           @generation = 0
         end
 
+        # Makes one of a worker, which is to leave then.
+        # @param worker [WorkerHandle]
+        # @return [MoldHandle]
+        # @raise [SystemCallError] when there is no descriptor
+        def make_of(worker)
+          ours, theirs = MessageSocket.pair
+          worker.channel.send_message("become_mold", io: theirs.io)
+          add(nil, ours, worker.mold.configuration)
+        ensure
+          theirs&.close
+        end
+
         # Forks one.
         # @param setting [Worker::Setting]
         # @yield in the new process, to close what is the master's alone
@@ -31,10 +43,7 @@ module Heddle
             yield
             Mold.new(setting, theirs, &@load).run
           end
-          mold = MoldHandle.new(pid:, channel: ours, generation: @generation += 1,
-                                configuration: setting.configuration, now: @clock.call)
-          @all << mold
-          mold
+          add(pid, ours, setting.configuration)
         rescue SystemCallError
           ours&.close
           raise
@@ -56,8 +65,23 @@ module Heddle
           mold.channel.close unless mold.silent?
         end
 
+        # @param mold [MoldHandle]
         # @return [void]
-        def end_all = each(&:end!)
+        def end_one(mold)
+          mold.end!
+          delete(mold) unless mold.pid # no process whose end will be heard
+        end
+
+        # @return [void]
+        def end_all = @all.dup.each { |mold| end_one(mold) }
+
+        private
+
+        def add(pid, channel, configuration)
+          mold = MoldHandle.new(pid:, channel:, generation: @generation += 1, configuration:, now: @clock.call)
+          @all << mold
+          mold
+        end
       end
     end
   end

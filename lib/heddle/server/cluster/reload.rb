@@ -8,11 +8,15 @@ module Heddle
         # @param fleet [Fleet]
         # @param mold [MoldHandle] that is loading
         # @param log [#notice]
+        # @param name [String] what the log calls it
+        # @param result [String] what the new workers do then, for the log
         # @param done [#call] with the mold that is needed no more, if there is one, when it is over
-        def initialize(fleet, mold, log, &done)
+        def initialize(fleet, mold, log, name: "reloaded", result: "the new code", &done)
           @fleet = fleet
           @mold = mold
           @log = log
+          @name = name
+          @result = result
           @done = done
           @activated = false
           @former = nil
@@ -36,14 +40,14 @@ module Heddle
           return replace(old) if old
           return if @fleet.workers.any? { |worker| worker.state == :coming || former?(worker) }
 
-          @log.notice("reloaded: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} the new code")
+          @log.notice("#{@name}: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} #{@result}")
           @done.call(@former)
         end
 
         # @param reason [String, nil] nil: on request
         # @return [void]
         def abandon(reason)
-          @log.notice("not reloaded: #{reason}; the workers go on as they are") if reason
+          @log.notice("not #{@name}: #{reason}; the workers go on as they are") if reason
           return @done.call(mold) unless @activated
           return @done.call(nil) if @former.nil? || @former.silent? # there is no other to go back to
 
@@ -58,7 +62,8 @@ module Heddle
           @former = @fleet.mold
           @fleet.failed_replacement = nil
           @fleet.mold = mold
-          @fleet.resize(mold.configuration.worker_count, mold.configuration.reserve_count)
+          # A warm mold has the configuration of the one before: what an operator has said since then holds.
+          @fleet.resize(mold.configuration.worker_count, mold.configuration.reserve_count) unless mold.warm
         end
 
         # Would the former code still answer a new connection?

@@ -37,6 +37,7 @@ module Heddle
           @slot = slot
           @reserve = reserve
           @channel = channel
+          @mold_channel = nil
           @answers = {}
           @words = Thread::Queue.new
         end
@@ -73,16 +74,35 @@ module Heddle
           listen
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
           control&.start
-          answered = @server.run(app) { begin_to_serve }
+          answered = run_server(app, control)
           hooks.run(:worker_stop, index)
+          fork_mold(app) if @mold_channel && answered
           answered
+        end
+
+        def run_server(app, control)
+          @server.run(app) { begin_to_serve }
         ensure
           control&.stop
         end
 
+        # This process has no loop any more, nor a connection. Its copy has no thread besides, and forks workers whose
+        # application has served requests.
+        def fork_mold(app)
+          fork do
+            @channel.close
+            Mold.new(@setting, @mold_channel).run_warm(app)
+          end
+        rescue SystemCallError => e
+          @setting.log.notice("#{e.message}: no mold could be forked")
+        ensure
+          @mold_channel.close
+        end
+
         def new_server
+          @listeners = Listeners.new(commons.listeners, shared: true)
           Server.new(@setting.configuration,
-                     log: @setting.log, listeners: Listeners.new(commons.listeners, shared: true),
+                     log: @setting.log, listeners: @listeners,
                      place: [commons.scoreboard, @slot], siblings: commons.giving, reserve: @reserve,
                      unprotected: index < @setting.configuration.unprotected_workers)
         end
@@ -92,6 +112,7 @@ module Heddle
           Heddle.async(name: "master", background: true) { follow }
           Heddle.async(name: "handoff", background: true) { accept_handoff }
           Heddle.async(name: "scoreboard", background: true) { note }
+          @server.start_out_of_band_gc { @channel.send_message("asks_to_collect") }
           @channel.send_message("ready", **Cluster.facts(@server))
         end
 
@@ -99,13 +120,27 @@ module Heddle
         def listen
           thread = Thread.new do
             while (message = @channel.wait)
-              message.what == "ask" ? answer(**message.values.transform_keys(&:to_sym)) : @words << message.what
+              hear(message)
             end
           ensure
             @words.close
           end
           thread.name = "master"
           thread.report_on_exception = false
+        end
+
+        def hear(message)
+          case message.what
+          when "ask" then answer(**message.values.transform_keys(&:to_sym))
+          when "become_mold" then prepare_mold(message.io)
+          else @words << message.what
+          end
+        end
+
+        # When it is told to leave. Until then it serves.
+        def prepare_mold(io)
+          @listeners.keep_open
+          @mold_channel = MessageSocket.new(io)
         end
 
         def answer(id:, what:, arguments:)
@@ -125,10 +160,16 @@ module Heddle
         def heed(word)
           case word
           when "ping" then @channel.send_message("pong")
+          when "collect" then collect
           when "leave" then leave
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
           end
+        end
+
+        def collect
+          @server.out_of_band_gc&.collect
+          @channel.send_message("collected")
         end
 
         # Other loops of this process stop accepting in their own time.

@@ -69,6 +69,18 @@ module Heddle
                    details: "Measured is the proportional share (PSS), so that memory which workers have in " \
                             "common is counted once. Up to a tenth less for each worker, so that not all are " \
                             "replaced at the same time. The new one serves before the old one ends."),
+        Option.new(name: :out_of_band_gc, unit: :switch, default: false, example: "out_of_band_gc true",
+                   text: "major garbage collections between requests, by one worker at a time",
+                   details: "Needs Ruby 3.4 and Linux. See [Garbage collection](processes.md#garbage-collection)."),
+        Option.new(name: :out_of_band_gc_growth, unit: :bytes, default: 256 << 20, range: (1 << 20)..(1 << 50),
+                   text: "growth of a process's memory since its last major collection, past which Ruby makes the " \
+                         "next one by itself"),
+        Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
+                   example: "refork_after 1000",
+                   text: "requests after which the busiest worker becomes the process from which all workers are " \
+                         "forked anew; 0: never",
+                   details: "Once after each load of the code, and only with workers of their own. See " \
+                            "[Reforking](processes.md#reforking)."),
         Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                    default_words: "the best one that the machine allows",
                    text: "how the loop hears of events: io_uring, epoll, kqueue or select")

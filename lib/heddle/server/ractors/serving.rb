@@ -81,6 +81,11 @@ module Heddle
           nil
         end
 
+        # Ractors accept on.
+        def accepting=(_accepting)
+          nil
+        end
+
         def accept_handoff(_socket) = false
 
         def served = []

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "cluster_case"
+
+# A worker that has served enough requests becomes the mold of the others, and no client notices.
+class ClusterReforkTest < Minitest::Test
+  include ClusterCase
+
+  # Says how many requests its process, and those that it was forked from, have served.
+  APP = <<~RUBY
+    $served = []
+    File.write("loads", "x", mode: "a")
+    run do |env|
+      $served << $$
+      sleep 0.01 until env["PATH_INFO"] != "/hold" || File.exist?("go")
+      [200, { "x-worker" => $$.to_s, "x-served-by" => $served.uniq.join(" ") }, ["code 1"]]
+    end
+  RUBY
+
+  def setup
+    super
+    write("config.ru", APP)
+  end
+
+  def test_the_workers_share_what_one_of_them_has_warmed_up
+    serve("--refork-after", "50", "--control", "unix:control.sock")
+    before = workers
+    load = self.load
+    wait_for("reforked: 2 workers serve with the memory of a warm one")
+    load.wait_for(100)
+    load.stop
+
+    assert_empty load.failures
+    assert_equal 0, load.closed, "connections that were closed without a word"
+    served_by = Array.new(20) { served.get("/")["x-served-by"].split.map(&:to_i) }
+    assert_equal 1, served_by.map(&:first).uniq.size, "all come from one"
+    assert_includes before, served_by.first.first
+    assert_equal "x", File.read(path("loads")), "the application was loaded once"
+    assert_equal before.size, workers.size
+    assert_empty before & workers
+  end
+
+  def test_the_new_mold_replaces_workers_and_gives_way_to_a_reload
+    serve("--refork-after", "5", "--control", "unix:control.sock")
+    wait_until("there is no refork") { served.get("/") && said("reforked: 2 workers serve").positive? }
+    warm = served.get("/")["x-served-by"].split.first
+    killed = worker
+    signal("KILL", killed)
+    wait_until("it is not replaced") { workers.none?(killed) }
+
+    assert_equal [warm], Array.new(10) { served.get("/")["x-served-by"].split.first }.uniq
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code")
+
+    refute_includes served.get("/")["x-served-by"].split, warm
+    signal("TERM")
+
+    assert_equal 0, served.wait
+  end
+
+  # The worker that was to become the mold has requests that outlast its time.
+  def test_a_worker_that_can_not_be_drained_leaves_all_as_it_was
+    serve("--refork-after", "5", "--stop-timeout", "1")
+    first = workers
+    held = Array.new(8) { ask("/hold") }
+    wait_until("it is not told") { served.get("/") && said("not reforked: the worker has not become a mold").positive? }
+    write("go", "")
+    held.each(&:close)
+
+    assert_equal 2, workers.size
+    assert_operator (workers & first).size, :<=, 1
+  ensure
+    held&.each(&:close)
+  end
+
+  def test_a_server_that_stops_meanwhile_stops
+    serve("--refork-after", "5", "--stop-timeout", "600", "--control", "unix:control.sock")
+    held = Array.new(2) { ask("/hold") }
+    wait_until("no worker leaves") { served.get("/") && leaving? }
+    signal("TERM")
+    write("go", "")
+
+    assert_equal 0, served.wait
+    held.each { |socket| assert_match(/ 200 /, socket.gets) }
+  end
+
+  # Whether a worker answers what it has, and no more.
+  def leaving? = client.status[:workers].any? { |one| one[:state] == "ending" }
+end
