@@ -72,7 +72,7 @@ module Heddle
       def look
         return hold_back if major_collections != @known
         return unless GC.latest_gc_info(:need_major_by)
-        return let_go if Memory.used - @memory > @growth
+        return allow_automatic if Memory.used - @memory > @growth
         return if @asked
 
         @asked = true
@@ -87,7 +87,7 @@ module Heddle
       end
 
       # Ruby makes the next major collection by itself, whenever that is.
-      def let_go
+      def allow_automatic
         return if GC.config[:rgengc_allow_full_mark]
 
         GC.config(rgengc_allow_full_mark: true)

@@ -40,7 +40,7 @@ module Heddle
           leave(1)
         end
 
-        # What the worker counted is not its copies'.
+        # Its workers begin to count anew.
         def warm(app)
           Stalls.reset
           hooks.run(:after_mold)

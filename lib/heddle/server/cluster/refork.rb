@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # When a worker has warmed up, it becomes the mold: what `refork_after` switches on. Workers that are forked from it
-      # share what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each
+      # When a worker has warmed up, it becomes the mold: `refork_after` switches that on. Workers that are forked from
+      # it share what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each
       # making its own.
       module Refork
         # @param fleet [Fleet]

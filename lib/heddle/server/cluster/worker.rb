@@ -137,7 +137,7 @@ module Heddle
           end
         end
 
-        # When it is told to leave. Until then it serves.
+        # Later: it serves until the master says that it is to leave.
         def prepare_mold(io)
           @listeners.keep_open
           @mold_channel = MessageSocket.new(io)
