@@ -112,14 +112,14 @@ lock_gems() {
   bundle_with "$(ruby_field "$newest" 5)" "$root/Gemfile" lock --add-checksums
 }
 
-# install_gems RUBY VERSION [GEMFILE...]: the development gems and those of the examples, unless a stamp says that
+# install_gems RUBY VERSION [GEMFILE...]: the development gems, those of the examples and of tests, unless a stamp says that
 # exactly these are installed. With $runtime=yes only what running Heddle needs.
 install_gems() {
   local ruby=$1 version=$2 gemfile name stamp state
   shift 2
   if [ $# -eq 0 ]; then
     set -- "$root/Gemfile"
-    [ "$runtime" = yes ] || set -- "$@" "$root"/examples/*/Gemfile
+    [ "$runtime" = yes ] || set -- "$@" "$root"/examples/*/Gemfile "$root"/test/rails/bundles/*/Gemfile
   fi
   for gemfile in "$@"; do
     [ -e "$gemfile" ] || continue

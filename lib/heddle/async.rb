@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "async"
-require "heddle"
+require "heddle/runtime"
 require "heddle/own_code"
 require "heddle/async/implicit_task"
 require "heddle/async/job"

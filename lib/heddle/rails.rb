@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle"
+require "heddle/runtime"
 
 module Heddle
   # The settings that a Rails application needs under a server whose requests are fibers of one thread.

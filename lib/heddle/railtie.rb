@@ -11,6 +11,13 @@ module Heddle
     # Rails' state of a request is kept by fiber; under a server that gives each request a thread it is the same.
     config.active_support.isolation_level = :fiber
 
+    config.heddle = ActiveSupport::OrderedOptions.new
+
+    # When the application has said what it wants, and before its routes mount the server.
+    initializer "heddle.cable", after: :load_config_initializers do |app|
+      Cable.install if app.config.heddle.cable
+    end
+
     # After the application's gems are loaded, before its initializers.
     config.before_initialize { Rails.isolate_sentry }
 

@@ -26,17 +26,19 @@ module Heddle
       #   gets the newest message when it has caught up), or :drop (it misses messages)
       # @return [String, nil] the position that it begins with; nil: the socket is closed
       # @raise [ArgumentError]
-      def subscribe(topic, since: nil, as: :text, slow: :close) = subscribe_to(topic.to_s, since, as, slow)
+      def subscribe(topic, since: nil, as: :text, slow: :close, envelope: nil)
+        subscribe_to(topic.to_s, since, as, slow, envelope)
+      end
 
       # @param topic [String, Symbol]
       # @return [Boolean] whether it was subscribed
-      def unsubscribe(topic) = unsubscribe_from(topic.to_s)
+      def unsubscribe(topic, envelope: nil) = unsubscribe_from(topic.to_s, envelope)
 
       # It was another process's until now.
-      # @param topics [Array<Hash>, nil] what it is subscribed to
+      # @param topics [Array<Array>, nil] what it is subscribed to
       # @return [void]
       # @api private
-      def resume(topics) = topics&.each { |one| subscribe(one.delete(:topic), **one) }
+      def resume(topics) = topics&.each { |topic| subscribe_to(*topic) }
 
       # @see PubSub.publish
       def publish(topic, data) = PubSub.publish(topic, data)
@@ -54,13 +56,15 @@ module Heddle
     # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] has some of these methods, which are
     #   called with a {Client}; on_message with the message, too
     # @param headers [Hash{String => String}] fields of the answer, such as `sec-websocket-protocol`
+    # @param check_origin [Boolean] false: the caller has checked that the request's origin may open it
     # @return [Array] what the application has to return: 101, or 426 where the client asks for no WebSocket
-    def self.upgrade(env, handler, headers = {})
+    def self.upgrade(env, handler, headers = {}, check_origin: true)
       unless env["rack.upgrade?"] == :websocket
         return [426, REQUIRED.dup, ["This address speaks WebSocket: ask for an upgrade.\n"]]
       end
 
       env["rack.upgrade"] = handler
+      env["heddle.origin_checked"] = true unless check_origin
       [101, headers, []]
     end
 

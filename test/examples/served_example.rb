@@ -1,31 +1,24 @@
 # frozen_string_literal: true
 
-require "bundler/version"
-require "open3"
+require "support/bundle"
 require "support/served_process"
 
 # An example, served by `heddle serve` in the example's folder, with the gems of its own Gemfile if it
 # needs any.
 class ServedExample < ServedProcess
   EXAMPLES = File.expand_path("../../examples", __dir__)
-  GEMS = File.expand_path("../../vendor/bundle", __dir__)
-  private_constant :EXAMPLES, :GEMS
+  private_constant :EXAMPLES
 
   class << self
     # @return [Boolean] whether the gems of an example's Gemfile are installed for this Ruby
-    def gems?(name)
-      _, status = Open3.capture2e(bundle(name), RbConfig.ruby, "-rbundler/setup", "-e", "exit",
-                                  chdir: File.join(EXAMPLES, name))
-      status.success?
-    end
+    def gems?(name) = Bundle.installed?(gemfile(name))
 
-    # The environment in which Bundler finds what bin/setup installed. The version is named, or Bundler would
-    # start again as the one that wrote the lock file, which may be another Ruby's.
-    def bundle(name)
-      { "BUNDLE_GEMFILE" => File.join(EXAMPLES, name, "Gemfile"), "BUNDLE_PATH" => GEMS,
-        "BUNDLER_VERSION" => Bundler::VERSION,
-        "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBYOPT" => "-rbundler/setup", "RUBYLIB" => nil }
-    end
+    # The environment in which Bundler finds what bin/setup installed.
+    def bundle(name) = Bundle.environment(gemfile(name))
+
+    private
+
+    def gemfile(name) = File.join(EXAMPLES, name, "Gemfile")
   end
 
   # @param name [String] the example's folder in examples/

@@ -41,12 +41,12 @@ static VALUE encode_event(heddle_message *message, size_t before)
     return text;
 }
 
-VALUE heddle_event_encode(heddle_message *message, void *context)
+VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context)
 {
     return rb_obj_freeze(encode_event(message, 0));
 }
 
-VALUE heddle_event_encode_chunk(heddle_message *message, void *context)
+VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context)
 {
     enum { ROOM = 18 }; /* of a chunk's head, as heddle_chunk_head writes it */
     char head[ROOM];

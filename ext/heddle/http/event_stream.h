@@ -39,8 +39,8 @@ heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, 
 void heddle_events_resume(heddle_connection *connection, VALUE words);
 
 /* Encoders of messages: an event, and the same as a chunk of HTTP/1.1. */
-VALUE heddle_event_encode(heddle_message *message, void *context);
-VALUE heddle_event_encode_chunk(heddle_message *message, void *context);
+VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context);
+VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context);
 
 /* "id: position\n\n": where a client goes on that has not had an event yet. How many bytes. */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);

@@ -76,7 +76,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     events *events = events_at(subscriber);
     heddle_output *output = &events->connection->output;
     VALUE string = heddle_message_encoded(message, events->chunked ? heddle_event_encode_chunk : heddle_event_encode,
-                                          NULL);
+                                          0, NULL);
     bool added = string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
                  heddle_output_add_string(output, string, 0);
     send_soon(events, added);

@@ -43,7 +43,7 @@ static bool add_content(events *events, const char *bytes, size_t size)
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     events *events = events_at(subscriber);
-    VALUE string = heddle_message_encoded(message, heddle_event_encode, NULL);
+    VALUE string = heddle_message_encoded(message, heddle_event_encode, 0, NULL);
     size_t lines = message->reset ? 0 : events->lines_size;
     if (!string || !heddle_h2_tunnel_write(&events->tunnel, events->lines, lines, RSTRING_PTR(string),
                                            (size_t)RSTRING_LEN(string)))

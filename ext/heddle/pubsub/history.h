@@ -114,6 +114,12 @@ uint64_t heddle_history_hash(const heddle_history *history, const char *topic, s
  */
 int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t size, heddle_history_state *state);
 /*
+ * The offset after which the topic's messages of the last `age` nanoseconds come. -ENODATA: some of them are gone;
+ * -ETIMEDOUT. `state`: as it was then.
+ */
+int64_t heddle_history_offset_before(heddle_history *history, const char *topic, size_t size, int64_t age,
+                                     heddle_history_state *state);
+/*
  * The places of the topic's messages after the offset `since`, oldest first. How many; -ENODATA: some of them are gone, or
  * `since` was never given; -ESTALE: the history is of another generation; -ETIMEDOUT. `*offset`: the topic has nothing
  * after it.

@@ -86,6 +86,39 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
     return offset;
 }
 
+/* From the last message back to the one that is older than `oldest`. */
+static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest)
+{
+    int64_t offset = (int64_t)topic->offset;
+    uint64_t place = topic->place;
+    int64_t kept = heddle_clock_now() - history->header->age;
+    for (uint32_t count = 0; count <= history->header->messages && place != 0; count++) {
+        heddle_history_record found;
+        if (heddle_history_look(history, place - 1, &found) != 1 || found.place != place - 1)
+            return -ENODATA;
+        if (found.published < oldest)
+            return offset;
+        if (found.published < kept)
+            return -ENODATA;
+        offset = (int64_t)found.previous_offset;
+        place = found.previous;
+    }
+    return place == 0 ? offset : -ENODATA;
+}
+
+int64_t heddle_history_offset_before(heddle_history *history, const char *name, size_t size, int64_t age,
+                                     heddle_history_state *state)
+{
+    int result = heddle_history_lock(history);
+    if (result < 0)
+        return result;
+    const heddle_history_topic *topic = heddle_history_find_topic(history, name, size);
+    *state = history->header->state;
+    int64_t offset = topic ? walk_back(history, topic, heddle_clock_now() - age) : (int64_t)state->count;
+    heddle_history_unlock(history);
+    return offset;
+}
+
 static void reverse_places(uint64_t *places, int count)
 {
     for (int i = 0; i < count / 2; i++) {

@@ -14,23 +14,25 @@ size_t heddle_message_position(const heddle_message *message, char *text)
 typedef struct {
     heddle_message *message;
     heddle_message_encoder *encoder;
+    VALUE key;
     void *context;
 } encoding;
 
 static VALUE encode(VALUE data)
 {
     const encoding *encoding = (void *)data;
-    return encoding->encoder(encoding->message, encoding->context);
+    return encoding->encoder(encoding->message, encoding->key, encoding->context);
 }
 
-VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, void *context)
+VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context)
 {
     int form = 0;
-    while (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder && message->forms[form].encoder != encoder)
+    while (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder &&
+           (message->forms[form].encoder != encoder || message->forms[form].key != key))
         form++;
     if (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder)
         return message->forms[form].string;
-    encoding encoding = {message, encoder, context};
+    encoding encoding = {message, encoder, key, context};
     int state;
     VALUE string = rb_protect(encode, (VALUE)&encoding, &state);
     if (state) {
@@ -40,6 +42,7 @@ VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *en
     if (form < HEDDLE_MESSAGE_FORMS) {
         message->forms[form].string = string;
         message->forms[form].encoder = encoder;
+        message->forms[form].key = key;
     }
     return string;
 }

@@ -16,8 +16,8 @@ enum {
 
 typedef struct heddle_message heddle_message;
 
-/* Encodes a message for the wire: a frozen String. It may raise NoMemoryError and nothing else. */
-typedef VALUE heddle_message_encoder(heddle_message *message, void *context);
+/* Encodes a message for the wire: a frozen String. It may raise NoMemoryError and nothing else. `key`: as given. */
+typedef VALUE heddle_message_encoder(heddle_message *message, VALUE key, void *context);
 
 struct heddle_message {
     const char *topic;
@@ -33,7 +33,7 @@ struct heddle_message {
     VALUE payload; /* a frozen String; nil for a reset */
     struct {
         heddle_message_encoder *encoder;
-        VALUE string;
+        VALUE key, string;
     } forms[HEDDLE_MESSAGE_FORMS];
 };
 
@@ -45,10 +45,10 @@ enum {
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * The message as the encoder returns it: encoded once, the same frozen String for every subscriber, so that
- * nothing may depend on the context, which the encoder gets, but what it needs for its work. Add it to an output
- * queue with heddle_output_add_string. 0 without memory.
+ * The message as the encoder returns it: encoded once, the same frozen String for every subscriber with this key, a VALUE
+ * that the caller keeps, or 0. Nothing may depend on the context, which the encoder gets, but what it needs for its work.
+ * Add it to an output queue with heddle_output_add_string. 0 without memory.
  */
-VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, void *context);
+VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context);
 
 #endif

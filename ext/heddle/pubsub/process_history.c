@@ -268,6 +268,25 @@ static VALUE history_position(VALUE self, VALUE topic)
     return position_of(&state, (uint64_t)offset);
 }
 
+/*
+ * call-seq: History.position_before(topic, seconds) -> String or nil
+ *
+ * The position after which the topic's messages of the last +seconds+ come; nil: some of them are gone.
+ */
+static VALUE history_position_before(VALUE self, VALUE topic, VALUE seconds)
+{
+    StringValue(topic);
+    heddle_history_state state;
+    int64_t age = heddle_parse_duration(seconds);
+    int64_t offset = heddle_history_offset_before(heddle_process_history(), RSTRING_PTR(topic),
+                                                  (size_t)RSTRING_LEN(topic), age, &state);
+    RB_GC_GUARD(topic);
+    if (offset == -ENODATA)
+        return Qnil;
+    check_result(offset, 0);
+    return position_of(&state, (uint64_t)offset);
+}
+
 void Init_heddle_history(VALUE pubsub)
 {
     VALUE module = rb_define_module_under(pubsub, "History");
@@ -284,4 +303,5 @@ void Init_heddle_history(VALUE pubsub)
     rb_define_singleton_method(module, "published", history_published, 0);
     pthread_atfork(NULL, NULL, reset_published);
     rb_define_singleton_method(module, "position", history_position, 1);
+    rb_define_singleton_method(module, "position_before", history_position_before, 2);
 }

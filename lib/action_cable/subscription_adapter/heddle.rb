@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle"
+require "heddle/runtime"
 require "action_cable/subscription_adapter/base"
 require "action_cable/subscription_adapter/channel_prefix"
 require "action_cable/subscription_adapter/subscriber_map"
@@ -52,10 +52,13 @@ module ActionCable
       # A forked process has its own.
       def listener
         @lock.synchronize do
-          @listener = Listener.new(server.event_loop, logger) unless @listener&.pid == Process.pid
+          @listener = Listener.new(poster, logger) unless @listener&.pid == Process.pid
           @listener
         end
       end
+
+      # From Rails 8.2 on, and with actioncable-next, the server has no event loop.
+      def poster = respond_to?(:executor, true) ? executor : server.event_loop
 
       def choose_backend(url)
         return if url.nil? || url.empty?

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle"
+require "heddle/runtime"
 
 module Heddle
   module Rack

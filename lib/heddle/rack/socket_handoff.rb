@@ -8,7 +8,7 @@ module Heddle
     class SocketHandoff
       # Bytes that a handler's state may have.
       LIMIT = 16_384
-      FORMS = %i[text binary json].freeze
+      FORMS = %i[text binary json cable extended_cable handler].freeze
       POLICIES = %i[close coalesce drop].freeze
       private_constant :LIMIT, :FORMS, :POLICIES
 
@@ -78,8 +78,8 @@ module Heddle
         nil
       end
 
-      def subscription_of(topic, since, form, policy)
-        { topic:, since:, as: FORMS.fetch(form), slow: POLICIES.fetch(policy) }
+      def subscription_of(topic, since, form, policy, envelope)
+        [topic, since, FORMS.fetch(form), POLICIES.fetch(policy), envelope && -envelope]
       end
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "rackup/handler"
-require "heddle"
+require "heddle/runtime"
 require "heddle/server"
 
 module Rackup

@@ -29,6 +29,9 @@ static void handle_mark(void *data)
     rb_gc_mark_movable(handle->caller);
     rb_gc_mark_movable(handle->reason);
     rb_gc_mark_movable(handle->label);
+    rb_gc_mark_movable(handle->farewell);
+    if (handle->session)
+        heddle_websocket_mark_subscriptions(handle->session);
 }
 
 static void handle_compact(void *data)
@@ -38,6 +41,7 @@ static void handle_compact(void *data)
     handle->caller = rb_gc_location(handle->caller);
     handle->reason = rb_gc_location(handle->reason);
     handle->label = rb_gc_location(handle->label);
+    handle->farewell = rb_gc_location(handle->farewell);
 }
 
 static void handle_free(void *data)
@@ -108,10 +112,13 @@ void heddle_websocket_part(heddle_websocket *socket, bool abandoned)
 
 VALUE heddle_websocket_message_string(heddle_websocket_message *message)
 {
-    VALUE string = message->text ? rb_utf8_str_new(message->bytes, (long)message->size)
-                                 : rb_str_new(message->bytes, (long)message->size);
+    const char *bytes = message->bytes + message->topic_size;
+    long size = (long)(message->size - message->topic_size);
+    VALUE string = message->text ? rb_utf8_str_new(bytes, size) : rb_str_new(bytes, size);
     if (message->text) /* checked when it came */
         ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
+    if (message->published)
+        string = rb_assoc_new(rb_utf8_str_new(message->bytes, message->topic_size), string);
     free(message);
     return string;
 }
@@ -199,7 +206,7 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
     uint8_t wanted = callbacks_of(handler);
     heddle_websocket_handle *handle;
     VALUE client = TypedData_Make_Struct(client_class, heddle_websocket_handle, &client_type, handle);
-    handle->handler = handle->caller = handle->reason = handle->label = Qnil;
+    handle->handler = handle->caller = handle->reason = handle->label = handle->farewell = Qnil;
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
     RB_OBJ_WRITE(client, &handle->label, label);
@@ -258,7 +265,8 @@ static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logge
 
 void Init_heddle_websocket(VALUE http)
 {
-    static const char *const names[] = {"on_open", "on_message", "on_drained", "on_shutdown", "on_close", "on_reset"};
+    static const char *const names[] = {"on_open",  "on_message", "on_drained",     "on_shutdown",
+                                        "on_close", "on_reset",   "on_publication", "on_wake"};
     VALUE module = rb_define_module_under(http, "WebSocket");
     id_call = rb_intern("call");
     id_ended = rb_intern("ended");

@@ -5,7 +5,7 @@
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 
-static ID as_ids[3], slow_ids[3]; /* by heddle_websocket_form and heddle_slow_policy */
+static ID as_ids[HEDDLE_WEBSOCKET_FORMS], slow_ids[3]; /* by heddle_websocket_form and heddle_slow_policy */
 
 /* NULL: it is closed, or this is a child process. */
 static heddle_websocket *session_of(VALUE self)
@@ -126,26 +126,37 @@ static VALUE client_close_reason(VALUE self)
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
-static unsigned choose_symbol(VALUE symbol, const ID *ids, const char *what, const char *known)
+static unsigned choose_symbol(VALUE symbol, const ID *ids, unsigned count, const char *what, const char *known)
 {
-    for (unsigned i = 0; SYMBOL_P(symbol) && i < 3; i++) {
+    for (unsigned i = 0; SYMBOL_P(symbol) && i < count; i++) {
         if (SYM2ID(symbol) == ids[i])
             return i;
     }
     rb_raise(rb_eArgError, "%s is %+" PRIsVALUE ", but must be one of %s", what, symbol, known);
 }
 
+/* An interned String, which stays where it is, is the same for all sockets that send the same bytes. */
+static void check_envelope(VALUE self, VALUE envelope, heddle_websocket_form form)
+{
+    bool needed = form == HEDDLE_WEBSOCKET_AS_CABLE || form == HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
+    if (needed != RB_TYPE_P(envelope, T_STRING) || (needed && (!OBJ_FROZEN(envelope) || RSTRING_LEN(envelope) < 11)))
+        rb_raise(rb_eArgError, "the envelope is %+" PRIsVALUE, envelope);
+    RB_OBJ_WRITTEN(self, Qundef, envelope);
+}
+
 /*
- * call-seq: subscribe_to(topic, since, as, slow) -> String or nil
+ * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See Client#subscribe. The position that the client goes on from; nil: the socket is closed.
+ * See Client#subscribe. The position that the client goes on from; false: it was told that messages are lost; nil: the
+ * socket is closed.
  */
-static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow)
+static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {
     heddle_position position = {NULL, 0};
     StringValue(topic);
-    heddle_websocket_form form = choose_symbol(as, as_ids, "as", ":text, :binary, :json");
-    heddle_slow_policy policy = choose_symbol(slow, slow_ids, "slow", ":close, :coalesce, :drop");
+    heddle_websocket_form form = choose_symbol(as, as_ids, HEDDLE_WEBSOCKET_FORMS, "as", ":text, :binary, :json");
+    heddle_slow_policy policy = choose_symbol(slow, slow_ids, 3, "slow", ":close, :coalesce, :drop");
+    check_envelope(self, envelope, form);
     if (!NIL_P(since)) {
         StringValue(since);
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
@@ -157,10 +168,12 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     char text[HEDDLE_POSITION_SIZE];
     size_t size = 0;
     heddle_websocket_hold(socket);
-    heddle_subscribe_result result = heddle_websocket_subscribe(socket, fanout, RSTRING_PTR(topic),
-                                                                (size_t)RSTRING_LEN(topic), position, form, policy);
+    const heddle_websocket_topic subject = {.name = RSTRING_PTR(topic), .size = (size_t)RSTRING_LEN(topic),
+                                            .envelope = envelope, .form = form, .policy = policy};
+    heddle_subscribe_result result = heddle_websocket_subscribe(socket, fanout, &subject, position);
     const heddle_websocket_subscription *subscription =
-        heddle_websocket_find_subscription(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic));
+        heddle_websocket_find_subscription(socket, subject.name, subject.size, envelope);
+    bool was_reset = subscription && subscription->was_reset && envelope != Qnil;
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
     heddle_websocket_leave(socket);
@@ -169,15 +182,72 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
         rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     if (result == HEDDLE_SUBSCRIBE_FAILED)
         rb_raise(rb_eRuntimeError, "no subscription could be made: there is no memory, or another process holds the history");
+    if (was_reset)
+        return Qfalse;
     return size ? rb_usascii_str_new(text, (long)size) : Qnil;
 }
 
-/* call-seq: unsubscribe_from(topic) -> true or false */
-static VALUE client_unsubscribe_from(VALUE self, VALUE topic)
+/* call-seq: unsubscribe_from(topic, envelope) -> true or false */
+static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 {
     StringValue(topic);
     heddle_websocket *socket = session_of(self);
-    return socket && heddle_websocket_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic)) ? Qtrue : Qfalse;
+    return socket && heddle_websocket_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), envelope)
+               ? Qtrue
+               : Qfalse;
+}
+
+/*
+ * call-seq: write_frame(frame) -> true or false
+ *
+ * Sends a frame that Codec.frame has made without a mask. false: the socket is closed. In the loop.
+ */
+static VALUE client_write_frame(VALUE self, VALUE frame)
+{
+    StringValue(frame);
+    heddle_websocket *socket = open_session(self);
+    if (!socket)
+        return Qfalse;
+    heddle_websocket_hold(socket);
+    bool sent = heddle_websocket_check_pace(socket);
+    if (sent && !heddle_websocket_send_frame(socket, frame)) {
+        heddle_websocket_break_off(socket);
+        sent = false;
+    }
+    heddle_websocket_leave(socket);
+    RB_GC_GUARD(frame);
+    return sent ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: farewell = frame
+ *
+ * A frame that Codec.frame has made without a mask: the client gets it before the close frame when the server stops, or
+ * its worker is replaced.
+ */
+static VALUE client_set_farewell(VALUE self, VALUE frame)
+{
+    heddle_websocket_handle *handle = heddle_websocket_handle_of(self);
+    StringValue(frame);
+    RB_OBJ_WRITE(self, &handle->farewell, rb_str_new_frozen(frame));
+    return frame;
+}
+
+/*
+ * call-seq: wake -> nil
+ *
+ * The handler's on_wake is called soon, once, after the messages that have come before. In the loop.
+ */
+static VALUE client_wake(VALUE self)
+{
+    heddle_websocket *socket = session_of(self);
+    if (!socket)
+        return Qnil;
+    heddle_connection_check_thread(socket->work.connection);
+    heddle_websocket_hold(socket);
+    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_WAKE);
+    heddle_websocket_leave(socket);
+    return Qnil;
 }
 
 /*
@@ -292,11 +362,12 @@ static VALUE client_drain(VALUE self, VALUE most)
 
 void Init_heddle_websocket_methods(VALUE module, VALUE client_class)
 {
-    static const char *const forms[] = {"text", "binary", "json"}, *const policies[] = {"close", "coalesce", "drop"};
-    for (unsigned i = 0; i < 3; i++) {
+    static const char *const forms[] = {"text", "binary", "json", "cable", "extended_cable", "handler"};
+    static const char *const policies[] = {"close", "coalesce", "drop"};
+    for (unsigned i = 0; i < HEDDLE_WEBSOCKET_FORMS; i++)
         as_ids[i] = rb_intern(forms[i]);
+    for (unsigned i = 0; i < 3; i++)
         slow_ids[i] = rb_intern(policies[i]);
-    }
     rb_define_method(client_class, "write", client_write, 1);
     rb_define_method(client_class, "close", client_close, -1);
     rb_define_method(client_class, "pending", client_pending, 0);
@@ -304,8 +375,11 @@ void Init_heddle_websocket_methods(VALUE module, VALUE client_class)
     rb_define_method(client_class, "handler", client_handler, 0);
     rb_define_method(client_class, "close_code", client_close_code, 0);
     rb_define_method(client_class, "close_reason", client_close_reason, 0);
-    rb_define_private_method(client_class, "subscribe_to", client_subscribe_to, 4);
-    rb_define_private_method(client_class, "unsubscribe_from", client_unsubscribe_from, 1);
+    rb_define_private_method(client_class, "subscribe_to", client_subscribe_to, 5);
+    rb_define_private_method(client_class, "unsubscribe_from", client_unsubscribe_from, 2);
+    rb_define_method(client_class, "write_frame", client_write_frame, 1);
+    rb_define_method(client_class, "wake", client_wake, 0);
+    rb_define_method(client_class, "farewell=", client_set_farewell, 1);
     rb_define_singleton_method(module, "prepare", websocket_prepare, 1);
     rb_define_method(client_class, "receive", client_receive, -1);
     rb_define_method(client_class, "drain", client_drain, 1);

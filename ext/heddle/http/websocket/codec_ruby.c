@@ -112,22 +112,24 @@ static VALUE codec_read(VALUE self, VALUE bytes)
 /*
  * call-seq: Codec.frame(opcode, payload, mask) -> String
  *
- * A whole message or control frame. `mask`: four bytes that nobody can foresee (section 5.3).
+ * A whole message or control frame. `mask`: four bytes that nobody can foresee (section 5.3); nil: a server's frame.
  */
 static VALUE codec_frame(VALUE class, VALUE opcode, VALUE payload, VALUE mask)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
     StringValue(payload);
-    StringValue(mask);
-    if (RSTRING_LEN(mask) != 4)
+    if (!NIL_P(mask))
+        StringValue(mask);
+    if (!NIL_P(mask) && RSTRING_LEN(mask) != 4)
         rb_raise(rb_eArgError, "the mask has %ld bytes, and must have 4", RSTRING_LEN(mask));
     size_t size = (size_t)RSTRING_LEN(payload);
-    const uint8_t *key = (const uint8_t *)RSTRING_PTR(mask);
+    const uint8_t *key = NIL_P(mask) ? NULL : (const uint8_t *)RSTRING_PTR(mask);
     size_t used = heddle_websocket_write_head(head, (heddle_websocket_opcode)NUM2UINT(opcode), false, size, key);
     VALUE frame = rb_str_buf_new((long)(used + size));
     rb_str_cat(frame, head, (long)used);
     rb_str_cat(frame, RSTRING_PTR(payload), (long)size);
-    heddle_websocket_mask(RSTRING_PTR(frame) + used, size, (const uint8_t *)RSTRING_PTR(mask), 0);
+    if (key)
+        heddle_websocket_mask(RSTRING_PTR(frame) + used, size, key, 0);
     RB_GC_GUARD(mask);
     RB_GC_GUARD(payload);
     return frame;

@@ -51,9 +51,9 @@ static VALUE client_received(VALUE self)
 }
 
 /*
- * call-seq: subscriptions -> [[topic, position, form, policy], ...]
+ * call-seq: subscriptions -> [[topic, position, form, policy, envelope], ...]
  *
- * The last two are numbers.
+ * Form and policy are numbers.
  */
 static VALUE client_subscriptions(VALUE self)
 {
@@ -64,8 +64,8 @@ static VALUE client_subscriptions(VALUE self)
         if (!one->subscriber.topic)
             continue;
         size_t size = heddle_subscriber_position(&one->subscriber, position);
-        rb_ary_push(all, rb_ary_new_from_args(4, rb_str_new(one->name, one->size), rb_usascii_str_new(position, (long)size),
-                                              UINT2NUM(one->form), UINT2NUM(one->subscriber.policy)));
+        rb_ary_push(all, rb_ary_new_from_args(5, rb_str_new(one->name, one->size), rb_usascii_str_new(position, (long)size),
+                                              UINT2NUM(one->form), UINT2NUM(one->subscriber.policy), one->envelope));
     }
     return all;
 }

@@ -16,6 +16,8 @@ struct heddle_websocket_message {
     size_t size;
     bool text;       /* UTF-8, checked unless compressed */
     bool compressed; /* the payload is deflated (RFC 7692) */
+    bool published;  /* of a topic, whose name comes before the payload … */
+    uint32_t topic_size; /* … and has so many bytes, which count in `size` */
     char bytes[];
 };
 

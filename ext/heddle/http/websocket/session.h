@@ -54,7 +54,9 @@ enum {
     HEDDLE_WEBSOCKET_ON_SHUTDOWN = 8,
     HEDDLE_WEBSOCKET_ON_CLOSE = 16,
     HEDDLE_WEBSOCKET_ON_RESET = 32,
-    HEDDLE_WEBSOCKET_CALLBACKS = 6,
+    HEDDLE_WEBSOCKET_ON_PUBLICATION = 64, /* a message of a topic, among those of the client */
+    HEDDLE_WEBSOCKET_ON_WAKE = 128,       /* the handler has asked for it */
+    HEDDLE_WEBSOCKET_CALLBACKS = 8,
 };
 
 /* A fiber that waits for a message, on that fiber's stack. */
@@ -217,6 +219,8 @@ void heddle_websocket_catch_up(heddle_websocket *socket);
 unsigned heddle_websocket_count_resets(const heddle_websocket *socket);
 /* A topic that lost messages, a String, once; nil: none. */
 VALUE heddle_websocket_take_reset(heddle_websocket *socket);
+/* Marks what the subscriptions are encoded with. */
+void heddle_websocket_mark_subscriptions(const heddle_websocket *socket);
 
 /* -- work.c -------------------------------------------------------------------------------------------------------- */
 
@@ -241,11 +245,12 @@ struct heddle_websocket_handle {
     VALUE handler, caller;
     VALUE reason; /* of the close frame: a String, or nil */
     VALUE label;  /* for the log: a String, see label_of in client.c; nil: nothing is logged */
+    VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
     uint16_t code;
 };
 
 heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
-/* As a String; the message is gone. */
+/* As a String, or [topic, payload]; the message is gone. */
 VALUE heddle_websocket_message_string(heddle_websocket_message *message);
 /* How the socket has ended is kept for the Client. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);

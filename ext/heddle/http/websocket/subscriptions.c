@@ -1,5 +1,6 @@
 #include "http/websocket/subscriptions.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,14 @@ static bool is_utf8(const char *bytes, size_t size)
     return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
 }
 
-static VALUE make_text(const heddle_message *message, heddle_deflater **deflater)
+static VALUE make_text(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
 {
     const char *bytes = RSTRING_PTR(message->payload);
     size_t size = (size_t)RSTRING_LEN(message->payload);
     return make_frame(is_utf8(bytes, size) ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
 }
 
-static VALUE make_binary(const heddle_message *message, heddle_deflater **deflater)
+static VALUE make_binary(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
 {
     return make_frame(HEDDLE_WEBSOCKET_BINARY, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload),
                       deflater);
@@ -70,7 +71,7 @@ static void add_json(VALUE json, const char *bytes, size_t size)
     rb_str_cat(json, "\"", 1);
 }
 
-static VALUE make_json(const heddle_message *message, heddle_deflater **deflater)
+static VALUE make_json(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
 {
     char position[HEDDLE_POSITION_SIZE];
     size_t length = heddle_message_position(message, position);
@@ -91,33 +92,79 @@ static VALUE make_json(const heddle_message *message, heddle_deflater **deflater
     return frame;
 }
 
+static const char ENVELOPE_END[] = ",\"message\":";
+
+/* {"identifier":…,"message":…}, and where it stands, for clients that resume. */
+static VALUE make_cable_frame(const heddle_message *message, VALUE envelope, bool extended, heddle_deflater **deflater)
+{
+    const char *bytes = message->reset ? NULL : RSTRING_PTR(message->payload);
+    size_t size = message->reset ? 0 : (size_t)RSTRING_LEN(message->payload);
+    VALUE json = rb_str_buf_new(RSTRING_LEN(envelope) + (long)(size + message->topic_size) + 128);
+    if (message->reset) {
+        rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope) - (long)(sizeof(ENVELOPE_END) - 1));
+        rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
+    } else {
+        rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
+        if (is_utf8(bytes, size)) /* else it is no JSON */
+            rb_str_cat(json, bytes, (long)size);
+        else
+            rb_str_cat_cstr(json, "null");
+    }
+    if (extended && !message->reset) {
+        rb_str_cat_cstr(json, ",\"stream_id\":");
+        add_json(json, message->topic, message->topic_size);
+        rb_str_catf(json, ",\"epoch\":\"%.12s\",\"offset\":%" PRIu64, message->epoch, message->offset);
+    }
+    rb_str_cat_cstr(json, "}");
+    VALUE frame = make_frame(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(json), (size_t)RSTRING_LEN(json), deflater);
+    RB_GC_GUARD(json);
+    return frame;
+}
+
+static VALUE make_cable(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
+{
+    return make_cable_frame(message, envelope, false, deflater);
+}
+
+static VALUE make_extended(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
+{
+    return make_cable_frame(message, envelope, true, deflater);
+}
+
 /* A message keeps what an encoder has made of it: so there is one for each form on the wire. */
 #define DEFINE_ENCODERS(form)                                                                                          \
-    static VALUE encode_##form(heddle_message *message, void *context)                                                 \
+    static VALUE encode_##form(heddle_message *message, VALUE envelope, void *context)                                 \
     {                                                                                                                  \
-        return make_##form(message, NULL);                                                                             \
+        return make_##form(message, envelope, NULL);                                                                   \
     }                                                                                                                  \
-    static VALUE deflate_##form(heddle_message *message, void *context)                                                \
+    static VALUE deflate_##form(heddle_message *message, VALUE envelope, void *context)                                \
     {                                                                                                                  \
-        return make_##form(message, context);                                                                          \
+        return make_##form(message, envelope, context);                                                                \
     }
 
 DEFINE_ENCODERS(text)
 DEFINE_ENCODERS(binary)
 DEFINE_ENCODERS(json)
+DEFINE_ENCODERS(cable)
+DEFINE_ENCODERS(extended)
 
 /* By whether the message is to be deflated. */
 static heddle_message_encoder *const encoders[][2] = {
     [HEDDLE_WEBSOCKET_AS_TEXT] = {encode_text, deflate_text},
     [HEDDLE_WEBSOCKET_AS_BINARY] = {encode_binary, deflate_binary},
     [HEDDLE_WEBSOCKET_AS_JSON] = {encode_json, deflate_json},
+    [HEDDLE_WEBSOCKET_AS_CABLE] = {encode_cable, deflate_cable},
+    [HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE] = {encode_extended, deflate_extended},
 };
 
 /* Short payloads have one frame for all sockets. */
-static VALUE encode_message(heddle_websocket *socket, heddle_message *message, uint8_t form)
+static VALUE encode_message(const heddle_websocket_subscription *subscription, heddle_message *message)
 {
+    heddle_websocket *socket = subscription->socket;
     bool deflated = socket->reader.allows_deflate && !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST;
-    return heddle_message_encoded(message, encoders[form][deflated], &socket->engine->websockets.deflater);
+    VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
+    return heddle_message_encoded(message, encoders[subscription->form][deflated], envelope,
+                                  &socket->engine->websockets.deflater);
 }
 
 /* -- as a subscriber ----------------------------------------------------------------------------------------------- */
@@ -127,6 +174,35 @@ static heddle_websocket_subscription *subscription_of(const heddle_subscriber *s
     return HEDDLE_CONTAINER_OF(subscriber, heddle_websocket_subscription, subscriber);
 }
 
+/* The message waits with those of the client. false: no memory. */
+static bool queue_publication(heddle_websocket *socket, const heddle_message *message)
+{
+    size_t payload = (size_t)RSTRING_LEN(message->payload);
+    heddle_websocket_message *copy = malloc(sizeof(*copy) + message->topic_size + payload);
+    if (!copy)
+        return false;
+    *copy = (heddle_websocket_message){
+        .size = message->topic_size + payload, .published = true, .topic_size = (uint32_t)message->topic_size,
+        .text = is_utf8(RSTRING_PTR(message->payload), payload),
+    };
+    memcpy(copy->bytes, message->topic, message->topic_size);
+    memcpy(copy->bytes + message->topic_size, RSTRING_PTR(message->payload), payload);
+    heddle_websocket_deliver(socket, copy);
+    return true;
+}
+
+static bool send_encoded(const heddle_websocket_subscription *subscription, heddle_message *message)
+{
+    VALUE frame = encode_message(subscription, message);
+    return frame && heddle_websocket_send_frame(subscription->socket, frame);
+}
+
+/* Has the protocol no word for it? */
+static bool tells_handler_of_reset(uint8_t form)
+{
+    return form != HEDDLE_WEBSOCKET_AS_JSON && form != HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
+}
+
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     heddle_websocket_subscription *subscription = subscription_of(subscriber);
@@ -134,14 +210,18 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     if (socket->state != HEDDLE_WEBSOCKET_OPEN)
         return;
     heddle_websocket_hold(socket);
-    if (message->reset && subscription->form != HEDDLE_WEBSOCKET_AS_JSON) {
+    bool delivered = true;
+    if (message->reset && tells_handler_of_reset(subscription->form)) {
         subscription->reset = true;
         heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_RESET);
+    } else if (subscription->form == HEDDLE_WEBSOCKET_TO_HANDLER) {
+        delivered = queue_publication(socket, message);
     } else {
-        VALUE frame = encode_message(socket, message, subscription->form);
-        if (!frame || !heddle_websocket_send_frame(socket, frame))
-            heddle_websocket_break_off(socket); /* no memory: a message must not be missing without a word */
+        subscription->was_reset |= message->reset;
+        delivered = send_encoded(subscription, message);
     }
+    if (!delivered)
+        heddle_websocket_break_off(socket); /* no memory: a message must not be missing without a word */
     heddle_websocket_leave(socket);
 }
 
@@ -149,6 +229,8 @@ static bool is_full(const heddle_subscriber *subscriber)
 {
     heddle_websocket *socket = subscription_of(subscriber)->socket;
     uint64_t limit = socket->engine->websockets.output_limit;
+    if (subscription_of(subscriber)->form == HEDDLE_WEBSOCKET_TO_HANDLER)
+        return socket->waiting_size > limit;
     if (heddle_websocket_pending(socket) > limit)
         socket->carrier->flush(socket); /* the kernel may not have been asked yet; a failure comes as an event */
     return heddle_websocket_pending(socket) > limit;
@@ -171,42 +253,43 @@ static const heddle_subscriber_operations operations = {
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
 
 heddle_websocket_subscription *heddle_websocket_find_subscription(const heddle_websocket *socket, const char *name,
-                                                                  size_t size)
+                                                                  size_t size, VALUE envelope)
 {
     heddle_websocket_subscription *subscription = socket->subscriptions;
-    while (subscription && (subscription->size != size || memcmp(subscription->name, name, size) != 0))
+    while (subscription && (subscription->size != size || subscription->envelope != envelope ||
+                            memcmp(subscription->name, name, size) != 0))
         subscription = subscription->next;
     return subscription;
 }
 
-heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout, const char *name,
-                                                   size_t size, heddle_position since, heddle_websocket_form form,
-                                                   heddle_slow_policy policy)
+heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout,
+                                                   const heddle_websocket_topic *topic, heddle_position since)
 {
-    if (size > HEDDLE_TOPIC_LIMIT)
+    if (topic->size > HEDDLE_TOPIC_LIMIT)
         return HEDDLE_TOPIC_TOO_LONG;
-    heddle_websocket_unsubscribe(socket, name, size);
-    heddle_websocket_subscription *subscription = calloc(1, sizeof(*subscription) + size);
+    heddle_websocket_unsubscribe(socket, topic->name, topic->size, topic->envelope);
+    heddle_websocket_subscription *subscription = calloc(1, sizeof(*subscription) + topic->size);
     if (!subscription)
         return HEDDLE_SUBSCRIBE_FAILED;
     subscription->subscriber.operations = &operations;
-    subscription->subscriber.policy = (uint8_t)policy;
+    subscription->subscriber.policy = (uint8_t)topic->policy;
     subscription->socket = socket;
-    subscription->form = (uint8_t)form;
-    subscription->size = (uint32_t)size;
-    memcpy(subscription->name, name, size);
+    subscription->form = (uint8_t)topic->form;
+    subscription->envelope = topic->envelope;
+    subscription->size = (uint32_t)topic->size;
+    memcpy(subscription->name, topic->name, topic->size);
     subscription->next = socket->subscriptions;
     socket->subscriptions = subscription;
     heddle_subscribe_result result =
-        heddle_subscribe(fanout, &subscription->subscriber, subscription->name, size, since);
+        heddle_subscribe(fanout, &subscription->subscriber, subscription->name, topic->size, since);
     if (result != HEDDLE_SUBSCRIBED)
-        heddle_websocket_unsubscribe(socket, name, size);
+        heddle_websocket_unsubscribe(socket, topic->name, topic->size, topic->envelope);
     return result;
 }
 
-bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size)
+bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size, VALUE envelope)
 {
-    heddle_websocket_subscription *subscription = heddle_websocket_find_subscription(socket, name, size);
+    heddle_websocket_subscription *subscription = heddle_websocket_find_subscription(socket, name, size, envelope);
     if (!subscription)
         return false;
     heddle_websocket_subscription **place = &socket->subscriptions;
@@ -245,6 +328,12 @@ void heddle_websocket_catch_up(heddle_websocket *socket)
     /* A delivery then never takes a subscription off the list. */
     for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
+}
+
+void heddle_websocket_mark_subscriptions(const heddle_websocket *socket)
+{
+    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        rb_gc_mark(one->envelope);
 }
 
 unsigned heddle_websocket_count_resets(const heddle_websocket *socket)

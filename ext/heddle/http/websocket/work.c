@@ -30,7 +30,7 @@ bool heddle_websocket_has_work(const heddle_websocket *socket)
 
 void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message)
 {
-    if (!(socket->wanted & HEDDLE_WEBSOCKET_ON_MESSAGE)) {
+    if (!(socket->wanted & (message->published ? HEDDLE_WEBSOCKET_ON_PUBLICATION : HEDDLE_WEBSOCKET_ON_MESSAGE))) {
         free(message);
         return;
     }
@@ -86,7 +86,9 @@ static VALUE serve(heddle_work *work, VALUE client)
     if (socket->due & HEDDLE_WEBSOCKET_ON_OPEN)
         next = HEDDLE_WEBSOCKET_ON_OPEN;
     else if ((message = heddle_websocket_take(socket)))
-        next = HEDDLE_WEBSOCKET_ON_MESSAGE;
+        next = message->published ? HEDDLE_WEBSOCKET_ON_PUBLICATION : HEDDLE_WEBSOCKET_ON_MESSAGE;
+    else if (socket->due & HEDDLE_WEBSOCKET_ON_WAKE)
+        next = HEDDLE_WEBSOCKET_ON_WAKE;
     else if (socket->due & HEDDLE_WEBSOCKET_ON_RESET)
         next = HEDDLE_WEBSOCKET_ON_RESET;
     else if (socket->due & HEDDLE_WEBSOCKET_ON_DRAINED)

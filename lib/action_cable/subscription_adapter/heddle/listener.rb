@@ -9,7 +9,7 @@ module ActionCable
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
 
-        # @param event_loop [#post] what calls back that a channel is subscribed
+        # @param event_loop [#post] calls back that a channel is subscribed
         # @param logger [Logger]
         def initialize(event_loop, logger)
           super()

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require "heddle"
+require "heddle/runtime"
 require_relative "in_flight"
 require_relative "rate_limit"
 require_relative "reception"

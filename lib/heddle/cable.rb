@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "heddle/web_socket"
+
+module Heddle
+  # Serves Action Cable without its threads: connections are WebSockets of this server, and what is broadcast goes to
+  # them without Ruby code for each. `config.heddle.cable = true` turns it on.
+  module Cable
+    autoload :ChannelStreams, "heddle/cable/channel_streams"
+    autoload :ConnectionTopics, "heddle/cable/connection_topics"
+    autoload :Executor, "heddle/cable/executor"
+    autoload :Heartbeat, "heddle/cable/heartbeat"
+    autoload :History, "heddle/cable/history"
+    autoload :Server, "heddle/cable/server"
+    autoload :Socket, "heddle/cable/socket"
+    autoload :SocketState, "heddle/cable/socket_state"
+    autoload :Topics, "heddle/cable/topics"
+    autoload :Worker, "heddle/cable/worker"
+
+    # The Action Cable of this application has no server that another one can take the place of.
+    class Unsupported < StandardError; end
+
+    # The protocol of Action Cable, and AnyCable's, with positions.
+    PROTOCOL = "actioncable-v1-json"
+    EXTENDED_PROTOCOL = "actioncable-v1-ext-json"
+
+    UNSUPPORTED = "config.heddle.cable needs the Action Cable of Rails 8.2, or the gem actioncable-next: add " \
+                  "gem \"actioncable-next\" to the Gemfile, before Rails"
+    private_constant :UNSUPPORTED
+
+    # What `ActionCable.server` is from now on.
+    module Installed
+      # @return [Server]
+      def server = @heddle_server ||= Server.new
+    end
+    private_constant :Installed
+
+    # Takes the place of Action Cable's own server.
+    # @return [void]
+    # @raise [Unsupported]
+    def self.install
+      require "action_cable"
+      raise Unsupported, UNSUPPORTED unless ::ActionCable::Server.const_defined?(:Socket)
+
+      ::ActionCable.singleton_class.prepend(Installed)
+      ActiveSupport.on_load(:action_cable_connection) { prepend ConnectionTopics }
+      ActiveSupport.on_load(:action_cable_channel) { prepend ChannelStreams }
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Cable
+    # Stands before ActionCable::Channel::Base: a stream that sends what is broadcast as it is needs no Ruby code for
+    # each message.
+    module ChannelStreams
+      # Methods that a channel may have of its own to see, or change, what is sent.
+      STREAMS = %i[stream_handler default_stream_handler stream_transmitter stream_decoder
+                   worker_pool_stream_handler].freeze
+      private_constant :STREAMS
+
+      # @param channel [Class] of a channel
+      # @return [Boolean] whether it leaves these methods as they are
+      def self.plain?(channel)
+        @plain ||= {}.compare_by_identity
+        @plain.fetch(channel) do
+          own = STREAMS.all? { |name| channel.instance_method(name).owner == ::ActionCable::Channel::Streams }
+          @plain[channel] = own && channel.instance_method(:transmit).owner == ::ActionCable::Channel::Base
+        end
+      end
+
+      def stream_from(broadcasting, callback = nil, coder: nil, &block)
+        topics = connection.heddle_topics
+        return super if topics.nil? || callback || block || coder || !ChannelStreams.plain?(self.class)
+        return if unsubscribed?
+
+        broadcasting = String(broadcasting)
+        streams[broadcasting] = topics.stream(broadcasting, @identifier)
+        logger.info "#{self.class.name} is streaming from #{broadcasting}"
+      end
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Cable
+    # What adapters and periodic timers of Action Cable run by. It has no thread: what is posted never waits here, as
+    # connections put work into their own queue.
+    class Executor
+      # Calls the block every so many seconds until it is shut down.
+      class Timer
+        # @param interval [Numeric]
+        def initialize(interval, &block)
+          @timer = Live::Dispatcher.current.every(interval.to_f, self, block)
+        end
+
+        # @api private
+        def post(timer) = timer.call
+
+        # @return [void]
+        def shutdown = @timer.session = nil
+      end
+
+      # @return [void]
+      def post(task = nil, &block) = (task || block).call
+
+      # @param interval [Numeric] seconds
+      # @return [#shutdown]
+      def timer(interval, &block)
+        return Timer.new(interval, &block) if Fiber.current_scheduler.is_a?(Scheduler)
+
+        Concurrent::TimerTask.new(execution_interval: interval, &block).tap(&:execute)
+      end
+
+      # @return [void]
+      def shutdown = nil
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "action_cable"
+
+module Heddle
+  module Cable
+    # Action Cable's server, whose connections are WebSockets of Heddle. Where the application runs in no loop, such as
+    # in mode thread or under another server, it does what Action Cable does.
+    class Server < ::ActionCable::Server::Base
+      NOT_FOUND = [404, { "content-type" => "text/plain; charset=utf-8" }, ["Page not found"]].freeze
+      private_constant :NOT_FOUND
+
+      def initialize(...)
+        super
+        @sockets = {}.compare_by_identity
+      end
+
+      # @param env [Hash]
+      # @return [Array]
+      def call(env)
+        return super if env["PATH_INFO"] == config.health_check_path || !Fiber.current_scheduler.is_a?(Scheduler)
+        return not_found unless env["rack.upgrade?"] == :websocket && allow_request_origin?(env)
+
+        protocol = choose_protocol(env)
+        headers = protocol ? { "sec-websocket-protocol" => protocol } : {}
+        WebSocket.upgrade(env, Socket.new(self, env, protocol), headers, check_origin: false)
+      end
+
+      # What subscriptions and timers run by.
+      # @return [Executor]
+      def executor = @executor || @mutex.synchronize { @executor ||= Executor.new }
+
+      # @return [Worker] in which everything that an application has written for a connection runs
+      def worker = @worker ||= Worker.new
+
+      # Whether streams go from the fan-out to the sockets.
+      def native_streams?
+        return @native_streams unless @native_streams.nil?
+
+        @native_streams = pubsub.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
+      end
+
+      # @param socket [Socket] is open
+      # @return [void]
+      def add_socket(socket)
+        @sockets[socket] = true
+        (@heartbeat ||= Heartbeat.new(@sockets)).start
+      end
+
+      # @param socket [Socket] has ended
+      # @return [void]
+      def remove_socket(socket) = @sockets.delete(socket)
+
+      # The heartbeat of sockets starts with the first one.
+      def setup_heartbeat_timer
+        super unless Fiber.current_scheduler.is_a?(Scheduler)
+      end
+
+      # Disconnects everybody, who then connect anew.
+      # @return [void]
+      def restart
+        @sockets.keys.each(&:end_for_restart)
+        @native_streams = nil
+        super
+      end
+
+      private
+
+      def not_found = NOT_FOUND.map(&:dup)
+
+      # The first one of the client's that is known.
+      def choose_protocol(env)
+        offered = env["HTTP_SEC_WEBSOCKET_PROTOCOL"].to_s.split(",").map(&:strip)
+        known = ::ActionCable::INTERNAL[:protocols]
+        known |= [EXTENDED_PROTOCOL] if native_streams?
+        offered.find { |name| known.include?(name) }
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Cable
+    # What a socket is subscribed to. Streams go from the fan-out to the socket, framed for the identifier of their
+    # channel. Other messages wait with those of the client, and callbacks are called with them, one at a time.
+    class Topics
+      # A stream: equal envelopes are the same String, so that its messages are encoded once for all sockets.
+      Stream = Struct.new(:topic, :envelope)
+      # A stream that begins when its subscription is confirmed.
+      Held = Struct.new(:stream, :position)
+      # What callbacks are called with.
+      Message = Struct.new(:data) do
+        # Of Action Cable's fast lane.
+        def encoded_for(identifier)
+          %({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":#{data}})
+        end
+      end
+      private_constant :Held, :Message
+
+      # @param client [WebSocket::Client]
+      # @param prefix [String, nil] of all topics
+      # @param extended [Boolean] whether the client is told positions
+      def initialize(client, prefix, extended)
+        @client = client
+        @prefix = prefix
+        @form = extended ? :extended_cable : :cable
+        @callbacks = nil
+        @held = nil
+      end
+
+      # Called by Action Cable.
+      # @param channel [String]
+      # @param callback [#call] called with each message
+      # @param success_callback [#call, nil]
+      # @return [void]
+      def subscribe(channel, callback, success_callback = nil)
+        topic = topic_of(channel)
+        callbacks = (@callbacks ||= {})[topic] ||= []
+        callbacks << callback
+        @client.subscribe(topic, as: :handler) if callbacks.one?
+        success_callback&.call
+      end
+
+      # @param channel [String]
+      # @param callback [#call, Stream]
+      # @return [void]
+      def unsubscribe(channel, callback)
+        return end_stream(callback) if callback.is_a?(Stream)
+
+        topic = topic_of(channel)
+        callbacks = @callbacks&.fetch(topic, nil) or return
+        callbacks.delete(callback)
+        return unless callbacks.empty?
+
+        @callbacks.delete(topic)
+        @client.unsubscribe(topic)
+      end
+
+      # @param channel [String]
+      # @param identifier [String] of the subscription that the messages are for
+      # @return [Stream]
+      def stream(channel, identifier)
+        stream = Stream.new(topic_of(channel), -%({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":))
+        if @held then @held << Held.new(stream, PubSub.position(stream.topic))
+        else begin_stream(stream, nil)
+        end
+        stream
+      end
+
+      # Streams that the block asks for begin when it has ended, after what was there when they were asked for: so a
+      # client has the confirmation first.
+      # @param history [History, nil] what the client asks for
+      # @return [void]
+      def hold(history = nil)
+        @held = []
+        yield
+      ensure
+        held = @held
+        @held = nil
+        held.each { |one| begin_stream(one.stream, one.position) } unless history&.replay(held)
+      end
+
+      # @param stream [Stream]
+      # @param since [String, nil] a position
+      # @return [String, false, nil] false: the client was told that messages are lost
+      def begin_stream(stream, since) = @client.subscribe(stream.topic, as: @form, since:, envelope: stream.envelope)
+
+      # @param topic [String]
+      # @yieldparam callback [#call]
+      # @yieldparam message [Message]
+      # @return [void]
+      def each_callback(topic, data)
+        message = Message.new(data)
+        @callbacks&.fetch(topic, nil)&.dup&.each { |callback| yield callback, message }
+      end
+
+      private
+
+      def topic_of(channel) = @prefix ? "#{@prefix}:#{channel}" : channel
+
+      def end_stream(stream)
+        @held&.reject! { |one| one.stream.equal?(stream) }
+        @client.unsubscribe(stream.topic, envelope: stream.envelope)
+      end
+    end
+  end
+end

@@ -1,0 +1,286 @@
+# frozen_string_literal: true
+
+require "heddle/version"
+require "heddle/concurrency"
+require "heddle/enable"
+# The extension's classes exist, but not whole, as soon as it is loaded: no autoload can stand for them. The same
+# is true of heddle/http and heddle/rack, which the server loads.
+require "heddle/net/scheduler_resolver"
+require "heddle/pubsub"
+require "heddle/net"
+
+# A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with; what is not
+# used is not loaded.
+#
+#     Heddle.run do
+#       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) }
+#       sleep 1               # both at the same time
+#       puts page.value
+#     end
+module Heddle
+  autoload :Barrier, "heddle/concurrency/barrier"
+  autoload :CLI, "heddle/cli"
+  autoload :Cable, "heddle/cable"
+  autoload :CallbackReport, "heddle/callback_report"
+  autoload :Channel, "heddle/concurrency/channel"
+  autoload :ClientGone, "heddle/http/client_gone"
+  autoload :Condition, "heddle/concurrency/condition"
+  autoload :Databases, "heddle/databases"
+  autoload :EventStream, "heddle/event_stream"
+  autoload :FurtherFailures, "heddle/concurrency/further_failures"
+  autoload :Handoff, "heddle/handoff"
+  autoload :Live, "heddle/live"
+  autoload :Nearest, "heddle/nearest"
+  autoload :Pool, "heddle/concurrency/pool"
+  autoload :Preemption, "heddle/preemption"
+  autoload :Promise, "heddle/concurrency/promise"
+  autoload :Rails, "heddle/rails"
+  autoload :Scope, "heddle/concurrency/scope"
+  autoload :Semaphore, "heddle/concurrency/semaphore"
+  autoload :Server, "heddle/server"
+  autoload :Stall, "heddle/stall"
+  autoload :Stalls, "heddle/stalls"
+  autoload :Task, "heddle/concurrency/task"
+  autoload :TaskTree, "heddle/concurrency/task_tree"
+  autoload :TimeoutError, "heddle/concurrency/timeout_error"
+  autoload :Visible, "heddle/visible"
+  autoload :Watch, "heddle/watch"
+  autoload :WebSocket, "heddle/web_socket"
+
+  # The library of the methods below; loaded with the first of them.
+  module Concurrency
+    autoload :Context, "heddle/concurrency/context"
+    autoload :Deadline, "heddle/concurrency/deadline"
+    autoload :Every, "heddle/concurrency/every"
+    autoload :Map, "heddle/concurrency/map"
+    autoload :Race, "heddle/concurrency/race"
+    autoload :Root, "heddle/concurrency/root"
+    autoload :Shield, "heddle/concurrency/shield"
+    autoload :Supervisor, "heddle/concurrency/supervisor"
+    autoload :TreeSignal, "heddle/concurrency/tree_signal"
+  end
+
+  # Of what the extension has defined, the part that needs no server.
+  module HTTP
+    autoload :Client, "heddle/http/client"
+
+    # A GET request of the process's own {Client}, which has its defaults.
+    #
+    # @param (see Client#get)
+    # @return [Client::Response]
+    # @raise [Client::Error]
+    def self.get(url, ...) = Client.default.get(url, ...)
+  end
+
+  class << self
+    # Runs the block in an event loop, and returns its value when it and every task that was started in it have ended.
+    # Starts a loop if this thread has none; inside a loop it is a {scope}, and starts no second one.
+    #
+    # Ctrl-C cancels all tasks, and is raised here when they have cleaned up; a second one is raised at once.
+    #
+    # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the one named by the
+    #   environment variable HEDDLE_SELECTOR, or the best one that the machine allows; in other threads than the main
+    #   one epoll, which costs less where a loop lives for a request. Inside a loop it changes nothing.
+    # @param name [String, nil] what the task tree calls it
+    # @param cancel_grace [Numeric] seconds that a cancelled task may take to clean up; 5
+    # @return what the block returns
+    # @raise what the block, or the first task that failed, has raised
+    # @raise [Deadlock] when every task waits for another
+    # @raise [NoLoopError] when this thread has a scheduler of another kind
+    def run(selector: nil, name: nil, cancel_grace: nil, &block)
+      raise ArgumentError, "Heddle.run needs a block: what is to run in the loop" unless block
+
+      Databases.install if defined?(::ActiveRecord) || defined?(::Sequel)
+      require "heddle/async" if defined?(::Async::Task) # the program uses the async gem
+      if Fiber.current_scheduler
+        scope(cancel_grace: cancel_grace) { block.call }
+      elsif (scheduler = Fiber.scheduler).is_a?(Scheduler) # set by hand, and not running yet
+        Concurrency::Root.new(scheduler, name, cancel_grace, block).run_loop
+      else
+        raise NoLoopError, Concurrency.no_loop("Heddle.run") if scheduler
+
+        scheduler = Scheduler.new(selector: selector || Selector.for_thread)
+        Concurrency::TreeSignal.during(scheduler) { Concurrency::Root.run(scheduler, name, cancel_grace, block) }
+      end
+    end
+
+    # Starts a task: the block runs concurrently with what follows, in a fiber of its own. It belongs to the innermost
+    # scope that is open here, and that scope doesn't end before it.
+    #
+    # @param (see Scope#async)
+    # @return [Task]
+    # @raise [NoLoopError] outside a loop
+    def async(name: nil, background: false, &block)
+      scheduler = Fiber.scheduler
+      raise NoLoopError, Concurrency.no_loop("Heddle.async") unless scheduler.is_a?(Scheduler)
+
+      Concurrency::Context.of(scheduler).scope.async(name: name, background: background, &block)
+    end
+
+    # Runs the block, and ends when every task that was started in it has ended. The first one that fails cancels the
+    # others and the block, and its error is raised here.
+    #
+    # @param cancel_grace [Numeric, nil] seconds that its cancelled tasks may take to clean up; nil: as outside
+    # @yield [Scope]
+    # @return what the block returns; nil when the scope was cancelled with {Scope#cancel}
+    # @raise [NoLoopError] outside a loop
+    def scope(cancel_grace: nil, &block)
+      Scope.new(current_task("Heddle.scope"), cancel_grace).run(&block)
+    end
+
+    # A scope in which a task that fails takes nobody with it: the others go on. Its error is given to `on_failure`, or
+    # reported on $stderr unless a task waits for the failed one and gets the error there. An error of the block itself,
+    # and what is no StandardError, end the scope as in {scope}.
+    #
+    # @param on_failure [#call, nil] called with the task and its error, at once, and must not wait
+    # @param cancel_grace (see scope)
+    # @yield [Scope]
+    # @return what the block returns
+    def supervise(on_failure: nil, cancel_grace: nil, &block)
+      Concurrency::Supervisor.new(current_task("Heddle.supervise"), on_failure, cancel_grace).run(&block)
+    end
+
+    # Gives the block, and the tasks that are started in it, so many seconds. It strikes only at waits; code that
+    # computes is not interrupted. Inside the block it is a cancelling: {Cancelled} is raised, which no `rescue =>`
+    # catches, and the clean-up may wait. TimeoutError comes out of the call whose time is over; limits nest.
+    #
+    # @param seconds [Numeric, nil] nil: no limit. 0 or less: the first wait is one too many.
+    # @yield [Scope]
+    # @return what the block returns
+    # @raise [TimeoutError]
+    # @raise [NoLoopError] outside a loop
+    def timeout(seconds, &block)
+      return scope(&block) if seconds.nil?
+      if !seconds.is_a?(Numeric) || (seconds.is_a?(Float) && seconds.nan?)
+        raise ArgumentError, "the time limit is #{seconds.inspect}, but must be a number of seconds, or nil"
+      end
+
+      Concurrency::Deadline.new(current_task("Heddle.timeout"), seconds).run(&block)
+    end
+
+    # Runs to its end what must not be left half done: what is cancelled around the block (a task, a scope, a time
+    # limit, the request of a client that has left) has to wait until the block has returned, and strikes at the next
+    # wait after it. The same holds for tasks that are started in the block. Outside of a loop the block is just run.
+    #
+    # A cancellation from inside the block is not deferred, above all a time limit there. `Timeout.timeout` around it,
+    # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, strike inside it,
+    # too.
+    #
+    #     Heddle.shield { charge(card) && record(charge) }
+    #
+    # @yield [Scope]
+    # @return what the block returns
+    def shield(&block)
+      raise ArgumentError, "Heddle.shield needs a block: what must run to its end" unless block
+      return yield unless Fiber.current_scheduler.is_a?(Scheduler)
+
+      Concurrency::Shield.new(current_task("Heddle.shield")).run(&block)
+    end
+
+    # Calls the block for every item, concurrently, and returns the results in the order of the items. The first failure
+    # cancels the others and is raised.
+    #
+    # @param enum [#each] may be lazy or endless if a limit is given: it is asked for no more than can run
+    # @param limit [Integer, nil] how many run at once at most; nil: all
+    # @return [Array]
+    def map(enum, limit: nil, &block)
+      raise ArgumentError, "Heddle.map needs a block: what to do with an item" unless block
+
+      scope { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
+    end
+
+    # Lets several compete: the first one that ends decides. Its value is returned, or its error raised, and the others
+    # are cancelled. Returns when all of them have ended.
+    #
+    #     Heddle.race(mirrors, skip: [SocketError]) { |mirror| fetch(mirror) }
+    #
+    # @param contenders [Enumerable] given to the block one each; without a block they are called
+    # @param skip [Array<Class>] errors with which a contender drops out instead of deciding; only the last one's end
+    #   the race, with the first one's error and the others attached. `[StandardError]`: the first success wins.
+    # @return what the winner's block returned
+    def race(contenders, skip: [], &block)
+      race = nil
+      scope do |scope|
+        race = Concurrency::Race.new(scope, skip)
+        race.between(contenders, block)
+      end
+      race.winner
+    end
+
+    # Calls the block again and again, every so many seconds from now on, until it is left by `break` or cancelled. It
+    # doesn't drift; a tick that comes while the block still runs is skipped.
+    #
+    # @param interval [Numeric] seconds
+    # @yield [tick] the number of the tick since the start, the first is 1; skipped ones are counted
+    def every(interval, &block)
+      raise ArgumentError, "Heddle.every needs a block: what to do at each tick" unless block
+
+      Concurrency::Every.new(interval).each(&block)
+    end
+
+    # Runs the block on another thread, while only the calling fiber waits: for native code that holds Ruby's lock for
+    # parts of its work only, or that offloading can't reach. Outside of a loop the block is just run.
+    #
+    # The block must not use what belongs to the calling thread or fiber: Thread.current and Fiber.current are others.
+    # An exception in the fiber meanwhile is raised in the block, too, where it waits in a system call.
+    #
+    # @return what the block returns
+    def offload(&block)
+      raise ArgumentError, "Heddle.offload needs a block: what to run on another thread" unless block
+
+      scheduler = Fiber.current_scheduler
+      scheduler.is_a?(Scheduler) ? scheduler.offload_threads.run(&block) : yield
+    end
+
+    # Runs the block with native calls as Ruby makes them: on this very thread, blocking it and so the loop. For native
+    # code that must not leave its thread, and for calls that are known to be quick.
+    #
+    # @return what the block returns
+    def without_offload(&block)
+      raise ArgumentError, "Heddle.without_offload needs a block: what must stay on this thread" unless block
+
+      require "heddle/offload"
+      Offload.inline(&block)
+    end
+
+    # The tasks of this thread's loop: names, states, and where each waits. Print it: `puts Heddle.task_tree`.
+    #
+    # @param lines [Integer, nil] lines of backtrace a task at most; nil: all
+    # @return [TaskTree]
+    # @raise [NoLoopError] when this thread has no loop
+    def task_tree(lines: nil)
+      scheduler = Fiber.scheduler
+      raise NoLoopError, Concurrency.no_loop("Heddle.task_tree") unless scheduler.is_a?(Scheduler)
+
+      TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
+    end
+
+    # Nobody else of this loop runs while the block computes, preemption or not; where it waits, they do. For code that
+    # changes several things together and takes no lock for it.
+    #
+    # @return what the block returns
+    def without_preemption(&block)
+      scheduler = Fiber.scheduler
+      scheduler.is_a?(Scheduler) ? scheduler.without_preemption(&block) : yield
+    end
+
+    # Loads all of this at once. A Ractor of Ruby 3.3 can load nothing itself: call this before the first one.
+    #
+    # @return [nil]
+    def eager_load
+      [self, Concurrency].each do |namespace|
+        namespace.constants.each do |name|
+          path = namespace.autoload?(name)
+          namespace.const_get(name) if path&.start_with?("heddle/concurrency/", "heddle/scheduler", "heddle/databases")
+        end
+      end
+      nil
+    end
+
+    private
+
+    def current_task(what)
+      Concurrency::Context.of(Concurrency.scheduler!(what)).task!
+    end
+  end
+end
