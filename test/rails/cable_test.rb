@@ -35,7 +35,8 @@ module CableTests
 
   # A server of this test's own.
   def serve(*options, **more)
-    @own = ServedProcess.new(command(*options), environment: environment.merge(more.transform_keys(&:to_s)), folder: FOLDER)
+    environment = self.environment.merge(more.transform_keys(&:to_s))
+    @own = ServedProcess.new(command(*options), environment:, folder: FOLDER)
   end
 
   def connect(**)
@@ -92,7 +93,9 @@ module CableTests
   end
 
   def test_foreign_origins_are_refused
-    assert_equal(404, assert_raises(Heddle::WebSocket::HandshakeFailed) { connect(origin: "https://foe.example") }.status)
+    foreign = assert_raises(Heddle::WebSocket::HandshakeFailed) { connect(origin: "https://foe.example") }
+
+    assert_equal 404, foreign.status
     client(origin: "https://friend.example")
   end
 end

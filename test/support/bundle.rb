@@ -8,8 +8,8 @@ module Bundle
   GEMS = File.expand_path("../../vendor/bundle", __dir__)
   private_constant :GEMS
 
-  # The environment in which Bundler finds them. The version is named, or Bundler would start again as the one that wrote
-  # the lock file, which may be another Ruby's.
+  # The environment in which Bundler finds them. The version is named, or Bundler would start again as the one that
+  # wrote the lock file, which may be another Ruby's.
   # @param gemfile [String]
   # @return [Hash{String => String, nil}]
   def self.environment(gemfile)

@@ -59,12 +59,15 @@ module Heddle
       # Disconnects everybody, who then connect anew.
       # @return [void]
       def restart
-        @sockets.keys.each(&:end_for_restart)
+        open_sockets.each(&:end_for_restart)
         @native_streams = nil
         super
       end
 
       private
+
+      # Those of this moment.
+      def open_sockets = @sockets.keys
 
       def not_found = NOT_FOUND.map(&:dup)
 

@@ -91,8 +91,9 @@ module Heddle
       # @yieldparam message [Message]
       # @return [void]
       def each_callback(topic, data)
+        callbacks = @callbacks&.fetch(topic, nil) or return
         message = Message.new(data)
-        @callbacks&.fetch(topic, nil)&.dup&.each { |callback| yield callback, message }
+        callbacks.dup.each { |callback| yield callback, message }
       end
 
       private

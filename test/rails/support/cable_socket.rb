@@ -41,7 +41,9 @@ class CableSocket
   end
 
   # @param name [String] of a command
-  def command(name, identifier = nil, **more) = @socket.write(JSON.generate({ command: name, identifier:, **more }.compact))
+  def command(name, identifier = nil, **more)
+    @socket.write(JSON.generate({ command: name, identifier:, **more }.compact))
+  end
 
   # @return [Hash] the server's answer
   def subscribe(identifier, **more)
