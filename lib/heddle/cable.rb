@@ -28,7 +28,7 @@ module Heddle
                   "gem \"actioncable-next\" to the Gemfile, before Rails"
     private_constant :UNSUPPORTED
 
-    # What `ActionCable.server` is from now on.
+    # `ActionCable.server` is Heddle's from now on.
     module Installed
       # @return [Server]
       def server = @heddle_server ||= Server.new

@@ -2,8 +2,8 @@
 
 module Heddle
   module Cable
-    # What adapters and periodic timers of Action Cable run by. It has no thread: what is posted never waits here, as
-    # connections put work into their own queue.
+    # Runs what adapters and periodic timers of Action Cable post. It has no thread: a posted block never waits, because
+    # connections put their work into a queue of their own.
     class Executor
       # Calls the block every so many seconds until it is shut down.
       class Timer

@@ -26,7 +26,7 @@ module Heddle
         WebSocket.upgrade(env, Socket.new(self, env, protocol), headers, check_origin: false)
       end
 
-      # What subscriptions and timers run by.
+      # Runs what adapters and timers post.
       # @return [Executor]
       def executor = @executor || @mutex.synchronize { @executor ||= Executor.new }
 

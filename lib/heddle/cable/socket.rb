@@ -4,8 +4,8 @@ require "securerandom"
 
 module Heddle
   module Cable
-    # What a connection of Action Cable has below it: the handler of a WebSocket. Its callbacks, and with them
-    # everything of the connection, run one at a time.
+    # The handler of a WebSocket, with a connection of Action Cable above it. Its callbacks, and with them everything of
+    # the connection, run one at a time.
     class Socket
       # Calls that may wait for a connection.
       INBOX = 1_000

@@ -2,14 +2,14 @@
 
 module Heddle
   module Cable
-    # What a socket is subscribed to. Streams go from the fan-out to the socket, framed for the identifier of their
+    # The subscriptions of a socket. Streams go from the fan-out to the socket, framed for the identifier of their
     # channel. Other messages wait with those of the client, and callbacks are called with them, one at a time.
     class Topics
       # A stream: equal envelopes are the same String, so that its messages are encoded once for all sockets.
       Stream = Struct.new(:topic, :envelope)
       # A stream that begins when its subscription is confirmed.
       Held = Struct.new(:stream, :position)
-      # What callbacks are called with.
+      # The argument of callbacks.
       Message = Struct.new(:data) do
         # Of Action Cable's fast lane.
         def encoded_for(identifier)
@@ -20,7 +20,7 @@ module Heddle
 
       # @param client [WebSocket::Client]
       # @param prefix [String, nil] of all topics
-      # @param extended [Boolean] whether the client is told positions
+      # @param extended [Boolean] whether the client gets positions
       def initialize(client, prefix, extended)
         @client = client
         @prefix = prefix
@@ -83,7 +83,7 @@ module Heddle
 
       # @param stream [Stream]
       # @param since [String, nil] a position
-      # @return [String, false, nil] false: the client was told that messages are lost
+      # @return [String, false, nil] false: the client knows that messages are lost
       def begin_stream(stream, since) = @client.subscribe(stream.topic, as: @form, since:, envelope: stream.envelope)
 
       # @param topic [String]

@@ -147,7 +147,7 @@ static void check_envelope(VALUE self, VALUE envelope, heddle_websocket_form for
 /*
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See Client#subscribe. The position that the client goes on from; false: it was told that messages are lost; nil: the
+ * See Client#subscribe. The position that the client goes on from; false: the client knows that messages are lost; nil: the
  * socket is closed.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)

@@ -32,7 +32,7 @@ struct heddle_websocket_subscription {
 
 /* All are called in the loop, or on another thread that has the GVL once the loop has a fan-out. Held. */
 
-/* What a socket is to be sent, and how. A topic may be there once for each envelope. */
+/* A topic of a socket, and the form of its messages. A topic may be there once for each envelope. */
 typedef struct {
     const char *name; /* of the topic */
     size_t size;
