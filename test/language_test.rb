@@ -39,7 +39,6 @@ class LanguageTest < Minitest::Test
     "ext/heddle/http/h2_exchange.c" => %w[writable complete respond],
     "ext/heddle/http/websocket/session.c" => %w[enter],
     "ext/heddle/http/websocket/work.c" => %w[object serve served reject],
-    "ext/heddle/http/h2_server.c" => %w[sweep pull flush linger settle feed begin release abandon],
     "ext/heddle/pubsub/fanout_wait.c" => %w[ready watch watch],
     "ext/heddle/pubsub/message.c" => %w[encode], "ext/heddle/pubsub/process_history.c" => %w[make],
     "ext/heddle/pubsub/subscription_ruby.c" => %w[mark collect allocate wake deliver ended counts]

@@ -60,6 +60,12 @@ class FairnessTest < Minitest::Test
     bytes.string
   end
 
+  def request_with_fields(count)
+    client = H2Client.new(bytes = StringIO.new(+"".b))
+    client.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/many 90*#{count}")
+    bytes.string
+  end
+
   def request(path) = "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n"
 
   # They ask ahead, so that it is the server alone that says whose turn it is. What is preempted finishes later than
@@ -123,6 +129,33 @@ class FairnessTest < Minitest::Test
     end
 
     assert_equal %w[/other /many], order
+  end
+
+  # Decoding one of their requests takes about the time that reading has in a tick. All of them came before the request
+  # of another client, which is served before most of them are read.
+  def test_many_clients_with_much_to_decode_do_not_hold_up_others
+    order = []
+    held = Thread::Queue.new
+    go = false
+    app = lambda do |env|
+      env["PATH_INFO"] == "/hold" ? held << true : order << env["PATH_INFO"]
+      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      [200, {}, ["x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: [], header_count: 10_000, header_limit: 1_000_000) do
+      many = Array.new(50) { H2Client.new(connect).tap { |client| client.send_preface && 2.times { client.read_frame } } }
+      (other = connect).write(request("/first"))
+      read_answer(other)
+      connect.write(request("/hold"))
+      held.pop(timeout: PATIENCE)
+      bytes = request_with_fields(9_000)
+      many.each { |client| client.send_bytes(bytes) }
+      other.write(request("/other"))
+      go = true
+      read_answer(other)
+    end
+
+    assert_operator order.index("/other"), :<, 20
   end
 
   # Two clients of HTTP/1.1 that ask one after the other: the request of one comes while that of the other is served,

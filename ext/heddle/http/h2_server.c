@@ -19,7 +19,7 @@ static void free_server(heddle_h2_server *server)
 }
 
 /* Callers up the stack may still hold those that were given up meanwhile. */
-static void sweep(heddle_h2_server *server)
+static void drop_gone_carriers(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {
         heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
@@ -34,7 +34,7 @@ static void sweep(heddle_h2_server *server)
 bool heddle_h2_leave_session(heddle_h2_server *server)
 {
     if (server->depth == 1)
-        sweep(server);
+        drop_gone_carriers(server);
     if (--server->depth > 0 || server->connection)
         return server->connection != NULL;
     free_server(server);
@@ -42,7 +42,7 @@ bool heddle_h2_leave_session(heddle_h2_server *server)
 }
 
 /* Frames for the kernel, as many as may wait for it. false: there is no memory. */
-static bool pull(heddle_h2_server *server)
+static bool pull_frames(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     while (connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_has_output(server->session)) {
@@ -63,7 +63,7 @@ static int64_t later_by(int64_t duration)
 }
 
 /* Sends what the kernel takes; each time that it takes something, the client has its time anew. */
-static int flush(heddle_h2_server *server)
+static int flush_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     int64_t timeout = heddle_engine_of_connection(connection)->write_timeout;
@@ -102,14 +102,7 @@ static bool end_output(heddle_h2_server *server)
     return true;
 }
 
-/* Reading goes on in handle_flushed. */
-static void end_turn(heddle_h2_server *server)
-{
-    server->turn_over = true;
-    heddle_connection_flush_later(server->connection);
-}
-
-static void linger(heddle_h2_server *server)
+static void discard_input(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     uint64_t limit = heddle_engine_of_connection(connection)->linger_limit;
@@ -122,7 +115,7 @@ static void linger(heddle_h2_server *server)
     if (bytes == -EAGAIN)
         want_input(connection);
     else if (bytes > 0 && server->lingered < limit)
-        end_turn(server);
+        heddle_input_turns_wait(connection);
     else
         heddle_sockets_close_connection(connection);
 }
@@ -157,11 +150,9 @@ static bool cut_off_writers(heddle_h2_server *server)
 }
 
 /* Decides the next step when nothing more can be done now; false: the connection is closed. */
-static bool settle(heddle_h2_server *server)
+static bool settle_next(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
-    if (server->turn_over) /* a flush meanwhile has cancelled the one of the next tick */
-        heddle_connection_flush_later(connection);
     if (server->lingers)
         return true;
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
@@ -191,21 +182,21 @@ static bool send_output(heddle_h2_server *server, bool now)
     if (!connection->output.size) /* it left at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     for (;;) {
-        bool pulled = pull(server);
+        bool pulled = pull_frames(server);
         if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
             if (connection->output.size)
                 heddle_connection_flush_later(connection);
-            return settle(server);
+            return settle_next(server);
         }
-        int result = pulled ? flush(server) : -ENOMEM;
+        int result = pulled ? flush_output(server) : -ENOMEM;
         if (result == -EAGAIN)
-            return settle(server);
+            return settle_next(server);
         if (result != 0) {
             heddle_sockets_close_connection(connection);
             return false;
         }
         if (!heddle_h2_has_output(server->session))
-            return settle(server);
+            return settle_next(server);
     }
 }
 
@@ -221,7 +212,7 @@ int heddle_h2_flush(heddle_h2_server *server)
     if (server->depth > 0)
         return -EAGAIN;
     do {
-        result = pull(server) ? flush(server) : -ENOMEM;
+        result = pull_frames(server) ? flush_output(server) : -ENOMEM;
     } while (result == 0 && heddle_h2_has_output(server->session));
     if (result == 0 || result == -EAGAIN)
         heddle_connection_flush_later(connection); /* what is next is settled then */
@@ -229,7 +220,7 @@ int heddle_h2_flush(heddle_h2_server *server)
 }
 
 /* Keeps what the session does not want yet. */
-static bool feed(heddle_h2_server *server, const char *bytes, size_t size)
+static bool feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
     server->depth++;
@@ -284,12 +275,12 @@ static void read_on(heddle_h2_server *server)
     for (unsigned reads = 0;;) {
         size_t buffered = heddle_connection_buffered(connection);
         if (buffered) {
-            if (!feed(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
+            if (!feed_session(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
                 return;
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
                 return; /* it goes on when there is room for output */
             if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
-                end_turn(server);
+                heddle_input_turns_wait(connection);
                 return;
             }
             continue;
@@ -301,7 +292,7 @@ static void read_on(heddle_h2_server *server)
         }
         if (reads++ == READS) {
             if (heddle_h2_send(server))
-                end_turn(server);
+                heddle_input_turns_wait(connection);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -317,7 +308,7 @@ static void read_on(heddle_h2_server *server)
         }
         if (bytes == 0)
             end_input(server);
-        else if (!feed(server, scratch, (size_t)bytes))
+        else if (!feed_session(server, scratch, (size_t)bytes))
             return;
         if (bytes > 0 && heddle_h2_fed_enough(server->session))
             reads = READS;
@@ -326,9 +317,13 @@ static void read_on(heddle_h2_server *server)
 
 /* -- as a protocol ------------------------------------------------------------------------------------------------- */
 
-static void begin(heddle_connection *connection)
+static void take_turn(heddle_connection *connection)
 {
-    read_on(heddle_h2_server_of(connection));
+    heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (server->lingers)
+        discard_input(server);
+    else
+        read_on(server);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)
@@ -339,21 +334,20 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         return;
     }
     if (server->lingers) {
-        if (!server->turn_over)
-            linger(server);
+        heddle_input_turns_read(connection);
         return;
     }
     if ((ready & HEDDLE_HAS_ROOM) && connection->output.size) {
-        int result = flush(server);
+        int result = flush_output(server);
         if (result != 0 && result != -EAGAIN) {
             heddle_sockets_close_connection(connection);
             return;
         }
     }
-    if (server->turn_over)
+    if (heddle_link_is_listed(&connection->turn_link))
         heddle_h2_send(server);
     else
-        read_on(server);
+        heddle_input_turns_read(connection);
 }
 
 static void handle_deadline(heddle_connection *connection)
@@ -374,34 +368,18 @@ static void handle_deadline(heddle_connection *connection)
         heddle_h2_send(server);
 }
 
-static void go_on(heddle_h2_server *server)
-{
-    if (server->lingers)
-        linger(server);
-    else
-        read_on(server);
-}
-
-/* Tunnels may have written something, which is in the session only. false: the connection is closed. */
-static bool send_written(heddle_h2_server *server)
-{
-    if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
-                             heddle_h2_is_closing(server->session)))
-        return true;
-    if (!send_output(server, true))
-        return false;
-    server->depth++;
-    heddle_h2_tunnels_flushed(server);
-    return heddle_h2_leave_session(server);
-}
-
+/* Tunnels may have written something, which is in the session only. */
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    bool goes_on = server->turn_over;
-    server->turn_over = false;
-    if (send_written(server) && goes_on)
-        go_on(server);
+    if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
+                             heddle_h2_is_closing(server->session)))
+        return;
+    if (!send_output(server, true))
+        return;
+    server->depth++;
+    heddle_h2_tunnels_flushed(server);
+    (void)heddle_h2_leave_session(server);
 }
 
 static bool is_idle(const heddle_connection *connection)
@@ -434,7 +412,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
     return -1;
 }
 
-static void release(heddle_connection *connection)
+static void release_server(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     heddle_h2_carrier *carrier;
@@ -454,7 +432,7 @@ static void release(heddle_connection *connection)
         heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR); /* it asks for nothing more */
 }
 
-static void abandon(heddle_connection *connection)
+static void abandon_server(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
@@ -470,13 +448,14 @@ const heddle_protocol heddle_h2_protocol = {
     .stays = true, /* what HPACK has learned can't go to another process */
     .farewell = farewell,
     .farewell_size = sizeof(farewell),
-    .begin = begin,
+    .begin = heddle_input_turns_read,
+    .read_on = take_turn,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .flushed = handle_flushed,
     .is_idle = is_idle,
     .end_idle = end_idle,
     .collect_input = collect_input,
-    .release = release,
-    .abandon = abandon,
+    .release = release_server,
+    .abandon = abandon_server,
 };

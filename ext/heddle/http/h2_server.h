@@ -55,7 +55,6 @@ struct heddle_h2_server {
     uint32_t waiting_count;
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
-    bool turn_over; /* much has come at once: reading goes on in the next tick, after the events of others */
     bool swept;     /* no carrier that was given up is still listed */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
     size_t held;            /* the same, and the heads of requests that wait */

@@ -41,7 +41,7 @@ struct heddle_connection {
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
     void *session;
-    heddle_link handshake_link; /* in the queue of handshakes that can go on */
+    heddle_link turn_link;      /* in the queue of handshakes that can go on, or of input_turns.h */
     heddle_link watch_link;     /* of those with watch_events, or that the watch thread has handed off */
     heddle_link unsent_link;    /* of those with output */
     heddle_due due;             /* the protocol's time limit for its next step */

@@ -57,8 +57,8 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
 static void handshake_due(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (!heddle_link_is_listed(&connection->handshake_link))
-        heddle_link_push_last(&sockets->handshake_queue.due, &connection->handshake_link);
+    if (!heddle_link_is_listed(&connection->turn_link))
+        heddle_link_push_last(&sockets->handshake_queue.due, &connection->turn_link);
     heddle_sockets_schedule_resume(sockets);
 }
 
@@ -224,7 +224,7 @@ void heddle_handshake_run_queued(heddle_sockets *sockets)
     int64_t end = heddle_clock_now() + SHARE;
     for (; link; link = heddle_link_first(due)) {
         heddle_link_remove(link);
-        continue_tls(HEDDLE_CONTAINER_OF(link, heddle_connection, handshake_link));
+        continue_tls(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link));
         if (sockets->closed)
             return;
         if (heddle_clock_now() >= end)

@@ -32,6 +32,8 @@ struct heddle_protocol {
     void (*begin)(heddle_connection *connection);
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Delivered whatever the connection does. */
     void (*handle_event)(heddle_connection *connection, uint8_t ready);
+    /* It is the connection's turn to read (input_turns.h). NULL: this protocol asks for none. It may be gone afterwards. */
+    void (*read_on)(heddle_connection *connection);
     /* Output that was put off with heddle_connection_flush_later was offered to the kernel. NULL: it needs not know. */
     void (*flushed)(heddle_connection *connection);
     /* The time set with heddle_connection_set_deadline has passed. */

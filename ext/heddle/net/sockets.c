@@ -174,7 +174,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     heddle_handoff_forget(connection);
     if (connection->transport.tls && closing && !connection->running && !connection->output.size && !sockets->abandoned)
         heddle_tls_send_close_notify(&connection->transport); /* its peer has everything; a client that is cut off must see that */
-    heddle_link_remove(&connection->handshake_link);
+    heddle_link_remove(&connection->turn_link);
     heddle_due_remove(sockets, &connection->due);
     if (!sockets->abandoned && connection->transport.fd >= 0) /* else another process has it */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
@@ -189,8 +189,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     sockets->connections--;
     if (sockets->balance.slot)
         HEDDLE_SCOREBOARD_ADD(sockets->balance.slot->connections, -1);
-    if (connection->running)
-        sockets->running--;
+    sockets->running -= connection->running > 0;
     free(connection);
     return fd;
 }
@@ -287,6 +286,7 @@ static void continue_posted(heddle_loop_message *message)
     if (opened->sockets) {
         heddle_sockets_flush(opened->sockets);
         heddle_handshake_run_queued(opened->sockets);
+        heddle_input_turns_run(opened->sockets);
         heddle_handoff_process_noted(opened->sockets);
         opened->sockets->set.operations->resume(&opened->sockets->set);
     } else {
@@ -362,6 +362,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     heddle_link_init_head(&sockets->unsent);
     heddle_ready_list_init(&sockets->ready);
     heddle_rounds_start(&sockets->rounds);
+    heddle_input_turns_init(&sockets->input_turns);
     heddle_ready_list_init(&sockets->reserve.held);
     heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets, &heddle_sockets_handoff);

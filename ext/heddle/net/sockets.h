@@ -10,6 +10,7 @@
 #include "net/handoff.h"
 #include "net/listener.h"
 #include "net/handshake.h"
+#include "net/input_turns.h"
 #include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
@@ -59,6 +60,7 @@ struct heddle_sockets {
 
     heddle_listener *listeners;
     heddle_handshakes handshake_queue;
+    heddle_input_turns input_turns;
     heddle_tls *private; /* the connections over TLS */
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
