@@ -38,7 +38,10 @@ module Heddle
       # @param topics [Array<Array>, nil] what it is subscribed to
       # @return [void]
       # @api private
-      def resume(topics) = topics&.each { |topic| subscribe_to(*topic) }
+      def resume(topics)
+        topics&.each { |topic| subscribe_to(*topic) }
+        handler.on_resume(self) if handler.respond_to?(:on_resume)
+      end
 
       # @see PubSub.publish
       def publish(topic, data) = PubSub.publish(topic, data)

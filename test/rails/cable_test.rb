@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/bundle"
+require "support/h2_web_socket_client"
 require "support/served_process"
 require_relative "support/cable_socket"
 
@@ -90,6 +91,145 @@ module CableTests
 
   def test_who_is_rejected_is_told_not_to_come_back
     assert_equal({ "type" => "disconnect", "reason" => "unauthorized", "reconnect" => false }, connect(name: nil).read)
+  end
+
+  ALL = CableSocket.identifier("AllKindsChannel")
+
+  def message_with(client, key)
+    loop do
+      message = client.read or flunk("the socket has ended")
+      return message if message["message"].is_a?(Hash) && message["message"].key?(key)
+    end
+  end
+
+  def test_callbacks_timers_and_streams_with_a_block_run_as_in_action_cable
+    one = client
+    one.command("subscribe", ALL)
+
+    assert message_with(one, "after").dig("message", "after")
+    assert message_with(one, "tick")
+    50.times { |number| broadcast("doubled", number) }
+
+    assert_equal Array.new(50) { |i| i * 2 }, Array.new(50) { message_with(one, "doubled").dig("message", "doubled") }
+  end
+
+  def test_a_rejected_subscription_gets_its_answer_and_no_messages
+    rejected = CableSocket.identifier("AllKindsChannel", reject: true)
+    one = client
+
+    one.command("subscribe", rejected)
+
+    assert_equal({ "identifier" => rejected, "type" => "reject_subscription" },
+                 one.read.then { |first| first["type"] ? first : one.read })
+  end
+
+  def test_a_channel_that_fails_is_reported_and_its_connection_goes_on
+    one = client
+    one.command("subscribe", ALL)
+    one.perform(ALL, "fail")
+    one.perform(ALL, "rescued")
+
+    assert_equal "KeyError", message_with(one, "rescued").dig("message", "rescued")
+    assert_includes served.output, "reported a channel fails false application.action_cable"
+  end
+
+  def test_connections_are_ended_by_their_identifiers
+    one = client(name: "eve")
+    Net::HTTP.start(served.uri.host, served.uri.port) { |http| http.delete("/connections/eve") }
+
+    assert_equal({ "type" => "disconnect", "reason" => "remote", "reconnect" => false }, one.read)
+    assert_nil one.read
+  end
+
+  def test_a_client_that_was_away_gets_what_it_has_missed
+    one = subscribed(ROOM, extended: true)
+    broadcast("room:7", 1)
+    first = one.read
+    one.close
+    [2, 3].each { |number| broadcast("room:7", number) }
+    streams = { first["stream_id"] => first.slice("epoch", "offset") }
+    other = client(extended: true)
+    other.subscribe(ROOM, history: { streams: })
+
+    assert_equal [2, 3, "confirm_history"], Array.new(3) { other.read.then { |one| one["message"] || one["type"] } }
+  end
+
+  def test_a_client_gets_what_was_sent_since_a_time
+    stream = "room:#{rand(1_000_000_000)}"
+    identifier = CableSocket.identifier("RoomChannel", room: stream.delete_prefix("room:").to_i)
+    broadcast(stream, 1)
+    one = client(extended: true)
+    one.subscribe(identifier, history: { since: Time.now.to_i - 30 })
+
+    assert_equal [1, "confirm_history"], Array.new(2) { one.read.then { |one| one["message"] || one["type"] } }
+    one.command("pong")
+    one.command("history", identifier, history: { since: Time.now.to_i - 30 })
+
+    assert_equal [1, "confirm_history"], Array.new(2) { one.read.then { |one| one["message"] || one["type"] } }
+  end
+
+  def test_a_history_that_is_gone_is_rejected
+    one = client(extended: true)
+    streams = { "room:7" => { epoch: "x" * 12, offset: 3 } }
+    one.subscribe(ROOM, history: { streams: })
+
+    assert_equal({ "type" => "reject_history", "identifier" => ROOM }, one.read)
+    broadcast("room:7", 4)
+
+    assert_equal 4, one.read["message"]
+  end
+
+  def test_over_a_reload_connections_stay_and_miss_nothing
+    serve("--workers", "2")
+    sockets = Array.new(8) { |i| subscribed(ROOM, extended: i.even?) }
+    2.times do |round|
+      20.times { |i| broadcast("room:7", (round * 40) + i) }
+      reload
+      20.times { |i| broadcast("room:7", (round * 40) + 20 + i) }
+    end
+
+    assert_equal [(0...80).to_a], sockets.map { |one| Array.new(80) { one.read["message"] } }.uniq
+    sockets.first.perform(ROOM, "speak", text: "still here")
+
+    assert_equal "ada", sockets.last.read.dig("message", "name")
+  end
+
+  def test_at_a_reload_a_connection_with_state_of_its_own_comes_back
+    serve("--workers", "1", HEDDLE_STOP_TIMEOUT: "2")
+    one = client
+    one.command("subscribe", ALL)
+    message_with(one, "tick")
+    Process.kill("HUP", @own.pid)
+
+    assert_equal({ "type" => "disconnect", "reason" => "server_restart", "reconnect" => true }, one.read)
+    assert_nil one.read
+    assert_equal 1012, one.socket.close_code
+  end
+
+  def reload
+    Process.kill("HUP", @own.pid)
+    count = (@reloads = (@reloads || 0) + 1)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    until @own.output.scan("reloaded").size >= count
+      flunk @own.output if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.02
+    end
+  end
+
+  def test_over_http2_a_stream_carries_the_connection
+    serve(HEDDLE_HTTP2_WEBSOCKETS: "on")
+    connection = H2WebSocketConnection.new(TCPSocket.new(@own.uri.host, @own.uri.port))
+    one = H2WebSocketClient.new(connection.connect("/cable?name=ada", origin: "http://127.0.0.1",
+                                                                      sec_websocket_protocol: "actioncable-v1-json"))
+
+    assert_equal [200, { "type" => "welcome" }], [one.status, JSON.parse(one.message)]
+    one.text(JSON.generate(command: "subscribe", identifier: ROOM))
+    one.message
+    broadcast("room:7", "over HTTP/2")
+
+    assert_equal({ "identifier" => ROOM, "message" => "over HTTP/2" }, JSON.parse(one.message))
+  ensure
+    connection&.close
   end
 
   def test_foreign_origins_are_refused

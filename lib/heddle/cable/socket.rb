@@ -26,8 +26,14 @@ module Heddle
       attr_reader :connection
       # @return [Topics, nil] nil: the adapter of cable.yml is another one
       attr_reader :topics
-      # @return [Hash] of the request
-      attr_reader :env
+
+      # Goes on with a connection of another process.
+      # @param state [String] see {dump}
+      # @return [Socket]
+      def self.load(state)
+        protocol, env, (identifiers, subscriptions) = Marshal.load(state) # rubocop:disable Security/MarshalLoad -- ours
+        new(::ActionCable.server, env, protocol).tap { |socket| socket.restore(identifiers, subscriptions) }
+      end
 
       # @param server [Server]
       # @param env [Hash]
@@ -36,10 +42,13 @@ module Heddle
         @server = server
         @env = env
         @protocol = protocol
-        @client = @topics = @request = @inbox = nil
+        @client = @topics = @request = @inbox = @strings = nil
         @logger = server.new_tagged_logger { request }
         @connection = server.config.connection_class.call.new(server, self)
       end
+
+      # @return [Hash] of the request; when the connection is open, its Strings
+      def env = @env ||= Marshal.load(@strings) # rubocop:disable Security/MarshalLoad -- ours
 
       # -- what a connection calls ----------------------------------------------------------------------------------
 
@@ -77,21 +86,18 @@ module Heddle
 
       # @api private
       def on_open(client)
-        @client = client
-        client.farewell = FAREWELL
-        @topics = Topics.new(client, server.config.cable[:channel_prefix], extended?) if server.native_streams?
-        server.add_socket(self)
-        server.add_connection(@connection)
-        client.close(1011) unless run { @connection.handle_open }
+        attach(client)
+        opened = run { @connection.handle_open }
+        @strings = Marshal.dump(env.select { |name, value| name.is_a?(String) && value.instance_of?(String) })
+        forget_request
+        client.close(1011) unless opened
       end
 
       # @api private
       def on_message(_client, message)
         run do
           command = ActiveSupport::JSON.decode(message)
-          if topics && command["command"] == "subscribe" then topics.hold { @connection.handle_incoming(command) }
-          else @connection.handle_incoming(command)
-          end
+          handle(command) unless extended? && handle_extension(command)
         end
       end
 
@@ -106,6 +112,10 @@ module Heddle
           run { receiver.__send__(method, *arguments) }
         end
       end
+
+      # Messages of a stream without positions are lost: the protocol has no word for it.
+      # @api private
+      def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} are lost: there were too many at once")
 
       # @api private
       def on_close(_client)
@@ -123,13 +133,80 @@ module Heddle
       # @return [void]
       def end_for_restart = @connection.close(reason: RESTART)
 
+      # @return [String, nil] what {load} makes a socket of; nil: it stays
+      def dump
+        return unless topics && @strings && (@inbox.nil? || @inbox.empty?)
+
+        state = SocketState.of(@connection)
+        state && Marshal.dump([@protocol, env, state]).tap { forget_request }
+      end
+
+      # @api private
+      def restore(identifiers, subscriptions)
+        @strings = Marshal.dump(env)
+        @subscriptions = subscriptions
+        server.worker.work(@connection) { SocketState.identify(@connection, identifiers) }
+        forget_request
+      end
+
+      # @api private
+      def on_resume(client)
+        attach(client)
+        subscriptions = remove_instance_variable(:@subscriptions)
+        topics.resume { SocketState.subscribe(@connection, topics, subscriptions) }
+      end
+
       private
+
+      def attach(client)
+        @client = client
+        client.farewell = FAREWELL
+        @topics = Topics.new(client, server.config.cable[:channel_prefix], extended?) if server.native_streams?
+        server.add_socket(self)
+        server.add_connection(@connection)
+      end
+
+      def handle(command)
+        return @connection.handle_incoming(command) unless topics && command["command"] == "subscribe"
+
+        topics.hold(history_of(command)) { @connection.handle_incoming(command) }
+      end
+
+      # @return [Boolean] whether it was one of AnyCable's
+      def handle_extension(command)
+        case command["command"]
+        when "pong" then true
+        when "history"
+          channel = @connection.subscriptions.__send__(:find, command)
+          streams = channel.__send__(:streams).values.grep(Topics::Stream)
+          topics.replay(streams, history_of(command) || History.new({}))
+          true
+        else false
+        end
+      end
+
+      def history_of(command)
+        wish = command["history"] if extended?
+        return unless wish.is_a?(Hash)
+
+        identifier = command["identifier"]
+        History.new(wish) do |type|
+          transmit({ type:, identifier: }) if @connection.subscriptions.identifiers.include?(identifier)
+        end
+      end
+
+      # It can be made again, and most connections never need it.
+      def forget_request = @env = @request = nil
 
       def extended? = @protocol == EXTENDED_PROTOCOL
 
       def application? = defined?(::Rails.application) && ::Rails.application
 
-      def run(&) = server.worker.run(@connection, &)
+      def run(&)
+        server.worker.run(@connection, &)
+      ensure
+        forget_request if @strings
+      end
     end
   end
 end

@@ -16,7 +16,7 @@ module Heddle
           %({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":#{data}})
         end
       end
-      private_constant :Held, :Message
+      private_constant :Message
 
       # @param client [WebSocket::Client]
       # @param prefix [String, nil] of all topics
@@ -27,6 +27,16 @@ module Heddle
         @form = extended ? :extended_cable : :cable
         @callbacks = nil
         @held = nil
+        @resumes = false
+      end
+
+      # The socket has its subscriptions: the block assigns them to their channels.
+      # @return [void]
+      def resume
+        @resumes = true
+        yield
+      ensure
+        @resumes = false
       end
 
       # Called by Action Cable.
@@ -38,7 +48,7 @@ module Heddle
         topic = topic_of(channel)
         callbacks = (@callbacks ||= {})[topic] ||= []
         callbacks << callback
-        @client.subscribe(topic, as: :handler) if callbacks.one?
+        @client.subscribe(topic, as: :handler) if callbacks.one? && !@resumes
         success_callback&.call
       end
 
@@ -63,7 +73,7 @@ module Heddle
       def stream(channel, identifier)
         stream = Stream.new(topic_of(channel), -%({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":))
         if @held then @held << Held.new(stream, PubSub.position(stream.topic))
-        else begin_stream(stream, nil)
+        elsif !@resumes then begin_stream(stream, nil)
         end
         stream
       end
@@ -78,7 +88,17 @@ module Heddle
       ensure
         held = @held
         @held = nil
-        held.each { |one| begin_stream(one.stream, one.position) } unless history&.replay(held)
+        if history then history.replay(self, held)
+        else held.each { |one| begin_stream(one.stream, one.position) }
+        end
+      end
+
+      # The streams go on where the client says.
+      # @param streams [Array<Stream>]
+      # @param history [History]
+      # @return [void]
+      def replay(streams, history)
+        history.replay(self, streams.map { |stream| Held.new(stream, PubSub.position(stream.topic)) })
       end
 
       # @param stream [Stream]

@@ -7,6 +7,11 @@ require "action_controller/railtie"
 require "action_cable/engine"
 require "heddle" # after Rails, as Bundler.require would
 
+# Says what it was given.
+class Reports
+  def report(error, handled:, source:, **) = puts("reported #{error.message} #{handled} #{source}")
+end
+
 class CableApplication < Rails::Application
   config.load_defaults 7.2
   config.root = Dir.pwd
@@ -35,9 +40,40 @@ class RoomChannel < ActionCable::Channel::Base
   def leave = stop_all_streams
 end
 
+class AllKindsChannel < ActionCable::Channel::Base
+  before_subscribe { @before = true }
+  after_subscribe { transmit({ after: @before }) }
+  rescue_from(KeyError) { |error| transmit({ rescued: error.class.name }) }
+  periodically(:tick, every: 0.05)
+
+  def subscribed
+    reject if params[:reject]
+    @numbers = []
+    stream_from("doubled", coder: ActiveSupport::JSON) { |number| transmit({ doubled: number * 2 }) }
+  end
+
+  def fail = raise("a channel fails")
+  def rescued = {}.fetch(:none)
+
+  private
+
+  def tick
+    return if @ticked
+
+    @ticked = true
+    transmit({ tick: true })
+  end
+end
+
 CableApplication.initialize!
+Rails.error.subscribe(Reports.new)
 CableApplication.routes.draw do
   mount ActionCable.server => "/cable"
+  delete "connections/:name", to: lambda { |env|
+    name = env["action_dispatch.request.path_parameters"][:name]
+    ActionCable.server.remote_connections.where(name:).disconnect(reconnect: false)
+    [204, {}, []]
+  }
   post "broadcast", to: lambda { |env|
     request = Rack::Request.new(env)
     ActionCable.server.broadcast(request.params["stream"], JSON.parse(request.params["message"]))

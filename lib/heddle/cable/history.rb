@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Cable
+    # A client's wish, in AnyCable's protocol, to get what it has missed: of each stream after a position, or since a
+    # time. The answer says whether it has got everything.
+    class History
+      OFFSETS = 0..((2**63) - 1)
+      private_constant :OFFSETS
+
+      # @param wish [Hash] `streams`: positions by stream; `since`: seconds of the Unix clock, for the other ones
+      # @yieldparam type [String] of the answer
+      def initialize(wish, &answer)
+        @positions = wish["streams"].is_a?(Hash) ? wish["streams"] : {}
+        @since = wish["since"] if wish["since"].is_a?(Integer)
+        @answer = answer
+      end
+
+      # Begins the streams.
+      # @param topics [Topics]
+      # @param held [Array<Topics::Held>]
+      # @return [void]
+      def replay(topics, held)
+        complete = held.map { |one| begin_stream(topics, one) }.all?
+        @answer.call("confirm_history") if complete
+      end
+
+      private
+
+      # @return [Boolean] whether the client has got what it has missed
+      def begin_stream(topics, held)
+        since = position_of(held)
+        return topics.begin_stream(held.stream, since) != false if since
+
+        @answer.call("reject_history")
+        topics.begin_stream(held.stream, held.position)
+        false
+      end
+
+      def position_of(held)
+        known = @positions[held.stream.topic]
+        return position_in(known) if known
+        return held.position unless @since
+
+        PubSub::History.position_before(held.stream.topic, [Time.now.to_f - @since, 0].max)
+      end
+
+      def position_in(known)
+        epoch, offset = known.values_at("epoch", "offset") if known.is_a?(Hash)
+        "#{epoch}:#{offset}" if epoch.is_a?(String) && offset.is_a?(Integer) && OFFSETS.cover?(offset)
+      end
+    end
+  end
+end

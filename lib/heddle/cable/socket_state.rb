@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Cable
+    # The state with which another process goes on with a connection: its identifiers and subscriptions. A connection or
+    # channel that keeps more than that, in an instance variable, a callback or a timer, stays.
+    class SocketState
+      CONNECTION = %i[@server @socket @logger @subscriptions @_internal_subscriptions @started_at
+                      @connection_identifier].freeze
+      CHANNEL = %i[@connection @identifier @params @defer_subscription_confirmation_counter @reject_subscription
+                   @subscription_confirmation_sent @unsubscribed @_streams @active_periodic_timers
+                   @parameter_filter].freeze
+      PLAIN = [NilClass, String, Symbol, Integer, TrueClass, FalseClass].freeze
+      private_constant :CONNECTION, :CHANNEL, :PLAIN
+
+      # @param connection [ActionCable::Connection::Base]
+      # @return [Array, nil] identifiers by name, and the streams of each subscription; nil: it can't move
+      def self.of(connection)
+        names = connection.identifiers.to_a
+        return unless (connection.instance_variables - CONNECTION - names.map { |name| :"@#{name}" }).empty?
+
+        identifiers = names.to_h { |name| [name, reference(connection.public_send(name)) || (return nil)] }
+        channels = connection.subscriptions.__send__(:subscriptions)
+        return unless channels.each_value.all? { |channel| movable?(channel) }
+
+        [identifiers, channels.transform_values { |channel| channel.__send__(:streams).keys }]
+      end
+
+      # @param connection [ActionCable::Connection::Base] a new one
+      # @param identifiers [Hash{Symbol => Array}] see {of}
+      # @return [void]
+      # @raise [StandardError] when a record is gone
+      def self.identify(connection, identifiers)
+        identifiers.each do |name, (kind, value)|
+          connection.public_send(:"#{name}=", kind == :record ? GlobalID::Locator.locate(value) || gone(value) : value)
+        end
+      end
+
+      # @param connection [ActionCable::Connection::Base]
+      # @param topics [Topics] in which nothing begins anew
+      # @param subscriptions [Hash{String => Array<String>}] see {of}
+      # @return [void]
+      def self.subscribe(connection, topics, subscriptions)
+        connection.__send__(:subscribe_to_internal_channel)
+        subscriptions.each do |identifier, streams|
+          channel = connection.subscriptions.__send__(:subscription_from_identifier, identifier)
+          channel.instance_variable_set(:@subscription_confirmation_sent, true)
+          streams.each { |name| channel.__send__(:streams)[name] = topics.stream(name, identifier) }
+          connection.subscriptions.__send__(:subscriptions)[identifier] = channel
+        end
+      end
+
+      def self.reference(value)
+        return [:plain, value] if PLAIN.include?(value.class)
+
+        [:record, value.to_global_id.to_s] if value.respond_to?(:to_global_id)
+      end
+
+      def self.movable?(channel)
+        (channel.instance_variables - CHANNEL).empty? && channel.__send__(:active_periodic_timers).empty? &&
+          channel.__send__(:streams).each_value.all?(Topics::Stream)
+      end
+
+      def self.gone(value) = raise(ArgumentError, "#{value} is not there any more")
+      private_class_method :reference, :movable?, :gone
+    end
+  end
+end
