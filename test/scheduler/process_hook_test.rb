@@ -106,8 +106,8 @@ class ProcessHookTest < Minitest::Test
         reader.close
         sleep 0.01
         results = []
-        2.times { |i| Fiber.schedule { sleep(0.001) && results << i } }
-        sleep 0.01
+        fibers = Array.new(2) { |i| Fiber.schedule { sleep(0.001) && results << i } }
+        sleep 0.001 while fibers.any?(&:alive?)
         writer.write("#{results.sort.inspect} ticks=#{ticks} fibers=#{scheduler.fiber_count}")
         writer.close
         exit! 0

@@ -59,7 +59,7 @@ module Trials
 
     # @return [Array<Hash>] `example`, a pattern, and `reason`; `way` where only that one differs
     def exclusions
-      @exclusions ||= ((File.exist?(EXCLUSIONS) && YAML.safe_load_file(EXCLUSIONS)) || {}).fetch(name, nil) || []
+      @exclusions ||= ((File.exist?(EXCLUSIONS) && YAML.safe_load_file(EXCLUSIONS, aliases: true)) || {}).fetch(name, nil) || []
     end
 
     # @return [Hash, nil] the exclusion that names this example
