@@ -83,7 +83,7 @@ class StructureTest < Minitest::Test
   # One enum and one table of transitions for each set of states; debug builds abort on a step that is not in it.
   def test_every_state_machine_has_a_table
     { "net/owner.h" => "heddle_owner_may_change", "http/h1_states.h" => "heddle_h1_may_enter",
-      "scheduler/loop.h" => "heddle_loop_may_enter" }
+      "http/exchange.h" => "heddle_exchange_may_enter", "scheduler/loop.h" => "heddle_loop_may_enter" }
       .each { |file, table| assert_match(/HEDDLE_ASSERT\(#{table}\(/, source(file), file) }
   end
 

@@ -12,17 +12,17 @@
 /* Loop, watch and another process want the same connections at once: each has one owner, and what was read is whole. */
 
 enum {
-    PLACES = 16,
+    SLOTS = 16,
     STEPS = 20000,
 };
 
 static heddle_sockets sockets;
 static heddle_scoreboard scoreboard;
 static heddle_protocol protocol;
-static heddle_work works[PLACES];
+static heddle_work works[SLOTS];
 static heddle_rescue *const rescue = &sockets.handoff.rescue;
 static _Atomic bool over;
-static int wire[2], clients[PLACES];
+static int wire[2], clients[SLOTS];
 static _Atomic unsigned long made, closed, received, asked_back;
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -40,8 +40,8 @@ static void end(heddle_connection *connection, bool closing)
     bool given = connection->transport.fd < 0;
     heddle_handoff_forget(connection);
     heddle_handoff_lock(&sockets);
-    sockets.places[connection->slot].connection = NULL;
-    sockets.places[connection->slot].generation++;
+    sockets.slots[connection->slot].connection = NULL;
+    sockets.slots[connection->slot].generation++;
     heddle_handoff_unlock(&sockets);
     heddle_ready_list_remove(&works[connection->slot]);
     CHECK(closing || !given);
@@ -138,9 +138,9 @@ static heddle_connection *add(uint32_t slot)
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = pair[0];
     heddle_handoff_lock(&sockets);
-    sockets.places[slot].connection = connection;
+    sockets.slots[slot].connection = connection;
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET,
-                                .data.u64 = (uint64_t)sockets.places[slot].generation << 32 | slot};
+                                .data.u64 = (uint64_t)sockets.slots[slot].generation << 32 | slot};
     heddle_handoff_unlock(&sockets);
     MUST(epoll_ctl(sockets.set.connections_fd, EPOLL_CTL_ADD, pair[0], &event));
     made++;
@@ -150,9 +150,9 @@ static heddle_connection *add(uint32_t slot)
 
 static void start(void)
 {
-    static heddle_place places[PLACES];
-    sockets.places = places;
-    sockets.place_count = PLACES;
+    static heddle_connection_slot slots[SLOTS];
+    sockets.slots = slots;
+    sockets.slot_count = SLOTS;
     sockets.set.operations = &epoll;
     sockets.set.connections_fd = (int)MUST(epoll_create1(0));
     sockets.scratch = malloc(HEDDLE_SCRATCH);
@@ -175,9 +175,9 @@ static void finish(void)
     rescue->goes_on(rescue);
     heddle_handoff_end(&sockets);
     CHECK_EQUAL(0, scoreboard.slots[0].stuck);
-    for (uint32_t i = 0; i < PLACES; i++) {
-        if (sockets.places[i].connection)
-            close_connection(sockets.places[i].connection);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (sockets.slots[i].connection)
+            close_connection(sockets.slots[i].connection);
         if (clients[i])
             close(clients[i]);
     }
@@ -218,8 +218,8 @@ static void *sibling(void *unused)
 
 static void loop_turn(unsigned *random)
 {
-    uint32_t slot = rand_r(random) % PLACES;
-    heddle_connection *connection = sockets.places[slot].connection;
+    uint32_t slot = rand_r(random) % SLOTS;
+    heddle_connection *connection = sockets.slots[slot].connection;
     if (!connection) {
         add(slot);
     } else if (rand_r(random) % 8 == 0) {
@@ -272,7 +272,7 @@ static void what_was_heard_of_is_given(void)
     CHECK_EQUAL(0, heddle_handoff_receive(&sockets, wire[1]));
     CHECK_EQUAL(-EAGAIN, heddle_handoff_receive(&sockets, wire[1]));
     heddle_handoff_process_noted(&sockets);
-    CHECK(!sockets.places[0].connection);
+    CHECK(!sockets.slots[0].connection);
     finish();
 }
 

@@ -252,7 +252,7 @@ static void a_block_outlives_its_fiber(void)
 
 static VALUE inner(VALUE value)
 {
-    CHECK(!loop.closed ? record->masks != NULL : !record->masks);
+    CHECK(loop.state != HEDDLE_LOOP_CLOSED ? record->masks != NULL : !record->masks);
     return value;
 }
 
@@ -262,7 +262,7 @@ static void a_closed_loop_and_another_thread_mask_nothing(void)
     timings three = never(3);
     block = inner;
     mask_interrupts((VALUE)&loop, (VALUE)&three, Qfalse);
-    loop.closed = true;
+    loop.state = HEDDLE_LOOP_CLOSED;
     mask_interrupts((VALUE)&loop, (VALUE)&three, Qfalse);
     CHECK_EQUAL(1, checks);
 }

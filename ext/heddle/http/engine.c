@@ -60,13 +60,13 @@ static VALUE report_rejection(VALUE data)
     return rb_proc_call_with_block(heddle_engine_of_connection(report->connection)->on_rejection, 3, arguments, Qnil);
 }
 
-bool heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection)
+heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     engine->rejected++;
     engine->rejections[heddle_status_class(rejection->status)]++;
     if (!engine->marked || NIL_P(engine->on_rejection))
-        return true;
+        return HEDDLE_ALIVE;
     heddle_sockets *sockets = connection->sockets;
     uint64_t identity = heddle_sockets_identity(sockets, connection);
     rejection_report report = {connection, rejection};
@@ -74,7 +74,8 @@ bool heddle_engine_count_rejection(heddle_connection *connection, const heddle_r
     rb_protect(report_rejection, (VALUE)&report, &state);
     if (state)
         heddle_take_errinfo(); /* a log that fails must not fail the server */
-    return heddle_sockets_at(sockets, identity) == connection; /* else the callback has closed the sockets */
+    /* The callback may have closed the sockets. */
+    return heddle_sockets_at(sockets, identity) == connection ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
 
 /* -- as a service -------------------------------------------------------------------------------------------------- */

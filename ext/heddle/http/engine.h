@@ -12,6 +12,7 @@
 #include "http/latency.h"
 #include "http/slowest.h"
 #include "http/websocket/service.h"
+#include "net/fate.h"
 #include "net/protocol.h"
 #include "net/sockets.h"
 
@@ -82,7 +83,7 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
 
 /* The application has given its whole answer, or was refused one: counts it. */
 void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status);
-/* The same for what never became a request of the application. `false`: a callback has closed the connection. */
-bool heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);
+/* The same for what never became a request of the application. A callback may close the connection. */
+HEDDLE_FATE heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);
 
 #endif

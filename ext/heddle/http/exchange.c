@@ -10,8 +10,12 @@
 static heddle_exchange *take_spare(heddle_engine *engine)
 {
     heddle_exchange *exchange = engine->spare;
-    if (!exchange)
-        return malloc(sizeof(*exchange));
+    if (!exchange) {
+        exchange = malloc(sizeof(*exchange));
+        if (exchange)
+            exchange->state = HEDDLE_EXCHANGE_SPARE;
+        return exchange;
+    }
     engine->spare = exchange->next;
     engine->spare_count--;
     return exchange;
@@ -28,7 +32,7 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     exchange->engine = engine;
     exchange->handle = NULL;
     exchange->carrier = NULL;
-    exchange->running = false;
+    heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
     exchange->head = *head;
     exchange->body = 0;
     exchange->body_size = exchange->body_room = exchange->reserved = 0;
@@ -87,13 +91,16 @@ void heddle_exchange_detach(heddle_exchange *exchange)
 {
     heddle_ready_list_remove(&exchange->work);
     exchange->work.connection = NULL;
-    if (!exchange->running)
+    if (exchange->state == HEDDLE_EXCHANGE_WAITING)
         heddle_exchange_free(exchange);
+    else if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
+        heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_DETACHED);
 }
 
 void heddle_exchange_free(heddle_exchange *exchange)
 {
     heddle_engine *engine = exchange->engine;
+    heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_SPARE);
     heddle_exchange_drop_body(exchange);
     heddle_exchange_reserve(exchange, 0);
     if (exchange->spool) {

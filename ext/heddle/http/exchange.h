@@ -11,6 +11,7 @@
  */
 
 #include "http/body_spool.h"
+#include "http/exchange_states.h"
 #include "http/message.h"
 #include "http/rejection.h"
 #include "net/work.h"
@@ -60,7 +61,7 @@ struct heddle_exchange {
     heddle_engine *engine;
     void *carrier;                  /* what its protocol has of it */
     heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: there is none */
-    bool running;                   /* a runner has taken it */
+    uint8_t state;                  /* heddle_exchange_state, changed by heddle_exchange_enter alone */
     heddle_exchange *next;          /* of those that are spare */
     heddle_request_head head;
     char *bytes;     /* what the head's slices are of */
@@ -73,6 +74,19 @@ struct heddle_exchange {
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
 };
+
+/* Aborts in debug builds when the table of states does not allow it. */
+static inline void heddle_exchange_enter(heddle_exchange *exchange, heddle_exchange_state state)
+{
+    HEDDLE_ASSERT(heddle_exchange_may_enter(exchange->state, state));
+    exchange->state = state;
+}
+
+/* Does a runner have it, whether the session still knows it or not? */
+static inline bool heddle_exchange_is_running(const heddle_exchange *exchange)
+{
+    return exchange->state == HEDDLE_EXCHANGE_RUNNING || exchange->state == HEDDLE_EXCHANGE_DETACHED;
+}
 
 /* A new one of this connection, with a copy of the head; NULL without memory. */
 heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchange_operations *operations,

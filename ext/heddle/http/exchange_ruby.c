@@ -19,7 +19,8 @@ static void handle_free(void *data)
     heddle_exchange *exchange = handle->exchange;
     if (exchange) { /* its runner is gone, with all of the loop */
         exchange->handle = NULL;
-        exchange->running = false;
+        if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
+            heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
         if (!exchange->work.connection) /* else its session frees it */
             heddle_exchange_free(exchange);
     }

@@ -10,7 +10,7 @@
 static VALUE object_of(heddle_work *work)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
-    exchange->running = true;
+    heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_RUNNING);
     VALUE object = heddle_exchange_object(exchange);
     if (exchange->operations->taken)
         exchange->operations->taken(exchange);

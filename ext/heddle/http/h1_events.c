@@ -105,21 +105,21 @@ static void begin_events(heddle_connection *connection)
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
 }
 
-/* The client's input means nothing. false: it has left, and the record is gone. */
-static bool discard_input(heddle_connection *connection)
+/* The client's input means nothing; its end closes the connection. */
+static HEDDLE_FATE discard_input(heddle_connection *connection)
 {
     events *events = events_of(connection);
     for (;;) {
         ssize_t bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
             connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
-            return true;
+            return HEDDLE_ALIVE;
         }
         if (bytes > 0)
             events->discarded += (uint32_t)bytes;
         if (bytes <= 0 || events->discarded > DISCARDED) {
             heddle_sockets_close_connection(connection);
-            return false;
+            return HEDDLE_GONE;
         }
     }
 }

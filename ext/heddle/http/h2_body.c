@@ -32,7 +32,7 @@ static void reject_too_large(heddle_h2_carrier *carrier)
     heddle_rejection rejection;
     heddle_reject(&rejection, 413, "the body is larger than %llu bytes",
                   (unsigned long long)engine_of(carrier)->limits.body);
-    if (exchange->running)
+    if (heddle_exchange_is_running(exchange))
         heddle_h2_cut_off(carrier);
     else
         exchange->operations->reject(exchange, &rejection, NULL);
@@ -104,26 +104,26 @@ static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t si
     return used;
 }
 
-/* Passes a full or last buffer to the writer. The carrier may be gone afterwards: false. */
-static bool write_buffer(heddle_h2_carrier *carrier)
+/* Passes a full or last buffer to the writer. */
+static HEDDLE_FATE write_buffer(heddle_h2_carrier *carrier)
 {
     heddle_body_spool *spool = carrier->exchange->spool;
     carrier->writing_since = heddle_clock_now();
     if (!spool->used || !(carrier->received || heddle_body_spool_full(spool)))
-        return true;
+        return HEDDLE_ALIVE;
     int result = heddle_body_spool_submit(spool, engine_of(carrier)->body_disk_limit);
     if (result < 0)
         reject_body(carrier, -result);
-    return result == 0;
+    return result == 0 ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
 
-/* Bytes that have waited in memory go on, as far as there is room. false: the carrier is gone. */
-static bool move_waiting(heddle_h2_carrier *carrier)
+/* Bytes that have waited in memory go on, as far as there is room. */
+static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
     size_t waiting = exchange->body_size;
     if (!waiting)
-        return true;
+        return HEDDLE_ALIVE;
     char *bytes = RSTRING_PTR(exchange->body);
     size_t used = fill_buffer(exchange->spool, bytes, waiting);
     if (used == waiting) {
@@ -137,7 +137,7 @@ static bool move_waiting(heddle_h2_carrier *carrier)
         carrier->uncredited -= credit;
         heddle_h2_consume(carrier->server->session, carrier->stream, credit);
     }
-    return !carrier->gone && write_buffer(carrier);
+    return carrier->gone ? HEDDLE_GONE : write_buffer(carrier);
 }
 
 /* All of it is where it stays. */
@@ -159,12 +159,10 @@ static void body_written(void *owner, int error)
         if (carrier->received)
             heddle_h2_queue(carrier);
     }
-    if (heddle_h2_leave_session(server))
-        heddle_h2_send(server);
+    heddle_h2_end_call(server);
 }
 
-/* false: the carrier is gone. */
-static bool move_to_file(heddle_h2_carrier *carrier)
+static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
     heddle_loop *loop = carrier->server->connection->sockets->loop;
@@ -174,7 +172,7 @@ static bool move_to_file(heddle_h2_carrier *carrier)
     carrier->body_memory = 0;
     if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, body_written)) {
         reject_body(carrier, ENOMEM);
-        return false;
+        return HEDDLE_GONE;
     }
     return move_waiting(carrier);
 }
@@ -191,7 +189,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     if (carrier->streams) {
         if (!keep_in_memory(exchange, bytes, size))
             reject_body(carrier, ENOMEM);
-        else if (!exchange->running && !exchange->work.list && !carrier->at_head)
+        else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
             heddle_h2_consume(carrier->server->session, carrier->stream, size); /* its end is awaited */
         return;
     }
@@ -207,7 +205,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     if (carrier->gone)
         return; /* there was no memory for the frame */
     if (exchange->spool) {
-        move_waiting(carrier);
+        heddle_last_use(move_waiting(carrier));
         return;
     }
     carrier->body_memory += size;
@@ -217,7 +215,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     if (carrier->server->body_memory > engine_of(carrier)->h2_limits.connection_window ||
         heddle_h2_holds_too_much(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
-        move_to_file(carrier);
+        heddle_last_use(move_to_file(carrier));
 }
 
 void heddle_h2_end_body(heddle_h2_carrier *carrier)

@@ -34,7 +34,7 @@ bool heddle_h2_holds_too_much(const heddle_h2_server *server)
 
 /* -- carriers ------------------------------------------------------------------------------------------------------ */
 
-static void wake(heddle_h2_carrier *carrier, heddle_direction direction)
+static void wake_fiber(heddle_h2_carrier *carrier, heddle_direction direction)
 {
     if (carrier->waits[direction])
         heddle_park_wake(&carrier->waits[direction]->park);
@@ -82,7 +82,7 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
     heddle_exchange *exchange = carrier->exchange;
-    bool running = exchange->running;
+    bool running = heddle_exchange_is_running(exchange);
     heddle_h2_release(server->session, carrier->stream);
     heddle_h2_free_carrier(carrier);
     heddle_exchange_detach(exchange);
@@ -106,7 +106,7 @@ void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
 static void reject_late(heddle_due *due)
 {
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
-    if (!carrier->exchange->running)
+    if (!heddle_exchange_is_running(carrier->exchange))
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
@@ -128,7 +128,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
     heddle_sockets *sockets = server->connection->sockets;
-    if (carrier->gone || carrier->exchange->running || carrier == server->queued ||
+    if (carrier->gone || heddle_exchange_is_running(carrier->exchange) || carrier == server->queued ||
         heddle_link_is_listed(&carrier->turn))
         return;
     int64_t timeout = sockets->admission.queue_timeout;
@@ -149,7 +149,7 @@ void heddle_h2_exchange_taken(heddle_exchange *exchange)
     uint64_t rejected = exchange->engine->rejected;
     queue_next(server);
     if (exchange->engine->rejected != rejected)
-        heddle_h2_send(server);
+        heddle_last_use(heddle_h2_send(server));
 }
 
 /* Of a streamed body that is short, the end is awaited. */
@@ -203,7 +203,7 @@ static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, c
     heddle_h2_server *server = server_of(session);
     heddle_h2_send_rejection(server, stream, rejection, method != HEDDLE_HEAD, NULL);
     heddle_h2_release(session, stream);
-    heddle_engine_count_rejection(server->connection, rejection);
+    heddle_last_use(heddle_engine_count_rejection(server->connection, rejection));
 }
 
 static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
@@ -215,7 +215,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
         return;
     }
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    wake(carrier, HEDDLE_READING);
+    wake_fiber(carrier, HEDDLE_READING);
     heddle_h2_take_data(carrier, bytes, size);
 }
 
@@ -228,21 +228,21 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
         return;
     }
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
-    wake(carrier, HEDDLE_READING);
+    wake_fiber(carrier, HEDDLE_READING);
     heddle_h2_end_body(carrier);
 }
 
 void heddle_h2_give_up(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    if (!carrier->exchange->running && carrier->server->depth == 0) {
+    if (!heddle_exchange_is_running(carrier->exchange) && carrier->server->depth == 0) {
         heddle_h2_drop_carrier(carrier);
         return;
     }
-    if (!carrier->exchange->running)
+    if (!heddle_exchange_is_running(carrier->exchange))
         carrier->server->swept = false;
-    wake(carrier, HEDDLE_READING);
-    wake(carrier, HEDDLE_WRITING);
+    wake_fiber(carrier, HEDDLE_READING);
+    wake_fiber(carrier, HEDDLE_WRITING);
     heddle_exchange_disconnected(carrier->exchange);
 }
 
@@ -274,7 +274,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
         heddle_connection_flush_later(tunnel->server->connection);
         return;
     }
-    wake(heddle_h2_owner(stream), HEDDLE_WRITING);
+    wake_fiber(heddle_h2_owner(stream), HEDDLE_WRITING);
 }
 
 /* The exchange has let the stream go by then, or is about to. */

@@ -212,8 +212,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     events->working = false;
     if (events->gone)
         free(events);
-    if (heddle_h2_leave_session(server))
-        heddle_h2_send(server);
+    heddle_h2_end_call(server);
     RB_GC_GUARD(wish.topic);
     RB_GC_GUARD(wish.since);
     RB_GC_GUARD(wish.lines);

@@ -19,7 +19,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 }
 
 /* The same, as long as something can be sent; raises ClientGone. */
-static heddle_h2_carrier *writable(heddle_exchange_handle *handle)
+static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
@@ -99,7 +99,7 @@ static VALUE exchange_decode(VALUE self)
     VALUE bytes = heddle_exchange_take_body(handle->exchange);
     if (size > 0 && !carrier->gone) {
         heddle_h2_consume(carrier->server->session, carrier->stream, size);
-        heddle_h2_send(carrier->server);
+        heddle_last_use(heddle_h2_send(carrier->server));
     }
     return bytes;
 }
@@ -153,10 +153,10 @@ static void check_written(heddle_h2_write_result result)
  */
 static VALUE exchange_write_head(VALUE self, VALUE bytes, VALUE ended)
 {
-    heddle_h2_carrier *carrier = writable(heddle_exchange_handle_of(self));
+    heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
     Check_Type(bytes, T_STRING);
     check_written(heddle_h2_send_head(carrier, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), RTEST(ended)));
-    heddle_h2_send(carrier->server);
+    heddle_last_use(heddle_h2_send(carrier->server));
     return Qnil;
 }
 
@@ -171,17 +171,17 @@ static VALUE exchange_write(VALUE self, VALUE string)
     StringValue(string);
     string = rb_str_new_frozen(string);
     for (size_t at = 0; at < (size_t)RSTRING_LEN(string);) {
-        heddle_h2_carrier *carrier = writable(handle);
+        heddle_h2_carrier *carrier = find_writable(handle);
         size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
                                        (size_t)RSTRING_LEN(string) - at);
         at += taken;
         if (taken > 0) /* which may make room at once */
-            heddle_h2_send(carrier->server);
+            heddle_last_use(heddle_h2_send(carrier->server));
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_cut_off(carrier);
         else if (heddle_h2_may_write(carrier->stream))
             wait_for(carrier, HEDDLE_WRITING, -1); /* the session knows when the client has stalled */
-        else if (writable(handle)) /* nothing ever wakes who waits; the stream may have ended within this write */
+        else if (find_writable(handle)) /* nothing ever wakes who waits; the stream may have ended within this write */
             rb_raise(rb_eIOError, "a response takes content between its head and its end alone");
     }
     RB_GC_GUARD(string);
@@ -198,12 +198,12 @@ static VALUE exchange_gone_p(VALUE self)
     return carrier->gone || carrier->server->ended ? Qtrue : Qfalse;
 }
 
-static void complete(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
+static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
 {
     heddle_h2_server *server = carrier->server;
     heddle_engine_count_answer(handle->engine, carrier->exchange, status);
     heddle_h2_drop_carrier(carrier);
-    heddle_h2_send(server);
+    heddle_last_use(heddle_h2_send(server));
 }
 
 /*
@@ -214,10 +214,10 @@ static void complete(heddle_exchange_handle *handle, heddle_h2_carrier *carrier,
 static VALUE exchange_finish(VALUE self, VALUE status)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_h2_carrier *carrier = writable(handle);
+    heddle_h2_carrier *carrier = find_writable(handle);
     if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
         heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
-    complete(handle, carrier, NUM2INT(status));
+    complete_exchange(handle, carrier, NUM2INT(status));
     return Qnil;
 }
 
@@ -237,7 +237,7 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
     heddle_h2_carrier *carrier = carrier_of(handle);
     handle->status = rejection.status;
     heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, exchange->head.method_id != HEDDLE_HEAD, NULL);
-    complete(handle, carrier, rejection.status);
+    complete_exchange(handle, carrier, rejection.status);
     return Qtrue;
 }
 
@@ -249,7 +249,7 @@ static void cut_off(heddle_exchange *exchange)
     heddle_h2_set_now(server->session, heddle_clock_coarse());
     heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     heddle_h2_drop_carrier(carrier);
-    heddle_h2_send(server);
+    heddle_last_use(heddle_h2_send(server));
 }
 
 /*
@@ -274,7 +274,7 @@ static VALUE object_class(void)
     return exchange_class;
 }
 
-static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
+static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
                     bool wait)
 {
     heddle_engine *engine = handle->engine;
@@ -282,7 +282,7 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
     if (wait || request->method_id == HEDDLE_CONNECT)
         return false;
     int status = heddle_answer_status(status_value); /* may run the application's code */
-    writable(handle);
+    find_writable(handle);
     heddle_answer head = {
         .request = request->method_id, .minor = 1, .status = status, .keep_alive = true,
         .length = request->method_id == HEDDLE_HEAD ? -1 : size,
@@ -310,7 +310,7 @@ static bool respond(heddle_exchange_handle *handle, VALUE status_value, VALUE he
         handle->sent = (uint64_t)size;
         heddle_h2_finish(session, carrier->stream, NULL, 0);
     }
-    complete(handle, carrier, head.status);
+    complete_exchange(handle, carrier, head.status);
     return true;
 }
 
@@ -328,7 +328,7 @@ static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *r
     heddle_h2_send_rejection(server, carrier->stream, rejection, exchange->head.method_id != HEDDLE_HEAD, more_fields);
     heddle_h2_drop_carrier(carrier);
     if (heddle_engine_count_rejection(server->connection, rejection))
-        heddle_h2_send(server);
+        heddle_last_use(heddle_h2_send(server));
 }
 
 static bool watch_disconnect(heddle_exchange *exchange)
@@ -340,7 +340,7 @@ static bool watch_disconnect(heddle_exchange *exchange)
 const heddle_exchange_operations heddle_h2_exchange_operations = {
     .version = "HTTP/2",
     .object_class = object_class,
-    .respond = respond,
+    .respond = respond_plain,
     .write_piece = write_piece,
     .watch_disconnect = watch_disconnect,
     .taken = heddle_h2_exchange_taken,

@@ -23,7 +23,7 @@ static void drop_gone_carriers(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {
         heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
-        while (carrier && (!carrier->gone || carrier->exchange->running))
+        while (carrier && (!carrier->gone || heddle_exchange_is_running(carrier->exchange)))
             carrier = heddle_h2_next_carrier(carrier);
         if (carrier)
             heddle_h2_drop_carrier(carrier);
@@ -31,14 +31,14 @@ static void drop_gone_carriers(heddle_h2_server *server)
     }
 }
 
-bool heddle_h2_leave_session(heddle_h2_server *server)
+heddle_fate heddle_h2_leave_session(heddle_h2_server *server)
 {
     if (server->depth == 1)
         drop_gone_carriers(server);
     if (--server->depth > 0 || server->connection)
-        return server->connection != NULL;
+        return server->connection ? HEDDLE_ALIVE : HEDDLE_GONE;
     free_server(server);
-    return false;
+    return HEDDLE_GONE;
 }
 
 /* Frames for the kernel, as many as may wait for it. false: there is no memory. */
@@ -83,9 +83,9 @@ static void want_input(heddle_connection *connection)
 
 /*
  * The last frame says why the connection ends. A socket that is closed with unread input resets the connection, and the
- * reset can overtake that frame. false: the connection is closed.
+ * reset can overtake that frame.
  */
-static bool end_output(heddle_h2_server *server)
+static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -93,13 +93,13 @@ static bool end_output(heddle_h2_server *server)
     heddle_transport_take_wire(transport); /* for good */
     if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
         heddle_sockets_close_connection(connection);
-        return false;
+        return HEDDLE_GONE;
     }
     server->lingers = true;
     heddle_connection_drop_input(connection);
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), engine->linger_timeout));
     want_input(connection);
-    return true;
+    return HEDDLE_ALIVE;
 }
 
 static void discard_input(heddle_h2_server *server)
@@ -138,23 +138,22 @@ static bool has_waiting_writer(const heddle_h2_server *server)
     return carrier != NULL;
 }
 
-/* false: the connection is closed. */
-static bool cut_off_writers(heddle_h2_server *server)
+static HEDDLE_FATE cut_off_writers(heddle_h2_server *server)
 {
     server->depth++;
     for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier)) {
         if (is_waiting_writer(carrier))
             heddle_h2_cut_off(carrier);
     }
-    return heddle_h2_leave_session(server) && heddle_h2_send(server);
+    return heddle_h2_leave_session(server) ? heddle_h2_send(server) : HEDDLE_GONE;
 }
 
-/* Decides the next step when nothing more can be done now; false: the connection is closed. */
-static bool settle_next(heddle_h2_server *server)
+/* Decides the next step when nothing more can be done now. */
+static HEDDLE_FATE settle_next(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     if (server->lingers)
-        return true;
+        return HEDDLE_ALIVE;
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
     if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
@@ -165,17 +164,17 @@ static bool settle_next(heddle_h2_server *server)
     if (connection->output.size && server->write_deadline < deadline)
         deadline = server->write_deadline;
     heddle_connection_set_deadline(connection, deadline == INT64_MAX ? -1 : deadline);
-    return true;
+    return HEDDLE_ALIVE;
 }
 
 /* With `now`, everything that the kernel takes; else what is little leaves with what others have in this tick. */
-static bool send_output(heddle_h2_server *server, bool now)
+static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {
     heddle_connection *connection = server->connection;
     if (!connection)
-        return false;
+        return HEDDLE_GONE;
     if (server->depth > 0) /* the caller of the session does it */
-        return true;
+        return HEDDLE_ALIVE;
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_said)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
@@ -193,14 +192,14 @@ static bool send_output(heddle_h2_server *server, bool now)
             return settle_next(server);
         if (result != 0) {
             heddle_sockets_close_connection(connection);
-            return false;
+            return HEDDLE_GONE;
         }
         if (!heddle_h2_has_output(server->session))
             return settle_next(server);
     }
 }
 
-bool heddle_h2_send(heddle_h2_server *server)
+heddle_fate heddle_h2_send(heddle_h2_server *server)
 {
     return send_output(server, false);
 }
@@ -220,13 +219,13 @@ int heddle_h2_flush(heddle_h2_server *server)
 }
 
 /* Keeps what the session does not want yet. */
-static bool feed_session(heddle_h2_server *server, const char *bytes, size_t size)
+static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
     server->depth++;
     size_t used = heddle_h2_feed(server->session, heddle_clock_coarse(), bytes, size);
     if (!heddle_h2_leave_session(server))
-        return false;
+        return HEDDLE_GONE;
     bool buffered = heddle_connection_buffered(connection) > 0;
     if (buffered) {
         heddle_connection_use_input(connection, used);
@@ -234,12 +233,12 @@ static bool feed_session(heddle_h2_server *server, const char *bytes, size_t siz
         char *room = heddle_connection_room(connection, size - used);
         if (!room) {
             heddle_sockets_close_connection(connection);
-            return false;
+            return HEDDLE_GONE;
         }
         memcpy(room, bytes + used, size - used);
         connection->input_end += (uint32_t)(size - used);
     }
-    return true;
+    return HEDDLE_ALIVE;
 }
 
 static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
@@ -287,7 +286,7 @@ static void read_on(heddle_h2_server *server)
         }
         if (server->ended || heddle_h2_is_closing(server->session)) {
             if (!server->lingers)
-                heddle_h2_send(server);
+                heddle_last_use(heddle_h2_send(server));
             return;
         }
         if (reads++ == READS) {
@@ -345,7 +344,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         }
     }
     if (heddle_link_is_listed(&connection->turn_link))
-        heddle_h2_send(server);
+        heddle_last_use(heddle_h2_send(server));
     else
         heddle_input_turns_read(connection);
 }
@@ -364,8 +363,7 @@ static void handle_deadline(heddle_connection *connection)
     }
     server->depth++;
     heddle_h2_expire(server->session, heddle_clock_coarse());
-    if (heddle_h2_leave_session(server))
-        heddle_h2_send(server);
+    heddle_h2_end_call(server);
 }
 
 /* Tunnels may have written something, which is in the session only. */
@@ -379,7 +377,7 @@ static void handle_flushed(heddle_connection *connection)
         return;
     server->depth++;
     heddle_h2_tunnels_flushed(server);
-    (void)heddle_h2_leave_session(server);
+    heddle_last_use(heddle_h2_leave_session(server));
 }
 
 static bool is_idle(const heddle_connection *connection)
@@ -402,7 +400,7 @@ static void end_idle(heddle_connection *connection)
     if (!heddle_h2_leave_session(server))
         return;
     heddle_h2_drain(server->session, heddle_clock_coarse());
-    heddle_h2_send(server);
+    heddle_last_use(heddle_h2_send(server));
 }
 
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)

@@ -6,6 +6,7 @@
 #include "http/engine.h"
 #include "http/h2/session.h"
 #include "http/h2_tunnel.h"
+#include "net/fate.h"
 #include "net/sockets.h"
 
 enum {
@@ -96,8 +97,8 @@ extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
 /* The connection, whose input begins with the preface, speaks HTTP/2 from here on. It may be gone afterwards. */
 void heddle_h2_begin(heddle_connection *connection);
-/* Sends what the session has. The connection may be gone afterwards: false. */
-bool heddle_h2_send(heddle_h2_server *server);
+/* Sends what the session has. */
+HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /*
  * Sends what the kernel takes now, and closes nothing. 0: all of it, -EAGAIN: some is left, or the session is at work;
  * other errors: the connection is broken.
@@ -105,8 +106,14 @@ bool heddle_h2_send(heddle_h2_server *server);
 int heddle_h2_flush(heddle_h2_server *server);
 /* Does what is left wait for windows that a client that has ended can't open? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
-/* A call into the session is over. The connection, and all that belongs to it, is gone where this is false. */
-bool heddle_h2_leave_session(heddle_h2_server *server);
+/* A call into the session has ended. Of the connection, and all that belongs to it. */
+HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
+/* The same, and sends what the session has: the last thing that is done to it. */
+static inline void heddle_h2_end_call(heddle_h2_server *server)
+{
+    if (heddle_h2_leave_session(server))
+        heddle_last_use(heddle_h2_send(server));
+}
 /* The limits of the engine's configuration, where HTTP/1.1 has them, too; once, when the engine is made. */
 void heddle_h2_apply_limits(heddle_engine *engine);
 

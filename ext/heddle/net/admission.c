@@ -7,19 +7,19 @@ static bool is_filling(const heddle_sockets *sockets)
     return heddle_rounds_count_waiting(sockets) + 1 >= limit - limit / 2;
 }
 
-bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
+heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
     if (work->list)
-        return true;
+        return HEDDLE_ALIVE;
     if (heddle_rounds_count_waiting(sockets) >= admission->queue_limit) {
         admission->rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
-        return false;
+        return HEDDLE_GONE;
     }
     if (is_filling(sockets) && !(sockets->paused & HEDDLE_PAUSED_BUSY))
         heddle_listeners_pause(sockets, HEDDLE_PAUSED_BUSY);
-    return true;
+    return HEDDLE_ALIVE;
 }
 
 void heddle_admission_resume_accepting(heddle_sockets *sockets)

@@ -226,8 +226,8 @@ static void say_farewell(heddle_connection *connection)
 static void say_farewells(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
-    for (int left = FAREWELLS; left > 0 && handoff->next_farewell < sockets->place_count; left--) {
-        heddle_connection *connection = sockets->places[handoff->next_farewell++].connection;
+    for (int left = FAREWELLS; left > 0 && handoff->next_farewell < sockets->slot_count; left--) {
+        heddle_connection *connection = sockets->slots[handoff->next_farewell++].connection;
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
             say_farewell(connection);
     }

@@ -50,7 +50,7 @@ typedef struct {
     heddle_rescue rescue;
     pthread_mutex_t lock;
     heddle_link notified; /* connections with watch_events, or that were handed off: for the loop */
-    uint32_t next_farewell; /* the place that is looked at next; the watch's own */
+    uint32_t next_farewell; /* the slot that is looked at next; the watch's own */
     bool shown; /* on the scoreboard, that this one is stuck; the watch's own */
     _Atomic uint64_t given;
 } heddle_handoff;

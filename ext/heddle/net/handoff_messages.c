@@ -128,8 +128,8 @@ static int send_described(heddle_connection *connection, int socket)
 
 int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 {
-    for (uint32_t i = 0; i < sockets->place_count; i++) {
-        heddle_connection *connection = sockets->places[i].connection;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        heddle_connection *connection = sockets->slots[i].connection;
         bool described = connection && connection->protocol && connection->protocol->describe;
         int result = described ? send_described(connection, socket) : send_idle(connection, socket);
         if (result < 0)

@@ -117,8 +117,8 @@ static void selector_set_resume(heddle_socket_set *set)
     if (!set->unfinished)
         return;
     set->unfinished = false;
-    for (uint32_t i = 0; i < sockets->place_count; i++) {
-        heddle_connection *connection = sockets->places[i].connection;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        heddle_connection *connection = sockets->slots[i].connection;
         if (!connection || !connection->event_pending)
             continue;
         connection->event_pending = false;

@@ -6,37 +6,37 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const uint32_t NO_PLACE = UINT32_MAX;
+static const uint32_t NO_SLOT = UINT32_MAX;
 
-/* -- places ------------------------------------------------------------------------------------------------------ */
+/* -- slots ------------------------------------------------------------------------------------------------------ */
 
 static int take_slot(heddle_sockets *sockets, heddle_connection *connection)
 {
-    if (sockets->free_place == NO_PLACE) {
-        uint32_t count = sockets->place_count ? sockets->place_count * 2 : 64;
-        heddle_place *places = realloc(sockets->places, count * sizeof(*places));
-        if (!places)
+    if (sockets->free_slot == NO_SLOT) {
+        uint32_t count = sockets->slot_count ? sockets->slot_count * 2 : 64;
+        heddle_connection_slot *slots = realloc(sockets->slots, count * sizeof(*slots));
+        if (!slots)
             return -ENOMEM;
-        for (uint32_t i = sockets->place_count; i < count; i++)
-            places[i] = (heddle_place){.next_free = i + 1 < count ? i + 1 : NO_PLACE};
-        sockets->free_place = sockets->place_count;
-        sockets->places = places;
-        sockets->place_count = count;
+        for (uint32_t i = sockets->slot_count; i < count; i++)
+            slots[i] = (heddle_connection_slot){.next_free = i + 1 < count ? i + 1 : NO_SLOT};
+        sockets->free_slot = sockets->slot_count;
+        sockets->slots = slots;
+        sockets->slot_count = count;
     }
-    connection->slot = sockets->free_place;
-    heddle_place *place = &sockets->places[connection->slot];
-    sockets->free_place = place->next_free;
-    place->connection = connection;
+    connection->slot = sockets->free_slot;
+    heddle_connection_slot *slot = &sockets->slots[connection->slot];
+    sockets->free_slot = slot->next_free;
+    slot->connection = connection;
     return 0;
 }
 
 static void free_slot(heddle_sockets *sockets, heddle_connection *connection)
 {
-    heddle_place *place = &sockets->places[connection->slot];
-    place->connection = NULL;
-    place->generation++;
-    place->next_free = sockets->free_place;
-    sockets->free_place = connection->slot;
+    heddle_connection_slot *slot = &sockets->slots[connection->slot];
+    slot->connection = NULL;
+    slot->generation++;
+    slot->next_free = sockets->free_slot;
+    sockets->free_slot = connection->slot;
 }
 
 static void leave_slot(heddle_sockets *sockets, heddle_connection *connection)
@@ -48,7 +48,7 @@ static void leave_slot(heddle_sockets *sockets, heddle_connection *connection)
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection)
 {
-    return (uint64_t)sockets->places[connection->slot].generation << 32 | connection->slot;
+    return (uint64_t)sockets->slots[connection->slot].generation << 32 | connection->slot;
 }
 
 /* -- the life of a connection ------------------------------------------------------------------------------------ */
@@ -328,8 +328,8 @@ static void in_child(heddle_fork_guard *guard)
     heddle_handoff_abandon(sockets);
     sockets->connections = sockets->running = 0;
     sockets->set.operations->abandon(&sockets->set);
-    for (uint32_t i = 0; i < sockets->place_count; i++) {
-        heddle_connection *connection = sockets->places[i].connection;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        heddle_connection *connection = sockets->slots[i].connection;
         if (!connection)
             continue;
         if (connection->transport.fd >= 0)
@@ -354,7 +354,7 @@ static void loop_closes(heddle_attachment *attachment)
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
 {
     sockets->attachment = (heddle_attachment){.object = object, .closing = loop_closes};
-    sockets->free_place = NO_PLACE;
+    sockets->free_slot = NO_SLOT;
     sockets->fork_guard.in_child = in_child;
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
     sockets->set.sockets = sockets;
@@ -408,8 +408,8 @@ static bool is_idle(const heddle_connection *connection)
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
 {
     sockets->draining = age == 0 && !sockets->listeners;
-    for (uint32_t i = 0; i < sockets->place_count; i++) {
-        heddle_connection *connection = sockets->places[i].connection;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        heddle_connection *connection = sockets->slots[i].connection;
         if (!connection || !rests_longer(sockets, connection, age) || !is_idle(connection))
             continue;
         if (connection->protocol && connection->protocol->end_idle)
@@ -436,9 +436,9 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_listeners_remove_all(sockets);
     remove_timer(sockets, &sockets->reserve.again);
     heddle_balance_leave(sockets);
-    for (uint32_t i = 0; i < sockets->place_count; i++) {
-        if (sockets->places[i].connection)
-            heddle_sockets_close_connection(sockets->places[i].connection);
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        if (sockets->slots[i].connection)
+            heddle_sockets_close_connection(sockets->slots[i].connection);
     }
     if (sockets->opened)
         sockets->set.operations->close(&sockets->set);
@@ -452,7 +452,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
 
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 {
-    return sizeof(*sockets) + sockets->connections * connection_size(sockets) + sockets->place_count * sizeof(heddle_place) +
+    return sizeof(*sockets) + sockets->connections * connection_size(sockets) + sockets->slot_count * sizeof(heddle_connection_slot) +
            (sockets->scratch ? HEDDLE_SCRATCH : 0);
 }
 
@@ -461,8 +461,8 @@ void heddle_sockets_free(heddle_sockets *sockets)
     sockets->abandoned = true; /* no fiber that waits is woken: those, and the loop, may be gone */
     heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
-    for (uint32_t i = 0; i < sockets->place_count; i++) {
-        heddle_connection *connection = sockets->places[i].connection;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        heddle_connection *connection = sockets->slots[i].connection;
         if (!connection)
             continue;
         if (connection->handle)
@@ -488,7 +488,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
     pthread_mutex_destroy(&sockets->rounds.deferred.lock);
     pthread_mutex_destroy(&sockets->reserve.held.lock);
     pthread_mutex_destroy(&sockets->handoff.lock);
-    free(sockets->places);
+    free(sockets->slots);
     free(sockets->scratch);
     free(sockets);
 }

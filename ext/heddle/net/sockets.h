@@ -19,13 +19,13 @@
 #include "net/socket_set.h"
 #include "net/tls.h"
 
-/* Epoll events name a place and its generation, never an address: a descriptor that a child process still holds
+/* Epoll events name a slot and its generation, never an address: a descriptor that a child process still holds
  * may bring events of a connection that is gone. */
 typedef struct {
     heddle_connection *connection;
     uint32_t generation;
     uint32_t next_free;
-} heddle_place;
+} heddle_connection_slot;
 
 /* Not part of the record, which may be gone before a message that was posted is opened. */
 typedef struct {
@@ -48,8 +48,8 @@ struct heddle_sockets {
     bool abandoned; /* this is a child process, they are its parent's */
     bool draining;  /* a connection that becomes idle is closed */
 
-    heddle_place *places;
-    uint32_t place_count, free_place;
+    heddle_connection_slot *slots;
+    uint32_t slot_count, free_slot;
     heddle_ready_list ready;
     heddle_rounds rounds;
     heddle_admission admission;
@@ -104,8 +104,8 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
 /* The connection in this slot, NULL when it is gone. */
 static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets, uint64_t identity)
 {
-    const heddle_place *place = &sockets->places[(uint32_t)identity];
-    return place->generation == identity >> 32 ? place->connection : NULL;
+    const heddle_connection_slot *slot = &sockets->slots[(uint32_t)identity];
+    return slot->generation == identity >> 32 ? slot->connection : NULL;
 }
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
@@ -176,8 +176,8 @@ static inline bool heddle_admission_contended(const heddle_sockets *sockets)
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
 }
 
-/* May it wait? false: the queue is full; it was rejected and may be gone. */
-bool heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
+/* It may wait, or, where the queue is full, is rejected. */
+HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /* Fewer wait than before: accepts connections again where that may go on. */
 void heddle_admission_resume_accepting(heddle_sockets *sockets);
 /* This one has waited for too long: rejects it. It may be gone afterwards. */

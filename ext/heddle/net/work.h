@@ -7,6 +7,7 @@
  */
 
 #include "net/admission.h"
+#include "net/fate.h"
 #include "net/link.h"
 
 #include <ruby.h>

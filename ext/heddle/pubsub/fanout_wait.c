@@ -59,7 +59,7 @@ static void in_child(heddle_fork_guard *guard)
 
 #ifdef HAVE_SYS_EPOLL_H
 
-static void ready(heddle_waiter *waiter, int result, uint32_t flags)
+static void handle_ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_fanout_wait *wait = HEDDLE_CONTAINER_OF(waiter, heddle_fanout_wait, waiter);
     struct epoll_event event;
@@ -73,7 +73,7 @@ static void ready(heddle_waiter *waiter, int result, uint32_t flags)
     wait->fn(wait);
 }
 
-static int watch(heddle_fanout_wait *wait, int wake_fd)
+static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     wait->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -81,7 +81,7 @@ static int watch(heddle_fanout_wait *wait, int wake_fd)
         return -errno;
     if (epoll_ctl(wait->epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) != 0)
         return -errno;
-    wait->waiter = (heddle_waiter){.fn = ready, .fd = wait->epoll_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+    wait->waiter = (heddle_waiter){.fn = handle_ready, .fd = wait->epoll_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
     int result = heddle_loop_arm(wait->loop, &wait->waiter);
     if (result > 0) /* some selector says so at once instead of arming */
         wait->waiter.fn(&wait->waiter, result, 0);
@@ -90,7 +90,7 @@ static int watch(heddle_fanout_wait *wait, int wake_fd)
 
 #else
 
-static int watch(heddle_fanout_wait *wait, int wake_fd)
+static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
     return 0;
 }
@@ -106,7 +106,7 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
         return -ENOMEM;
     *wait->message = (heddle_fanout_message){.base.open = receive_message, .wait = wait};
     wait->guard.in_child = in_child;
-    int result = watch(wait, wake_fd);
+    int result = watch_eventfd(wait, wake_fd);
     if (result == 0)
         heddle_fork_guard_add(&wait->guard);
     else

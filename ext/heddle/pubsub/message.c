@@ -18,7 +18,7 @@ typedef struct {
     void *context;
 } encoding;
 
-static VALUE encode(VALUE data)
+static VALUE encode_message(VALUE data)
 {
     const encoding *encoding = (void *)data;
     return encoding->encoder(encoding->message, encoding->key, encoding->context);
@@ -34,7 +34,7 @@ VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *en
         return message->forms[form].string;
     encoding encoding = {message, encoder, key, context};
     int state;
-    VALUE string = rb_protect(encode, (VALUE)&encoding, &state);
+    VALUE string = rb_protect(encode_message, (VALUE)&encoding, &state);
     if (state) {
         heddle_take_errinfo();
         return 0;

@@ -21,7 +21,7 @@ static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool there;
 static _Atomic uint64_t published; /* by this process */
 
-static int make(const heddle_history_limits *limits)
+static int make_history(const heddle_history_limits *limits)
 {
     pthread_mutex_lock(&making);
     int result = there ? 0 : heddle_history_create(&process_history, limits);
@@ -32,7 +32,7 @@ static int make(const heddle_history_limits *limits)
 
 heddle_history *heddle_process_history(void)
 {
-    int result = make(&DEFAULTS);
+    int result = make_history(&DEFAULTS);
     if (result < 0)
         rb_syserr_fail(-result, "making the history of messages");
     return &process_history;
@@ -62,7 +62,7 @@ static VALUE history_open(VALUE self, VALUE memory, VALUE topics, VALUE messages
     };
     if (there)
         return Qfalse;
-    int result = make(&limits);
+    int result = make_history(&limits);
     if (result < 0)
         rb_syserr_fail(-result, "making the history of messages");
     return Qtrue;

@@ -27,14 +27,14 @@ typedef struct subscription {
     bool lost;    /* there was no memory for a message: what is known is out of date */
 } subscription;
 
-static void mark(void *data)
+static void mark_subscription(void *data)
 {
     const subscription *subscription = data;
     for (size_t i = 0; i < subscription->count; i++)
         rb_gc_mark(subscription->entries[(subscription->first + i) % subscription->room].payload);
 }
 
-static void collect(void *data)
+static void free_subscription(void *data)
 {
     subscription *subscription = data;
     heddle_unsubscribe(&subscription->subscriber);
@@ -50,7 +50,7 @@ static size_t memory_size(const void *data)
 
 static const rb_data_type_t subscription_type = {
     .wrap_struct_name = "Heddle::PubSub::Subscription",
-    .function = {.dmark = mark, .dfree = collect, .dsize = memory_size},
+    .function = {.dmark = mark_subscription, .dfree = free_subscription, .dsize = memory_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
@@ -59,7 +59,7 @@ static subscription *subscription_of(VALUE object)
     return rb_check_typeddata(object, &subscription_type);
 }
 
-static VALUE allocate(VALUE klass)
+static VALUE allocate_subscription(VALUE klass)
 {
     subscription *subscription;
     return TypedData_Make_Struct(klass, struct subscription, &subscription_type, subscription);
@@ -89,7 +89,7 @@ static bool make_room(subscription *subscription)
     return true;
 }
 
-static void wake(subscription *subscription)
+static void wake_reader(subscription *subscription)
 {
     if (subscription->park)
         heddle_park_wake(subscription->park);
@@ -100,10 +100,10 @@ static size_t size_of(VALUE payload)
     return ENTRY_SIZE + (NIL_P(payload) ? 0 : (size_t)RSTRING_LEN(payload));
 }
 
-static void deliver(heddle_subscriber *subscriber, heddle_message *message)
+static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     subscription *subscription = subscription_at(subscriber);
-    wake(subscription);
+    wake_reader(subscription);
     if (!make_room(subscription)) {
         subscription->lost = true;
         return;
@@ -119,16 +119,16 @@ static bool is_full(const heddle_subscriber *subscriber)
     return subscription_at(subscriber)->bytes > HEDDLE_PENDING_LIMIT;
 }
 
-static void ended(heddle_subscriber *subscriber)
+static void note_end(heddle_subscriber *subscriber)
 {
-    wake(subscription_at(subscriber));
+    wake_reader(subscription_at(subscriber));
 }
 
 static const heddle_subscriber_operations operations = {
-    .deliver = deliver,
+    .deliver = deliver_message,
     .is_full = is_full,
-    .too_slow = ended, /* never: it goes on with the history */
-    .ended = ended,
+    .too_slow = note_end, /* never: it goes on with the history */
+    .ended = note_end,
 };
 
 /* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
@@ -257,7 +257,7 @@ static VALUE subscription_close(VALUE self)
 {
     subscription *subscription = subscription_of(self);
     heddle_unsubscribe(&subscription->subscriber);
-    wake(subscription);
+    wake_reader(subscription);
     return Qnil;
 }
 
@@ -267,7 +267,7 @@ static VALUE subscription_close(VALUE self)
  * Of this loop: subscribers, topics, and since it began delivered, dropped, resets, and closed for being too slow. From
  * any thread.
  */
-static VALUE counts(VALUE self, VALUE scheduler)
+static VALUE read_counts(VALUE self, VALUE scheduler)
 {
     heddle_fanout_counts counts = heddle_fanout_count(heddle_loop_of(scheduler));
     VALUE hash = rb_hash_new();
@@ -283,12 +283,12 @@ static VALUE counts(VALUE self, VALUE scheduler)
 void Init_heddle_subscription(VALUE pubsub)
 {
     VALUE subscription_class = rb_define_class_under(pubsub, "Subscription", rb_cObject);
-    rb_define_alloc_func(subscription_class, allocate);
+    rb_define_alloc_func(subscription_class, allocate_subscription);
     rb_define_method(subscription_class, "initialize", subscription_initialize, 3);
     rb_define_method(subscription_class, "take", subscription_take, 0);
     rb_define_method(subscription_class, "position", subscription_position, 0);
     rb_define_method(subscription_class, "close", subscription_close, 0);
-    rb_define_singleton_method(pubsub, "counts", counts, 1);
+    rb_define_singleton_method(pubsub, "counts", read_counts, 1);
 }
 
 void Init_heddle_pubsub(VALUE heddle)

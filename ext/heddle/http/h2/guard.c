@@ -102,7 +102,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
 
 /* -- times --------------------------------------------------------------------------------------------------------- */
 
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t pick_earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -119,17 +119,17 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
     if (!heddle_h2_is_open(session))
         return deadline;
     if (session->stage != HEDDLE_H2_AT_FRAMES)
-        deadline = earlier(deadline, session->idle_since + limits->head_timeout);
+        deadline = pick_earlier(deadline, session->idle_since + limits->head_timeout);
     else if (session->stream_count == 0)
-        deadline = earlier(deadline, session->idle_since + limits->idle_timeout);
+        deadline = pick_earlier(deadline, session->idle_since + limits->idle_timeout);
     if (heddle_h2_can_rest(session))
-        deadline = earlier(deadline, rest_at(session));
+        deadline = pick_earlier(deadline, rest_at(session));
     if (session->block_stream)
-        deadline = earlier(deadline, session->block_since + limits->head_timeout);
+        deadline = pick_earlier(deadline, session->block_since + limits->head_timeout);
     if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED)
-        deadline = earlier(deadline, session->drain_at);
+        deadline = pick_earlier(deadline, session->drain_at);
     if (session->queued > 0 || heddle_bytes_left(&session->output) > 0)
-        deadline = earlier(deadline, session->check_at);
+        deadline = pick_earlier(deadline, session->check_at);
     return deadline;
 }
 

@@ -362,8 +362,7 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
     else if (ended)
         end_input(&stream->tunnel);
     heddle_websocket_leave(socket);
-    if (heddle_h2_leave_session(server))
-        heddle_h2_send(server);
+    heddle_h2_end_call(server);
     RB_GC_GUARD(early);
     RB_GC_GUARD(more);
 }

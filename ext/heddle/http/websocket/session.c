@@ -27,7 +27,7 @@ void heddle_websocket_free(heddle_websocket *socket)
 
 /* -- states -------------------------------------------------------------------------------------------------------- */
 
-static void enter(heddle_websocket *socket, heddle_websocket_state state)
+static void enter_state(heddle_websocket *socket, heddle_websocket_state state)
 {
     HEDDLE_ASSERT(heddle_websocket_may_enter(socket->state, state));
     socket->state = state;
@@ -66,7 +66,7 @@ static void end_frames(heddle_websocket *socket, heddle_websocket_state state, u
         heddle_websocket_wake(socket);
         heddle_websocket_end_subscriptions(socket);
     }
-    enter(socket, state);
+    enter_state(socket, state);
     socket->carrier->wake_writer(socket);
 }
 
@@ -92,7 +92,7 @@ void heddle_websocket_leave_process(heddle_websocket *socket)
 {
     socket->engine->websockets.open--;
     heddle_websocket_end_subscriptions(socket);
-    enter(socket, HEDDLE_WEBSOCKET_OVER);
+    enter_state(socket, HEDDLE_WEBSOCKET_OVER);
 }
 
 static bool send_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
@@ -111,7 +111,7 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
         heddle_websocket_break_off(socket);
         return;
     }
-    enter(socket, HEDDLE_WEBSOCKET_CLOSING);
+    enter_state(socket, HEDDLE_WEBSOCKET_CLOSING);
     socket->breathes |= socket->paused; /* its close frame is behind messages that nobody is going to see */
     socket->paused = false;
     heddle_websocket_due_in(socket, socket->breathes ? 0 : heddle_websocket_closing_time(socket));

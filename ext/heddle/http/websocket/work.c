@@ -70,7 +70,7 @@ void heddle_websocket_wake(heddle_websocket *socket)
 
 /* -- the runner ---------------------------------------------------------------------------------------------------- */
 
-static VALUE object(heddle_work *work)
+static VALUE create_object(heddle_work *work)
 {
     heddle_websocket *socket = heddle_websocket_of_work(work);
     socket->running = true;
@@ -78,7 +78,7 @@ static VALUE object(heddle_work *work)
 }
 
 /* One thing, so that the sockets of others have their turn. */
-static VALUE serve(heddle_work *work, VALUE client)
+static VALUE serve_socket(heddle_work *work, VALUE client)
 {
     heddle_websocket *socket = heddle_websocket_of_work(work);
     uint8_t next;
@@ -106,7 +106,7 @@ static VALUE serve(heddle_work *work, VALUE client)
     return heddle_websocket_call(socket, client, next, message);
 }
 
-static void served(heddle_work *work, VALUE client)
+static void note_served(heddle_work *work, VALUE client)
 {
     heddle_websocket *socket = heddle_websocket_of_work(work);
     heddle_websocket_hold(socket);
@@ -121,7 +121,7 @@ static void served(heddle_work *work, VALUE client)
     RB_GC_GUARD(client);
 }
 
-static void reject(heddle_work *work, heddle_overload why)
+static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_websocket *socket = heddle_websocket_of_work(work);
     if (why == HEDDLE_QUEUE_ENDS) { /* nobody serves anything any more */
@@ -134,8 +134,8 @@ static void reject(heddle_work *work, heddle_overload why)
 }
 
 const heddle_work_operations heddle_websocket_work = {
-    .object = object,
-    .serve = serve,
-    .served = served,
-    .reject = reject,
+    .object = create_object,
+    .serve = serve_socket,
+    .served = note_served,
+    .reject = reject_work,
 };

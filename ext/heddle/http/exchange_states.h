@@ -1,0 +1,47 @@
+#ifndef HEDDLE_HTTP_EXCHANGE_STATES_H
+#define HEDDLE_HTTP_EXCHANGE_STATES_H
+
+/*
+ * The states of an exchange's record.
+ *
+ *   from       to         when
+ *   SPARE      WAITING    a session has a complete head
+ *   WAITING    RUNNING    a runner takes it
+ *   WAITING    SPARE      it was rejected, or its connection or stream has ended
+ *   RUNNING    DETACHED   the session is done with it: the response is complete, or the connection or stream has ended
+ *   RUNNING    WAITING    its Ruby object was collected with all of the loop: the session frees it
+ *   RUNNING    SPARE      the application has returned, and what it left open is closed
+ *   DETACHED   SPARE      the application has returned
+ */
+
+#include "selector/assert.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    HEDDLE_EXCHANGE_SPARE,
+    HEDDLE_EXCHANGE_WAITING,  /* its body is received, or it waits for a runner: the session owns it */
+    HEDDLE_EXCHANGE_RUNNING,  /* the runner owns it, and the session knows it */
+    HEDDLE_EXCHANGE_DETACHED, /* the runner alone knows it */
+} heddle_exchange_state;
+
+/* A row for each state, a bit for each state that may follow it. */
+static inline bool heddle_exchange_may_enter(uint8_t from, uint8_t to)
+{
+    enum {
+        SPARE = 1 << HEDDLE_EXCHANGE_SPARE,
+        WAITING = 1 << HEDDLE_EXCHANGE_WAITING,
+        RUNNING = 1 << HEDDLE_EXCHANGE_RUNNING,
+        DETACHED = 1 << HEDDLE_EXCHANGE_DETACHED,
+    };
+    static const uint8_t allowed[] = {
+        [HEDDLE_EXCHANGE_SPARE] = WAITING,
+        [HEDDLE_EXCHANGE_WAITING] = RUNNING | SPARE,
+        [HEDDLE_EXCHANGE_RUNNING] = WAITING | DETACHED | SPARE,
+        [HEDDLE_EXCHANGE_DETACHED] = SPARE,
+    };
+    return allowed[from] >> to & 1;
+}
+
+#endif
