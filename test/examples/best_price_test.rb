@@ -10,6 +10,9 @@ require_relative "served_example"
 class BestPriceTest < Minitest::Test
   include Scheduled
 
+  ROOT = File.expand_path("../..", __dir__)
+  private_constant :ROOT
+
   # Shops that answer once all of them were asked: asked one after the other they would wait for ever.
   class Together < Shops
     def initialize(prices)
@@ -39,6 +42,19 @@ class BestPriceTest < Minitest::Test
     served = ServedExample.new("best_price", environment: { "SHOP_DELAY" => "0.05" })
     answers = Array.new(3) { JSON.parse(served.get("/").body) }
 
+    assert_equal [{ "shop" => "shop 2", "price" => 17.5, "connections" => 3 }], answers.uniq
+  ensure
+    served&.stop
+  end
+
+  def test_in_puma_the_connections_are_kept_between_the_requests_of_all_its_threads
+    puma = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-r#{File.join(ROOT, "bin/support/gem_paths")}",
+            "-e", 'load Gem.activate_bin_path("puma", "puma")', "--", "-t", "2:2", "-b", "tcp://127.0.0.1:0"]
+    served = ServedProcess.new(puma, environment: { "SHOP_DELAY" => "0.05" },
+                                     folder: File.join(ROOT, "examples/best_price"))
+    answers = Array.new(6) { JSON.parse(served.get("/").body) }
+
+    assert_match(/Puma/, served.output)
     assert_equal [{ "shop" => "shop 2", "price" => 17.5, "connections" => 3 }], answers.uniq
   ensure
     served&.stop

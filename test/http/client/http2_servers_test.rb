@@ -6,7 +6,7 @@ require "open3"
 require "tmpdir"
 require_relative "support/client_case"
 
-# HTTP/2 against nghttpd, nginx and our own server, over TLS where ALPN chooses it; curl is the oracle.
+# HTTP/2 against nghttpd and nginx, over TLS where ALPN chooses it; curl is the oracle.
 class ClientHTTP2ServersTest < ClientCase
   def setup
     @folder = Dir.mktmpdir

@@ -27,4 +27,30 @@ class DNSDigTest < Minitest::Test
       assert_equal text, output[/^long\.wiki\..*TXT\s+(.*)$/, 1].delete('" ')
     end
   end
+
+  # kdig +keepopen asks all over one connection of TCP.
+  def test_kdig_asks_several_questions_over_one_connection
+    need_program("kdig")
+    serving(->(query) { query.answer(query.type == :TXT ? query.name : "192.0.2.1") }) do |dns|
+      output, status = Open3.capture2e("kdig", "@127.0.0.1", "-p", dns.port.to_s, "+tcp", "+keepopen", "+short",
+                                       "one.example", "A", "two.example", "TXT", "three.example", "TXT")
+
+      assert_predicate status, :success?, output
+      assert_equal %(192.0.2.1\n"two.example"\n"three.example"\n), output
+    end
+  end
+
+  def test_kdig_accepts_answers_with_edns_and_without
+    need_program("kdig")
+    serving(->(query) { query.answer("192.0.2.1") }) do |dns|
+      with, without = ["+edns", "+noedns"].map do |edns|
+        Open3.capture2e("kdig", "@127.0.0.1", "-p", dns.port.to_s, "+notcp", edns, "www.example.org", "A").first
+      end
+
+      assert_match(/EDNS PSEUDOSECTION:\n;; Version: 0; flags: ; UDP size: 1232 B/, with)
+      refute_match(/EDNS PSEUDOSECTION/, without)
+      [with, without].each { |output| assert_match(/status: NOERROR.*192\.0\.2\.1/m, output) }
+      [with, without].each { |output| refute_match(/WARNING|malformed/i, output) }
+    end
+  end
 end
