@@ -49,8 +49,10 @@ class DNSDigTest < Minitest::Test
 
       assert_match(/EDNS PSEUDOSECTION:\n;; Version: 0; flags: ; UDP size: 1232 B/, with)
       refute_match(/EDNS PSEUDOSECTION/, without)
-      [with, without].each { |output| assert_match(/status: NOERROR.*192\.0\.2\.1/m, output) }
-      [with, without].each { |output| refute_match(/WARNING|malformed/i, output) }
+      [with, without].each do |output|
+        assert_match(/status: NOERROR.*192\.0\.2\.1/m, output)
+        refute_match(/WARNING|malformed/i, output)
+      end
     end
   end
 end
