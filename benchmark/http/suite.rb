@@ -19,13 +19,6 @@ module Bench
                    HTTP::Contestants::Itsi, HTTP::Contestants::Iodine, HTTP::Contestants::Agoo,
                    HTTP::Contestants::Nginx, HTTP::Contestants::Sender].freeze
 
-    # Ten thousand connections are more than a process is allowed where nobody has asked for more.
-    def initialize
-      super
-      _, most = Process.getrlimit(Process::RLIMIT_NOFILE)
-      Process.setrlimit(Process::RLIMIT_NOFILE, most)
-    end
-
     def name = "http"
 
     def title = "HTTP servers for Ruby"

@@ -5,9 +5,9 @@ module Bench
   # medians, and the details of every row.
   class Report
     DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
-                     socket_errors: "socket errors", errors: "errors", pss_mb: "PSS MB", resident_mb: "RSS MB",
-                     p50_ms: "p50 ms", per_core: "req/s a core", empty_mb: "empty server MB",
-                     created_s: "created after s", objects: "objects each",
+                     quiet_p99_ms: "p99 ms before", socket_errors: "socket errors", errors: "errors",
+                     pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", per_core: "req/s a core",
+                     empty_mb: "empty server MB", created_s: "created after s", objects: "objects each",
                      joined_s: "joined after s" }.freeze
 
     REMARK = 120 # characters

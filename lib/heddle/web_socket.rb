@@ -59,15 +59,13 @@ module Heddle
     # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] has some of these methods, which are
     #   called with a {Client}; on_message with the message, too
     # @param headers [Hash{String => String}] fields of the answer, such as `sec-websocket-protocol`
-    # @param check_origin [Boolean] false: the caller has checked that the request's origin may open it
     # @return [Array] what the application has to return: 101, or 426 where the client asks for no WebSocket
-    def self.upgrade(env, handler, headers = {}, check_origin: true)
+    def self.upgrade(env, handler, headers = {})
       unless env["rack.upgrade?"] == :websocket
         return [426, REQUIRED.dup, ["This address speaks WebSocket: ask for an upgrade.\n"]]
       end
 
       env["rack.upgrade"] = handler
-      env["heddle.origin_checked"] = true unless check_origin
       [101, headers, []]
     end
 

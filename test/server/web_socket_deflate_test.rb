@@ -156,6 +156,40 @@ class WebSocketDeflateTest < Minitest::Test
                  output)
   end
 
+  # Debian's package node-ws.
+  NODE = <<~JAVASCRIPT
+    const WebSocket = require("/usr/share/nodejs/ws")
+    const socket = new WebSocket(process.argv[1], { perMessageDeflate: { threshold: 0 } })
+    const messages = ["grüße ".repeat(100), Buffer.from([255, 0]), "x".repeat(3000), "",
+                      [...Array(30000).keys()].join("")]
+    let next = 0
+    const say = () => next < messages.length ? socket.send(messages[next]) : socket.close(4001, "bye")
+    socket.on("open", () => { console.log(socket.extensions.split(";")[0]); say() })
+    socket.on("message", (data, binary) => {
+      const wanted = messages[next++]
+      if (binary !== Buffer.isBuffer(wanted) || !Buffer.from(wanted).equals(data)) throw new Error(`message ${next}`)
+      say()
+    })
+    socket.on("close", (code) => console.log(code))
+    socket.on("error", (error) => { console.log(error.message); process.exit(1) })
+  JAVASCRIPT
+
+  def node(url) = IO.popen([need_program("node"), "-e", NODE, url, { err: %i[child out] }], &:read)
+
+  def need_ws
+    skip "node-ws is missing: bin/setup --system" unless File.exist?("/usr/share/nodejs/ws/index.js")
+  end
+
+  def test_ws_of_node_compresses_both_ways
+    need_ws
+    with_deflate { assert_equal "permessage-deflate\n4001\n", node("ws://127.0.0.1:#{port}/") }
+  end
+
+  def test_ws_of_node_is_served_without_compression
+    need_ws
+    serving(upgrading(Echo.new), lint: false) { assert_equal "\n4001\n", node("ws://127.0.0.1:#{port}/") }
+  end
+
   PYTHON = <<~PYTHON
     import asyncio, sys, websockets
     async def main(url):

@@ -39,6 +39,19 @@ class ExtconfTest < Minitest::Test
     assert_includes said, "Windows is not supported"
   end
 
+  # The one file that differs; the rest of the extension is not built for this.
+  def test_without_zlib_nothing_of_it_is_called
+    Dir.mktmpdir do |folder|
+      said, = Open3.capture2e({ "RUBYOPT" => "-W0", "HEDDLE_ZLIB" => "0" }, RbConfig.ruby, EXTCONF, chdir: folder)
+      made, status = Open3.capture2e("make", "http-websocket-deflate.o", chdir: folder)
+      assert_predicate status, :success?, "#{said}\n#{made}"
+      symbols, = Open3.capture2("nm", "-u", File.join(folder, "http-websocket-deflate.o"))
+
+      refute_match(/inflate|deflateInit/, symbols)
+      refute_match(/^LIBS = .*-lz\b/, File.read(File.join(folder, "Makefile")))
+    end
+  end
+
   private
 
   def configure(environment, *options)

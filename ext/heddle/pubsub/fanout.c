@@ -107,6 +107,8 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     fanout->place = head;
     use_state(fanout, &state);
     result = heddle_fanout_wait_open(&fanout->wait, loop, history->wake_fd, read_log);
+    if (result == -ENOSYS)
+        rb_raise(rb_eNotImpError, "subscribers of Heddle::PubSub need Linux: this system has no epoll");
     if (result < 0)
         rb_syserr_fail(-result, "waiting for messages");
     fanout->attachment = (heddle_attachment){.object = object, .closing = loop_closes};

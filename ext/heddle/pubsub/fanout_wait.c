@@ -90,9 +90,12 @@ static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 
 #else
 
+/* Nothing would wake the loop: a subscriber that hears nothing must be refused. */
 static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
-    return 0;
+    (void)wait;
+    (void)wake_fd;
+    return -ENOSYS;
 }
 
 #endif

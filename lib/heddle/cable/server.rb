@@ -23,7 +23,8 @@ module Heddle
 
         protocol = choose_protocol(env)
         headers = protocol ? { "sec-websocket-protocol" => protocol } : {}
-        WebSocket.upgrade(env, Socket.new(self, env, protocol), headers, check_origin: false)
+        env["heddle.origin_checked"] = true # by allow_request_origin?
+        WebSocket.upgrade(env, Socket.new(self, env, protocol), headers)
       end
 
       # Runs what adapters and timers post.

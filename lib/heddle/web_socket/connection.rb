@@ -2,6 +2,7 @@
 
 require "digest/sha1"
 require "heddle/http/client"
+require "heddle/web_socket/messages"
 
 module Heddle
   module WebSocket
@@ -22,6 +23,8 @@ module Heddle
     # A WebSocket that this process has opened: what {WebSocket.connect} returns. Calls wait, as those of an IO do. One
     # fiber or thread reads at a time, while any of them may write.
     class Connection
+      include Messages
+
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       FRAGMENTS = 1_000
       PIECE = 65_536
@@ -65,16 +68,6 @@ module Heddle
           receive(deadline)
         end
         message
-      end
-
-      # @yieldparam message [String]
-      # @return [void]
-      def each
-        return to_enum unless block_given?
-
-        while (message = read)
-          yield message
-        end
       end
 
       # Sends a message, binary if its encoding is BINARY.

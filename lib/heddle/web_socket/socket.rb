@@ -1,9 +1,13 @@
 # frozen_string_literal: true
 
+require "heddle/web_socket/messages"
+
 module Heddle
   module WebSocket
     # A WebSocket that one fiber serves from its beginning to its end. Calls wait, as those of an IO do.
     class Socket
+      include Messages
+
       # Bytes that may wait for the client before a writer does, and those that are left when it goes on.
       FULL = 262_144
       LOW = 65_536
@@ -21,16 +25,6 @@ module Heddle
       # @return [String, nil] the next message, in UTF-8 or BINARY; nil: the socket is closed
       # @raise [IO::TimeoutError]
       def read(timeout = nil) = @client.receive(timeout)
-
-      # @yieldparam message [String]
-      # @return [void]
-      def each
-        return to_enum unless block_given?
-
-        while (message = read)
-          yield message
-        end
-      end
 
       # Sends a message, binary if its encoding is BINARY. Waits while the client reads too slowly.
       # @param data [String]

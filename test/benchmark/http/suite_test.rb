@@ -7,17 +7,10 @@ require_relative "../support/suite_promises"
 
 class HTTPBenchmarkSuiteTest < Minitest::Test
   include SuitePromises
+  include GoalPromises
 
   def setup
     @suite = Bench::Suite.load("http")
-  end
-
-  def test_every_row_has_a_goal_and_names_its_figures
-    @suite.rows.each do |row|
-      refute_empty row.goals, row.key
-      assert_empty row.shown - row.details, row.key
-      assert_empty row.details - Bench::Report::DETAIL_NAMES.keys, row.key
-    end
   end
 
   def test_scripts_for_wrk_are_there

@@ -8,3 +8,14 @@ module SuitePromises
     end
   end
 end
+
+# What a suite keeps to whose rows all have a goal.
+module GoalPromises
+  def test_every_row_has_a_goal_and_names_its_figures
+    @suite.rows.each do |row|
+      refute_empty row.goals, row.key
+      assert_empty row.shown - row.details, row.key
+      assert_empty row.details - Bench::Report::DETAIL_NAMES.keys, row.key
+    end
+  end
+end

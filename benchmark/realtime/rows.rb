@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../http/rows/http_row"
+require_relative "../http/native"
+require_relative "rows/socket_row"
+require_relative "rows/idle"
+require_relative "rows/traffic"
+
+module Bench
+  module Realtime
+    # The lines of the table, and what each wants of Heddle.
+    module Rows
+      module_function
+
+      # @return [Array<Row>]
+      def all = [idle, subscribed, publish, handshakes, echo, stopped]
+
+      def idle
+        Idle.new(key: "idle", title: "10,000 idle sockets, each", path: "/idle", connections: 10_000,
+                 goals: [Goal.new(at_most: 2.0, unit: "kB")])
+      end
+
+      def subscribed
+        Idle.new(key: "subscribed", title: "10,000 idle sockets with one subscription, each", path: "/room",
+                 connections: 10_000, goals: [Goal.new(at_most: 2.5, unit: "kB")])
+      end
+
+      def publish
+        Publish.new(key: "publish", title: "100 bytes to 10,000 sockets: the last has them", path: "/room",
+                    connections: 10_000, goals: [Goal.new(at_most: 60, unit: "ms"), best(1.0)])
+      end
+
+      def handshakes
+        Handshakes.new(key: "handshakes", title: "handshakes, 64 at once", path: "/idle", connections: 64,
+                       goals: [Goal.new(at_least: 1.2, than: "iodine")])
+      end
+
+      def echo
+        Echo.new(key: "echo", title: "echo, 1,000 sockets with 10 messages a second, p99", path: "/echo",
+                 connections: 1_000, goals: [Goal.new(at_most: 20, unit: "ms")])
+      end
+
+      def stopped
+        StoppedReader.new(key: "stopped", title: "one of 10 readers stops, 30 MB are published: memory", path: "/room",
+                          connections: 10, goals: [Goal.new(at_most: 2, unit: "MB")])
+      end
+
+      def best(ratio) = Goal.new(at_least: ratio, than: Goal::BEST)
+    end
+  end
+end

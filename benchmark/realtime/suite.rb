@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require_relative "../http/server_suite"
+require_relative "contestants"
+require_relative "rows"
+
+module Bench
+  # WebSockets of Heddle beside those of other servers.
+  class RealtimeSuite < HTTP::ServerSuite
+    CONTESTANTS = [Realtime::Contestants::Heddle, Realtime::Contestants::Iodine, Realtime::Contestants::Node,
+                   Realtime::Contestants::Falcon, Realtime::Contestants::Cable].freeze
+
+    def name = "realtime"
+
+    def title = "WebSockets"
+
+    def rows = @rows ||= Realtime::Rows.all
+
+    def contestants = @contestants ||= CONTESTANTS.flat_map(&:variants)
+
+    # Rows ask contestants how a client speaks with their application.
+    def sample(row, contestant, size, ruby_flags:)
+      HTTP::Server.run(contestant, ruby_flags:) { |server| row.measure(server, contestant, size) }
+    end
+
+    def charts
+      [{ name: "cpu", detail: :cpu_us, unit: "µs of CPU a message or handshake", title: "WebSockets: CPU time" }]
+    end
+  end
+end

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+module Heddle
+  module WebSocket
+    # Messages one after the other, by the `read` that both sides of a socket have.
+    module Messages
+      # @yieldparam message [String]
+      # @return [void]
+      def each
+        return to_enum unless block_given?
+
+        while (message = read)
+          yield message
+        end
+      end
+    end
+  end
+end

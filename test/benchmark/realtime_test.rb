@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "server/server_helpers"
+require_relative "../../benchmark/support/bench"
+require_relative "support/suite_promises"
+
+class RealtimeBenchmarkSuiteTest < Minitest::Test
+  include SuitePromises
+  include GoalPromises
+  include ServerHelpers
+
+  # As benchmark/realtime/servers/heddle.ru.
+  class Room
+    def on_open(client) = client.subscribe("bench room")
+    def on_message(client, message) = client.publish("bench room", message)
+  end
+
+  # Sends back what comes.
+  class Echo
+    def on_message(client, message) = client.write(message)
+  end
+
+  def setup
+    @suite = Bench::Suite.load("realtime")
+    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+  end
+
+  def test_each_application_is_there
+    servers = File.join(Bench::ROOT, "benchmark/realtime/servers")
+
+    assert_equal %w[cable.ru falcon.ru heddle.ru iodine.ru ws.js], Dir.children(servers).sort
+  end
+
+  def sockets(handler, count, &)
+    app = ->(env) { Heddle::WebSocket.upgrade(env, handler) }
+    serving(app, lint: false) do
+      Bench::HTTP::Native.run("sockets", port, "/", count, "", "", "", &)
+    end
+  end
+
+  def test_the_program_counts_what_reaches_all_others_and_not_readers_that_stopped
+    sockets(Room.new, 5) do |said, input|
+      assert_equal [5, 0], said.call.values_at(:opened, :failed)
+      input.puts("publish 3 100")
+      assert_equal [3, 0], said.call.values_at(:messages, :missing)
+      input.puts("stop 1")
+      assert_equal({ stopped: 1 }, said.call)
+      input.puts("publish 2 70000")
+
+      assert_equal [2, 0], said.call.values_at(:messages, :missing)
+    end
+  end
+
+  def test_the_program_counts_echoes_and_handshakes
+    sockets(Echo.new, 4) do |said, input|
+      said.call
+      input.puts("echo 10 300")
+      echoed = said.call
+      assert_operator echoed[:messages], :>=, 8
+      assert_equal 0, echoed[:missing]
+      input.puts("handshakes 200")
+
+      assert_operator said.call[:handshakes], :>, 4
+    end
+  end
+
+  def test_sockets_that_are_refused_have_failed
+    serving(->(_env) { [404, {}, []] }, lint: false) do
+      Bench::HTTP::Native.run("sockets", port, "/", 3, "", "", "") do |said, _|
+        assert_equal [0, 3], said.call.values_at(:opened, :failed)
+      end
+    end
+  end
+end
