@@ -4,6 +4,7 @@ require "test_helper"
 require "server/server_helpers"
 require "server/cluster/cluster_case"
 require "support/h2_client"
+require "open3"
 
 # HTTP/2 in each mode, and while workers are replaced.
 class Http2ModesTest < Minitest::Test
@@ -49,7 +50,8 @@ class Http2ReloadTest < Minitest::Test
   include Heddle::TestHelpers
   include ClusterCase
 
-  RELOADS = 3
+  # HEDDLE_RELOADS=20 is what the acceptance asks for; three take a few seconds.
+  RELOADS = Integer(ENV.fetch("HEDDLE_RELOADS", "3"))
 
   # Requests on one connection, ten at a time, until the server's GOAWAY or the test's end.
   class Conversation
@@ -93,13 +95,48 @@ class Http2ReloadTest < Minitest::Test
     serve
     over = false
     clients = Array.new(2) { Thread.new { ask_until { over } } }
+    reload_often
+    over = true
+
+    assert_equal [true, true], clients.map(&:value)
+  end
+
+  # h2load opens no other connection after GOAWAY, so it runs again and again. It counts as failed what it was about to
+  # send when GOAWAY came. RFC 9113, section 6.8, lets no request fail that the server has got.
+  def test_h2load_loses_no_request_while_workers_are_replaced
+    skip "h2load is not installed" unless system("command -v h2load > /dev/null")
+    write("config.ru", <<~RUBY)
+      received = File.open("received", "a")
+      run lambda { |_env|
+        received.syswrite("x")
+        [200, { "content-type" => "text/plain" }, ["hello"]]
+      }
+    RUBY
+    serve
+    over = false
+    load = Thread.new { [].tap { |runs| runs << h2load until over } }
+    reload_often
+    over = true
+
+    started, succeeded, failed = %w[started succeeded failed].map { |name| load.value.sum { |run| run.fetch(name) } }
+    received = File.size(path("received"))
+
+    assert_operator succeeded, :>, 0
+    assert_operator received + failed, :<=, started, "requests that the server has got have failed"
+    assert_operator received, :>=, succeeded
+  end
+
+  # @return [Hash{String => Integer}] requests of one second, by their ends
+  def h2load
+    output, = Open3.capture2e("h2load", "-c20", "-m10", "-D1", served.uri.to_s)
+    output[/^requests: .*/].scan(/(\d+) (\w+)/).to_h { |count, name| [name, Integer(count)] }
+  end
+
+  def reload_often
     RELOADS.times do |i|
       signal("HUP")
       wait_until("no reload #{i + 1}:\n#{served.output}") { served.output.scan("reloaded").size == i + 1 }
     end
-    over = true
-
-    assert_equal [true, true], clients.map(&:value)
   end
 
   # Ten requests at a time; those that GOAWAY says were not looked at count for nothing.
@@ -107,6 +144,7 @@ class Http2ReloadTest < Minitest::Test
     until yield
       client = H2Client.new(TCPSocket.new(served.uri.host, served.uri.port))
       client.send_preface
+      client.send_frame("WINDOW_UPDATE - 0 #1000000000")
       return false unless Conversation.new(client).answered?(&over)
 
       client.close

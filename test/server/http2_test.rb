@@ -209,23 +209,64 @@ class Http2Test < Minitest::Test
   end
 
   def test_a_server_that_stops_says_goaway_on_an_idle_connection
-    serving(APP) do
-      client = H2Client.new(connect)
+    serving(APP) { assert_equal %w[NO_ERROR], goaways_of(connect).map(&:error).uniq }
+  end
+
+  # RFC 9113, section 6.8: the first one leaves room for requests that are on their way, the second has the last stream.
+  def test_it_says_goaway_twice_over_tls_while_a_request_runs
+    @gate = Thread::Queue.new
+    started = Thread::Queue.new
+    app = ->(_env) { [200, {}, [(started << true) && @gate.pop.to_s]] }
+    serving_tls(app, lint: false) do
+      client = H2Client.new(connect_tls(alpn_protocols: %w[h2]))
       client.send_preface
       client.send_frame("HEADERS es+eh 1 get")
-      frame = client.read_frame
-      frame = client.read_frame until frame.nil? || frame.end_stream?
-      stopping = Thread.new { stop }
-      frames = []
-      while (frame = client.read_frame)
-        frames << frame
-      end
 
-      assert_equal %w[NO_ERROR], frames.select { |one| one.type == "GOAWAY" }.map(&:error).uniq
+      assert started.pop(timeout: PATIENCE)
+      stopping = Thread.new { stop }
+      first = read_until(client, "GOAWAY")
+      client.send_frame("HEADERS es+eh 3 get") # on its way before the client knew
+      client.send_frame("PING - 0 00*8")
+
+      assert started.pop(timeout: PATIENCE), "a request before the second GOAWAY is served"
+      second = read_until(client, "GOAWAY")
+      2.times { @gate << "done" }
+
+      assert_equal [2_147_483_647, 3], [first, second].map { |frame| frame.payload.unpack1("N") }
+      assert_equal 2, read_all_frames(client).count(&:end_stream?)
     ensure
+      2.times { @gate << "done" }
       client&.close
       stopping&.join
     end
+  end
+
+  def read_until(client, type)
+    frame = client.read_frame
+    frame = client.read_frame until frame.nil? || frame.type == type
+    frame or flunk "the connection ended before #{type}"
+  end
+
+  def read_all_frames(client)
+    frames = []
+    while (frame = client.read_frame)
+      frames << frame
+    end
+    frames
+  end
+
+  # @return [Array<H2Client::Frame>] of a server that stops after the first request
+  def goaways_of(socket)
+    client = H2Client.new(socket)
+    client.send_preface
+    client.send_frame("HEADERS es+eh 1 get")
+    frame = client.read_frame
+    frame = client.read_frame until frame.nil? || frame.end_stream?
+    stopping = Thread.new { stop }
+    read_all_frames(client).select { |one| one.type == "GOAWAY" }
+  ensure
+    client&.close
+    stopping&.join
   end
 
   def test_connections_take_turns_however_many_streams_one_has

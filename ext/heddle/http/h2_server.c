@@ -383,6 +383,9 @@ static void handle_flushed(heddle_connection *connection)
 static bool is_idle(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
+    /* GOAWAY concerns requests that are not there yet: those that run are no reason to wait with it. */
+    if (connection->sockets->draining)
+        return true;
     if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
         return true;
     return heddle_h2_stream_count(server->session) == 0 && !connection->output.size &&

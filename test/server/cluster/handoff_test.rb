@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "cluster_case"
+require "support/certificates"
 require "support/h2_client"
 require_relative "../../offload/support/native_calls"
 
@@ -200,8 +201,28 @@ class ClusterHandoffTest < Minitest::Test
   # Their connections can't go: the clients open others, which the other worker accepts.
   def test_clients_of_http2_are_sent_elsewhere
     serve_app
+    send_http2_elsewhere { TCPSocket.new(served.uri.host, served.uri.port) }
+  end
+
+  # The watch thread encrypts GOAWAY itself: between two records of the loop nobody else uses the connection's TLS.
+  def test_clients_of_http2_over_tls_are_sent_elsewhere
+    certificate, key = TestCertificates.write(@folder, "site", TestCertificates.make("127.0.0.1"))
+    serve_app("-b", "tls://127.0.0.1:0?cert=#{certificate}&key=#{key}")
+    wait_for("https://")
+    port = Integer(served.output[%r{https://[^\s/]+:(\d+)}, 1])
+    context = OpenSSL::SSL::SSLContext.new.tap { |one| one.alpn_protocols = %w[h2] }
+    send_http2_elsewhere do
+      OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port), context).tap do |socket|
+        socket.sync_close = true
+        socket.connect
+      end
+    end
+  end
+
+  # @yieldreturn [IO] a new connection
+  def send_http2_elsewhere(&connect)
     clients_of_both(1)
-    idle, blocker = Array.new(2) { http2_client_of(@clients.keys.first) }
+    idle, blocker = Array.new(2) { http2_client_of(@clients.keys.first, &connect) }
     blocker.send_frame("HEADERS es+eh 3 :method=GET :scheme=http :authority=a :path=/burn")
     await_held
     assert_equal @clients.keys.first, @stuck
@@ -216,7 +237,7 @@ class ClusterHandoffTest < Minitest::Test
 
   def http2_client_of(worker)
     loop do
-      one = H2Client.new(TCPSocket.new(served.uri.host, served.uri.port))
+      one = H2Client.new(yield)
       one.send_preface
       one.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/worker")
       return one if answer_of(one).payload == worker.to_s
