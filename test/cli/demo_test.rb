@@ -120,6 +120,19 @@ class DemoTest < Minitest::Test
     assert_operator fact.call("fibers").to_i, :>=, 1
   end
 
+  def test_over_tls_the_page_says_that_it_came_by_http2
+    served = ServedProcess.new([*ServedProcess::HEDDLE, "demo", "-b", "tls://localhost:0"],
+                               address: %r{(https://[^\s/]+:\d+)})
+    browser = Browser.new(need_program("chromium"), need_program("chromedriver"), insecure: true)
+    browser.visit(served.uri.to_s)
+    browser.wait_for("document.querySelector('#server [data-fact=protocol]').innerText !== '–'", seconds: 60)
+
+    assert_equal "HTTP/2 over TLS", browser.text("#server [data-fact=protocol]")
+  ensure
+    browser&.close
+    served&.stop
+  end
+
   def test_nothing_overflows_on_a_phone_and_nothing_is_logged_as_an_error
     @browser.devtools("Emulation.setDeviceMetricsOverride", width: 360, height: 740, deviceScaleFactor: 2, mobile: true)
     @browser.visit(@served.uri.to_s)

@@ -27,10 +27,11 @@ class Browser
   # @param chromium [String] the browser's path
   # @param driver [String] ChromeDriver's path
   # @param insecure [Boolean] whether certificates that nobody has signed will do
-  def initialize(chromium, driver, width: 1280, height: 900, insecure: false)
+  # @param further [Array<String>] arguments of Chromium
+  def initialize(chromium, driver, width: 1280, height: 900, insecure: false, further: [])
     @profile = Dir.mktmpdir("heddle-browser")
     start_driver(driver)
-    arguments = [*ARGUMENTS, "--window-size=#{width},#{height}", "--user-data-dir=#{@profile}"]
+    arguments = [*ARGUMENTS, *further, "--window-size=#{width},#{height}", "--user-data-dir=#{@profile}"]
     arguments << "--ignore-certificate-errors" if insecure
     options = { binary: chromium, args: arguments }
     capabilities = { alwaysMatch: { browserName: "chrome", "goog:chromeOptions": options,

@@ -103,6 +103,18 @@ class RactorsTest < Minitest::Test
     assert_predicate @status, :success?
   end
 
+  def test_http2_is_spoken_by_prior_knowledge
+    served(APP) do |one|
+      ask = lambda do |path, *flags|
+        Open3.capture2e("curl", "-sS", "-i", "--http2-prior-knowledge", *flags, one.at(path).to_s).first
+      end
+
+      assert_match(%r{\AHTTP/2 200.*ractor \d\z}m, ask.call("/"))
+      assert_match(%r{\AHTTP/2 200.*ABC\z}m, ask.call("/body", "--data-binary", "abc"))
+      assert_match(%r{\AHTTP/2 500}, ask.call("/raise"))
+    end
+  end
+
   def test_an_exception_is_that_requests_own
     served(APP) do |served|
       assert_equal %w[500 200], [served.get("/raise").code, served.get("/").code]

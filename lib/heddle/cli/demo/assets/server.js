@@ -23,6 +23,14 @@ const shown = {
   memory: (facts) => facts.memory && `${(facts.memory / 1048576).toFixed(1)} MB`,
   pid: (facts) => facts.pid,
   uptime: (facts) => duration(facts.uptime),
+  protocol: () => arrival(),
+}
+
+// As the browser has seen it: by the name that TLS agreed on (ALPN).
+function arrival() {
+  const name = performance.getEntriesByType("navigation")[0]?.nextHopProtocol
+  const version = { h2: "HTTP/2", "http/1.1": "HTTP/1.1" }[name] ?? name
+  return version && `${version}${location.protocol === "https:" ? " over TLS" : ""}`
 }
 
 function duration(seconds) {

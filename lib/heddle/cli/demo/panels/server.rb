@@ -9,7 +9,8 @@ module Heddle
           # Name in the answer, and what the page calls it.
           ROWS = {
             "heddle" => "Heddle", "ruby" => "Ruby", "selector" => "Selector", "fibers" => "Fibers alive",
-            "threads" => "Ruby threads", "memory" => "Memory", "pid" => "Process", "uptime" => "Up for"
+            "threads" => "Ruby threads", "memory" => "Memory", "pid" => "Process", "uptime" => "Up for",
+            "protocol" => "This page came by"
           }.freeze
 
           def slug = "server"
