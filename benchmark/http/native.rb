@@ -46,10 +46,15 @@ module Bench
       # @yieldparam said [#call] gives its next line as a Hash
       # @yieldparam input [IO] its standard input
       # @raise [Child::Failed] when it does not end well
-      def run(name, *arguments)
-        Open3.popen2(program(name), *arguments.map(&:to_s)) do |input, output, thread|
+      def run(name, *arguments, &) = converse(program(name), *arguments.map(&:to_s), &)
+
+      # The same with any command.
+      #
+      # @see run
+      def converse(*command)
+        Open3.popen2(*command) do |input, output, thread|
           said = lambda do
-            line = output.gets or raise Child::Failed, "#{name} ended early (#{thread.value})"
+            line = output.gets or raise Child::Failed, "#{File.basename(command.first)} ended early (#{thread.value})"
             JSON.parse(line, symbolize_names: true)
           end
           yield said, input
