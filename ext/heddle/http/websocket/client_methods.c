@@ -136,12 +136,11 @@ static unsigned choose_symbol(VALUE symbol, const ID *ids, unsigned count, const
 }
 
 /* An interned String, which stays where it is, is the same for all sockets that send the same bytes. */
-static void check_envelope(VALUE self, VALUE envelope, heddle_websocket_form form)
+static void check_envelope(VALUE envelope, heddle_websocket_form form)
 {
     bool needed = form == HEDDLE_WEBSOCKET_AS_CABLE || form == HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
     if (needed != RB_TYPE_P(envelope, T_STRING) || (needed && (!OBJ_FROZEN(envelope) || RSTRING_LEN(envelope) < 11)))
         rb_raise(rb_eArgError, "the envelope is %+" PRIsVALUE, envelope);
-    RB_OBJ_WRITTEN(self, Qundef, envelope);
 }
 
 /*
@@ -156,7 +155,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     StringValue(topic);
     heddle_websocket_form form = choose_symbol(as, as_ids, HEDDLE_WEBSOCKET_FORMS, "as", ":text, :binary, :json");
     heddle_slow_policy policy = choose_symbol(slow, slow_ids, 3, "slow", ":close, :coalesce, :drop");
-    check_envelope(self, envelope, form);
+    check_envelope(envelope, form);
     if (!NIL_P(since)) {
         StringValue(since);
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
@@ -177,6 +176,8 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
     heddle_websocket_leave(socket);
+    RB_OBJ_WRITTEN(self, Qundef, envelope); /* now that the subscription has it: until here the stack keeps it */
+    RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
     if (result == HEDDLE_TOPIC_TOO_LONG)
         rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
