@@ -14,10 +14,10 @@ class ConfigurationTest < Minitest::Test
     load = ->(**flags) { Configuration.load(flags: { mode: "ractor", **flags }, environment: {}, file: nil) }
     error = assert_raises(Heddle::Server::ConfigurationError) { load.call(selector: "io_uring") }
 
-    assert_match(/\Aselector io_uring can't be had in mode ractor: .* Say selector :epoll, or none\z/, error.message)
+    assert_match(/\Aselector io_uring does not work in mode ractor: .* Set selector :epoll, or none\z/, error.message)
     error = assert_raises(Heddle::Server::ConfigurationError) { load.call(bind: ["tls://localhost"]).binds }
 
-    assert_match(/\A--bind with TLS can't be had in mode ractor: .* take mode :fiber\z/, error.message)
+    assert_match(/\A--bind with TLS does not work in mode ractor: .* take mode :fiber\z/, error.message)
     found = load.call(request_timeout: "1.5")
 
     assert_equal [[], 1.5], [found.protections, found.request_timeout]

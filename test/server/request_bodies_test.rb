@@ -117,7 +117,7 @@ class RequestBodiesTest < Minitest::Test
                  error.message
     error = assert_raises(Heddle::Server::ConfigurationError) { start(counting, body_folder: __FILE__) }
 
-    assert_match(/but #{__FILE__} is no folder/, error.message)
+    assert_match(/but #{__FILE__} is not a folder/, error.message)
   end
 
   def test_paths_to_stream_begin_with_a_slash

@@ -81,8 +81,8 @@ module Heddle
       # @raise [ConfigurationError] when bodies can't be written to {#body_folder}
       def check_body_folder
         wrong = if !::File.exist?(body_folder) then "does not exist"
-                elsif !::File.directory?(body_folder) then "is no folder"
-                elsif !::File.writable?(body_folder) then "is not to be written by this user"
+                elsif !::File.directory?(body_folder) then "is not a folder"
+                elsif !::File.writable?(body_folder) then "is not writable by this user"
                 end
         return unless wrong
 
@@ -173,13 +173,13 @@ module Heddle
         INTERRUPTING.each do |name, none|
           next if public_send(name) == none || !%i[thread single].include?(mode)
 
-          raise ConfigurationError, "#{name} counts for fibers only, and mode is #{mode}: nothing can end a " \
+          raise ConfigurationError, "#{name} needs requests in fibers, and mode is #{mode}: nothing can end a " \
                                     "thread's request safely. Set #{name} #{none.inspect}, or mode :fiber"
         end
         return unless mode == :ractor && selector&.to_sym == :io_uring
 
-        raise ConfigurationError, "selector io_uring can't be had in mode ractor: a ring belongs to a native thread, " \
-                                  "and Ruby moves Ractors among those. Say selector :epoll, or none"
+        raise ConfigurationError, "selector io_uring does not work in mode ractor: a ring belongs to a native " \
+                                  "thread, and Ruby moves Ractors among those. Set selector :epoll, or none"
       end
 
       def check_garbage_collection

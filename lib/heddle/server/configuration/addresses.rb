@@ -64,7 +64,7 @@ module Heddle
         end
 
         def refuse_tls(index)
-          raise ConfigurationError, "#{bind_place(index)} with TLS can't be had in mode ractor: keys and sessions " \
+          raise ConfigurationError, "#{bind_place(index)} with TLS does not work in mode ractor: keys and sessions " \
                                     "are one Ractor's alone. Let a proxy in front do that, or take mode :fiber"
         end
       end
