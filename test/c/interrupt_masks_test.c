@@ -4,8 +4,8 @@
 #include "scheduler/interrupt_masks.h"
 
 /*
- * The blocks of Thread.handle_interrupt that fibers are in: a list whose records lie on the stacks of the blocks. Here each
- * record is freed when its block ends, so that the sanitizers see a use that comes too late.
+ * The blocks of Thread.handle_interrupt that fibers are in: a list whose records lie on the stacks of the blocks. Here
+ * each record is freed when its block ends, so that the sanitizers see a use that comes too late.
  */
 
 enum {

@@ -15,8 +15,8 @@ struct heddle_interrupt_mask {
 };
 
 /*
- * Does a block of `fiber` say :never for this exception, which is a class or an instance? `waiting`: the fiber that would
- * get it, `fiber` itself or one nested in it. Runs no Ruby code.
+ * Does a block of `fiber` say :never for this exception, which is a class or an instance? `waiting`: the fiber that
+ * would get it, `fiber` itself or one nested in it. Runs no Ruby code.
  */
 bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception);
 

@@ -59,7 +59,8 @@ module Trials
 
     # @return [Array<Hash>] `example`, a pattern, and `reason`; `way` where only that one differs
     def exclusions
-      @exclusions ||= ((File.exist?(EXCLUSIONS) && YAML.safe_load_file(EXCLUSIONS, aliases: true)) || {}).fetch(name, nil) || []
+      all = File.exist?(EXCLUSIONS) && YAML.safe_load_file(EXCLUSIONS, aliases: true)
+      @exclusions ||= (all || {}).fetch(name, nil) || []
     end
 
     # @return [Hash, nil] the exclusion that names this example
