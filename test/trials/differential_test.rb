@@ -83,6 +83,18 @@ class TrialDifferentialTest < Minitest::Test
     assert_equal([%w[chaos ./spec/bee]], comparison.unexpected.map { |difference| difference.first(2) })
   end
 
+  def test_where_only_passing_examples_are_compared_others_make_no_difference
+    suite = Trials::Suite.new("planted", { "compare" => "passing" })
+    run = Struct.new(:results, :messages)
+    runs = { "plain" => run.new({ "a" => "pass", "b" => "hang", "c" => "pass", "d" => "pass" }, {}),
+             "loop" => run.new({ "a" => "pass", "b" => "pass", "c" => "fail" }, {}) }
+    comparison = Trials::Comparison.new(suite, runs)
+
+    assert_equal([%w[loop c pass fail], ["loop", "d", "pass", "not run"]],
+                 comparison.differences.map { |difference| difference.first(4) })
+    assert_equal [3, 1], [comparison.passing("plain"), comparison.passing("loop")]
+  end
+
   def test_what_was_run_is_on_the_page
     Dir.mktmpdir do |folder|
       page = File.join(folder, "gems.md")

@@ -24,10 +24,15 @@ module Trials
         (plain.keys | results.keys).filter_map do |example|
           here = results.fetch(example, "not run")
           there = plain.fetch(example, "not run")
+          next if suite.passing_only? && there != "pass"
+
           [way, example, there, here, runs.fetch(way).messages[example].to_s] if here != there
         end
       end
     end
+
+    # @return [Integer] of the examples that pass on plain Ruby, those that pass in this way, too
+    def passing(way) = plain.count { |example, result| result == "pass" && runs.fetch(way).results[example] == "pass" }
 
     # @return [Array] those that no exclusion names
     def unexpected = differences.reject { |way, example,| suite.exclusion(example, way) }

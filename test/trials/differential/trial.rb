@@ -27,6 +27,7 @@ module Trials
       comparison = Comparison.new(@suite, run_ways(Sources.new(@suite, ruby: @ruby, others:).place))
       return say("no example was run: see tmp/trials/#{@suite.name}") if comparison.examples.zero?
 
+      say_passing(comparison) if @suite.passing_only?
       comparison.unexpected.each { |difference| tell(*difference) }
       Page.new.update(comparison, ruby: @ruby, seed: @seed) if write
       comparison.unexpected.empty?
@@ -39,6 +40,14 @@ module Trials
     def say(text)
       @out.puts "#{@suite.name}: #{text}"
       false
+    end
+
+    def say_passing(comparison)
+      (@ways - ["plain"]).each do |way|
+        @out.puts "#{@suite.name.ljust(12)} #{way.ljust(9)} #{comparison.passing(way)} of " \
+                  "#{comparison.passing("plain")} examples that pass on plain Ruby pass here"
+      end
+      comparison.expected.each { |reason, examples| @out.puts "  excluded: #{examples.join(", ")}: #{reason}" }
     end
 
     def run_ways(place)

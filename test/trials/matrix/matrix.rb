@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "rbconfig"
+$LOAD_PATH.unshift(File.expand_path("../..", __dir__)) # of the tests' support
 require_relative "../../../bin/support/gem_paths"
 require_relative "../../../lib/heddle/cli/doctor/gem_rows"
 require_relative "../../support/private_postgresql"
@@ -15,8 +16,10 @@ module Trials
     HEAD = "| gem | Rubies | result | configure |\n| - | - | - | - |\n"
     RUBIES = %w[ruby3.3 ruby3.4].freeze
     # Seconds for one program.
-    PATIENCE = 30
+    PATIENCE = 120
     ROWS = Heddle::CLI::Doctor::GemRows::ALL
+    # Other gems that have to be there first.
+    NEEDS = { "activestorage" => ["railties"] }.freeze
 
     # @return [Array<Heddle::CLI::Doctor::GemRows::Row>] those with a program
     def self.tried = ROWS.reject { |row| row.tested_by || row.untried }
@@ -92,7 +95,9 @@ module Trials
       version = IO.popen([environment, ruby, *find], &:read)
       return version unless version.empty?
 
-      system(environment, ruby, "-S", "gem", "install", "--no-document", "--conservative", row.name, out: File::NULL)
+      [*NEEDS[row.name], row.name].each do |name|
+        system(environment, ruby, "-S", "gem", "install", "--no-document", "--conservative", name, out: File::NULL)
+      end
       IO.popen([environment, ruby, *find], &:read)
     end
 

@@ -35,31 +35,38 @@ module Heddle
           Row.new(name: "hiredis-client",
                   configure: "leave it out where commands block: the Ruby driver waits with the loop"),
           Row.new(name: "dalli", configure: "one client serves one command at a time: take a pool for many tasks"),
-          Row.new(name: "mongo", untried: "Debian has no MongoDB server"),
+          Row.new(name: "mongo", configure: "`max_pool_size` as large as the tasks that query at once"),
+          Row.new(name: "mongoid", configure: "`isolation_level: :fiber`, which needs Mongoid 9.1"),
           Row.new(name: "connection_pool", configure: "or `Heddle::Pool`; a nested check-out in one task gets the " \
                                                       "same object"),
           Row.new(name: "concurrent-ruby", configure: "`ThreadLocalVar` belongs to the thread: its name goes into " \
                                                       "the option `isolate`, or take `Fiber[]`"),
           Row.new(name: "sidekiq", configure: "the client; run its workers beside the server"),
           Row.new(name: "solid_queue", tested_by: "test/examples/rails_solid_queue_test.rb"),
-          Row.new(name: "good_job", untried: "it needs a Rails application with its tables; run its workers beside " \
-                                             "the server"),
+          Row.new(name: "good_job"),
+          Row.new(name: "solid_cache"),
+          Row.new(name: "solid_cable"),
+          Row.new(name: "activestorage"),
+          Row.new(name: "actionmailer"),
           Row.new(name: "async", configure: ASYNC, tested_by: "test/async/contract_test.rb"),
           Row.new(name: "async-http", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
           Row.new(name: "async-redis", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
           Row.new(name: "async-websocket", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
+          Row.new(name: "async-job", configure: ASYNC),
+          Row.new(name: "live", configure: ASYNC),
           Row.new(name: "graphql", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
-          Row.new(name: "rdkafka", untried: "RubyGems takes its binary for musl; Debian has no Kafka"),
+          Row.new(name: "rdkafka", untried: "RubyGems takes its binary for musl, which glibc can't load; its sources take " \
+                                            "minutes to build"),
           Row.new(name: "waterdrop", untried: "it needs karafka-rdkafka, whose binary for musl RubyGems takes"),
-          Row.new(name: "grpc", untried: "its build takes more than seven minutes; its C core has threads of its own"),
+          Row.new(name: "grpc", untried: "RubyGems takes its sources here, whose build had not ended after nine minutes; " \
+                                         "its C core has threads of its own"),
           Row.new(name: "nokogiri", configure: "parsing holds Ruby's lock: large documents show up in stall reports"),
           Row.new(name: "bcrypt"),
           Row.new(name: "argon2",
                   configure: "hashing holds Ruby's lock under any server: keep `t_cost` and `m_cost` low"),
           Row.new(name: "rbnacl"),
           Row.new(name: "ruby-vips"),
-          Row.new(name: "mini_magick",
-                  untried: "ImageMagick is not among the tests' packages; it runs a program by Open3"),
+          Row.new(name: "mini_magick"),
           Row.new(name: "ruby_llm", configure: "`cancel_on_disconnect`", tested_by: EXAMPLE),
           Row.new(name: "openai", configure: "`cancel_on_disconnect`", tested_by: EXAMPLE),
           Row.new(name: "anthropic", configure: "`cancel_on_disconnect`; a client has at most 99 connections",
@@ -75,7 +82,8 @@ module Heddle
           Row.new(name: "curb", tested_by: "test/trials/differential/suites.yml"),
           Row.new(name: "opentelemetry-sdk"),
           Row.new(name: "sentry-ruby", tested_by: "test/cli/doctor_test.rb"),
-          Row.new(name: "newrelic_rpm", untried: "it was not installed yet when the others were tried")
+          Row.new(name: "datadog"),
+          Row.new(name: "newrelic_rpm")
         ].freeze
         private_constant :ASYNC, :EXAMPLE
       end
