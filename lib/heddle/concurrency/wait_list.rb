@@ -5,8 +5,8 @@ require "heddle/concurrency"
 module Heddle
   module Concurrency
     # Fibers of one loop that wait to be woken, first come first served. The list of waiting tasks in semaphores,
-    # channels and the others. The order of events that makes it safe: the caller that wakes takes the fiber off the list, so a
-    # fiber that stops waiting for any other reason can tell by the list whether it had been woken.
+    # channels and the others. The order of events that makes it safe: the caller that wakes takes the fiber off the
+    # list, so a fiber that stops waiting for any other reason can tell by the list whether it had been woken.
     class WaitList
       def initialize
         @scheduler = nil
