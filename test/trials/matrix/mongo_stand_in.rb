@@ -36,7 +36,8 @@ class MongoStandIn
     nil
   end
 
-  # A message: flags, the kind of its first section, a document. The older query: flags, a name, two numbers, a document.
+  # A message: flags, the kind of its first section, a document. The older query: flags, a name, two numbers, the
+  # document.
   def command_of(code, body)
     start = code == MESSAGE ? 5 : body.index("\0", 4) + 9
     BSON::Document.from_bson(BSON::ByteBuffer.new(body.byteslice(start..)))

@@ -48,7 +48,6 @@ def migration_of(gem, file)
   end
 end
 
-
 # @return [Proc] what the schema of a gem does
 def schema_of(gem, file)
   path = File.join(Gem.loaded_specs.fetch(gem).full_gem_path, file)

@@ -55,11 +55,13 @@ module Heddle
           Row.new(name: "async-job", configure: ASYNC),
           Row.new(name: "live", configure: ASYNC),
           Row.new(name: "graphql", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
-          Row.new(name: "rdkafka", untried: "RubyGems takes its binary for musl, which glibc can't load; its sources take " \
-                                            "minutes to build"),
+          Row.new(name: "rdkafka",
+                  untried: "RubyGems takes its binary for musl, which glibc can't load; its sources take " \
+                           "minutes to build"),
           Row.new(name: "waterdrop", untried: "it needs karafka-rdkafka, whose binary for musl RubyGems takes"),
-          Row.new(name: "grpc", untried: "RubyGems takes its sources here, whose build had not ended after nine minutes; " \
-                                         "its C core has threads of its own"),
+          Row.new(name: "grpc",
+                  untried: "RubyGems takes its sources here, whose build had not ended after nine minutes; its C " \
+                           "core has threads of its own"),
           Row.new(name: "nokogiri", configure: "parsing holds Ruby's lock: large documents show up in stall reports"),
           Row.new(name: "bcrypt"),
           Row.new(name: "argon2",

@@ -3,7 +3,8 @@
 require_relative "../rails_app"
 require "active_storage/engine"
 
-rails_application(schema: migration_of("activestorage", "db/migrate/20170806125915_create_active_storage_tables.rb")) do |config|
+rails_application(schema: migration_of("activestorage",
+                                       "db/migrate/20170806125915_create_active_storage_tables.rb")) do |config|
   config.active_storage.service = :disk
   config.active_storage.service_configurations = { disk: { service: "Disk", root: File.join(config.root, "files") } }
   config.active_job.queue_adapter = :async

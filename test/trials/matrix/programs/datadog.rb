@@ -23,5 +23,7 @@ pairs = clients do |number|
     [outer.id, inner.parent_id, Datadog::Tracing.active_span.id, Datadog::Tracing.active_trace.id]
   end
 end
-proves("8 tasks have nested spans, each within its own", pairs.all? { |outer, parent, active| [outer] * 2 == [parent, active] })
+proves("8 tasks have nested spans, each within its own", pairs.all? do |outer, parent, active|
+  [outer] * 2 == [parent, active]
+end)
 proves("each task has its own trace", pairs.map(&:last).uniq.size == CLIENTS)

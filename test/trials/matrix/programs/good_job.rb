@@ -6,7 +6,8 @@ require "good_job"
 # What the jobs have done.
 DONE = Queue.new
 
-rails_application(schema: migration_of("good_job", "lib/generators/good_job/templates/install/migrations/create_good_jobs.rb.erb")) do |config|
+migration = "lib/generators/good_job/templates/install/migrations/create_good_jobs.rb.erb"
+rails_application(schema: migration_of("good_job", migration)) do |config|
   config.active_job.queue_adapter = :good_job
   config.good_job.execution_mode = :external
 end

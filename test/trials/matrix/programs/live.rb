@@ -16,7 +16,7 @@ end
 
 # A socket of one client: it binds its view, clicks, and leaves when it has its answer.
 class Client
-  attr_reader :got
+  attr_reader :got, :answer
 
   def initialize(number, meeting)
     @meeting = meeting
@@ -33,8 +33,6 @@ class Client
     nil
   end
 
-  attr_reader :answer
-
   def send_text(text) = @got.enqueue(text)
   def flush = nil
 end
@@ -45,4 +43,5 @@ texts = clients do |number|
   Live::Page.new(Live::Resolver.allow(Counter)).run(client)
   client.answer
 end
-proves("8 pages run at once, each with its own view", texts.each_with_index.all? { |text, n| text.to_s.include?(">#{n}<") })
+own = texts.each_with_index.all? { |text, number| text.to_s.include?(">#{number}<") }
+proves("8 pages run at once, each with its own view", own)

@@ -4,9 +4,11 @@ require_relative "../rails_app"
 require "action_cable/engine"
 require "solid_cable"
 
-rails_application(schema: schema_of("solid_cable", "lib/generators/solid_cable/install/templates/db/cable_schema.rb")) do |config|
+tables = schema_of("solid_cable", "lib/generators/solid_cable/install/templates/db/cable_schema.rb")
+rails_application(schema: tables) do |config|
   FileUtils.mkdir_p(File.join(config.root, "config"))
-  File.write(File.join(config.root, "config/cable.yml"), "production:\n  adapter: solid_cable\n  polling_interval: 0.02.seconds\n")
+  File.write(File.join(config.root, "config/cable.yml"),
+             "production:\n  adapter: solid_cable\n  polling_interval: 0.02.seconds\n")
 end
 got = Queue.new
 Heddle.run do
@@ -19,5 +21,6 @@ Heddle.run do
   sleep 0.01 until got.size == CLIENTS
 end
 messages = Array.new(CLIENTS) { got.pop }.sort
-proves("8 tasks subscribe and broadcast, each gets its own", messages == (0...CLIENTS).map { |n| [n, "hello #{n}".to_json] })
+expected = (0...CLIENTS).map { |number| [number, "hello #{number}".to_json] }
+proves("8 tasks subscribe and broadcast, each gets its own", messages == expected)
 exit!(0) # its listener is a thread that polls
