@@ -11,7 +11,7 @@ module Bench
       TARGET = File.join(ROOT, "tmp", "bench")
       FLAGS = %w[-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra].freeze
       PROGRAMS = { "steady" => %w[steady.c client.c], "holder" => %w[holder.c client.c],
-                   "sender" => %w[sender.c], "sockets" => %w[sockets.c client.c], "work.so" => %w[work.c] }.freeze
+                   "paced" => %w[paced.c client.c], "sender" => %w[sender.c], "sockets" => %w[sockets.c client.c], "work.so" => %w[work.c] }.freeze
       SHARED = %w[-shared -fPIC].freeze
 
       module_function
@@ -27,7 +27,7 @@ module Bench
         FileUtils.mkdir_p(TARGET)
         fresh = "#{target}.#{Process.pid}"
         shared = name.end_with?(".so") ? SHARED : []
-        words, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, *shared, "-o", fresh, *sources)
+        words, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, *shared, "-o", fresh, *sources, "-lm")
         raise Child::Failed, "#{sources.first}: #{LastWords.of(words)}" unless status.success?
 
         File.rename(fresh, target)

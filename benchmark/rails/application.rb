@@ -31,4 +31,5 @@ Pages.routes.draw do
   get "hello" => "notes#hello"
   get "page" => "notes#index"
   get "slow-page" => "notes#slow"
+  get "board" => "notes#board"
 end

@@ -18,6 +18,13 @@ class NotesController < ActionController::Base
     render :index
   end
 
+  # Thirty queries and forty partials, as a page of a chat has them.
+  def board
+    @newest = Note.order(id: :desc).first
+    @notes = Note.order(:id).limit(40).to_a
+    @replies = @notes.first(28).to_h { |note| [note.id, Note.where("id > ?", note.id).limit(3).to_a] }
+  end
+
   # That it runs.
   def hello = render(plain: "Hello, world!\n")
 end

@@ -6,7 +6,8 @@ module Bench
   class Report
     DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
                      quiet_p99_ms: "p99 ms before", socket_errors: "socket errors", errors: "errors",
-                     pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", per_core: "req/s a core",
+                     pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", max_ms: "longest ms",
+                     rate: "req/s asked", per_core: "req/s a core",
                      empty_mb: "empty server MB", created_s: "created after s", objects: "objects each",
                      joined_s: "joined after s" }.freeze
 

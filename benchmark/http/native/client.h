@@ -1,5 +1,5 @@
-/* The load generator for what wrk can't do: see holder.c and steady.c. One thread, one epoll, requests without a body.
- * A connection asks, reads the whole answer, and tells the program that uses it. */
+/* The load generator for what wrk can't do: see holder.c, paced.c and steady.c. One thread, one epoll, requests without
+ * a body. A connection asks, reads the whole answer, and tells the program that uses it. */
 #ifndef HEDDLE_BENCH_CLIENT_H
 #define HEDDLE_BENCH_CLIENT_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than a head and a small body; what is longer is an error. */
-enum { ANSWER_LIMIT = 4096 };
+/* A head and a body; a longer answer is an error. The system gives a connection the pages that its answers fill. */
+enum { ANSWER_LIMIT = 65536 };
 
 enum connection_state {
   CONNECTION_CLOSED,
