@@ -22,7 +22,7 @@ module Bench
                                   expected: LAST_LINE, connections: 16),
         RailsPage::Rows::Page.new(key: "slow-page", title: "the same after a wait of 50 ms, 64 clients",
                                   path: "/slow-page", expected: LAST_LINE, connections: 64),
-        RailsPage::Rows::Paced.new(key: "board", title: "40 partials, 30 queries, 2 workers, at 60 % of Puma's capacity",
+        RailsPage::Rows::Paced.new(key: "board", title: "40 partials, 30 queries, 2 workers, at 60 % of Puma's most",
                                    path: "/board", expected: %r{newest note 99.*</html>}m, workers: 2, connections: 64)
       ]
     end

@@ -51,7 +51,7 @@ module Heddle
 
     # @param limit [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
     # @param most [Integer] how many it makes at most with `limit: :auto`
-    # @param limit_total [Integer, nil] how many all workers of a server make together at most, each for its pool of this
+    # @param limit_total [Integer, nil] how many all workers of a server make together at most, for their pools of this
     #   name; a process without others may make as many. nil: each worker has its limit for itself
     # @param min [Integer] how many are kept, idle or not, once one was needed
     # @param timeout [Numeric, nil] seconds that a task waits for one; nil: for ever

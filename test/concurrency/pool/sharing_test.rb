@@ -9,7 +9,8 @@ require "concurrency/support/loop_helpers"
 class PoolSharingTest < Minitest::Test
   include Heddle::LoopHelpers
 
-  Failure = Class.new(StandardError)
+  class Failure < StandardError
+  end
 
   def setup
     @scoreboard = Heddle::Net::Scoreboard.new(2)
@@ -96,7 +97,8 @@ class PoolSharingTest < Minitest::Test
     error = assert_raises(ArgumentError) { Heddle::Pool.new(limit_total: 0, name: "none") {} }
     assert_equal "limit_total: is 0, but must be from 1 to 1024", error.message
     32.times { |number| pool_of(0, 1, name: number.to_s) }
-    assert_match(/one too many: all 32 pools/, assert_raises(ArgumentError) { pool_of(0, 1, name: "one too many") }.message)
+    error = assert_raises(ArgumentError) { pool_of(0, 1, name: "one too many") }
+    assert_match(/one too many: all 32 pools/, error.message)
   end
 
   private

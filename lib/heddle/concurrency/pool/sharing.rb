@@ -10,7 +10,7 @@ module Heddle
     private_constant :ROTATION, :MOST_TOTAL
 
     class << self
-      # Where pools with a limit over all workers get their shares: `open(name, total)` returns what counts them, or nil.
+      # Where pools with a limit over all workers get their shares: `open(name, total)` returns their counter, or nil.
       # The server sets it in each worker; without it, a process has the whole limit.
       #
       # @api private

@@ -93,8 +93,8 @@ module Heddle
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
-        # A batch whose answer was lost (@unanswered: in this epoch) may be stored. The backend recognizes it by its number, but
-        # only in the same epoch.
+        # A batch whose answer was lost (@unanswered: in this epoch) may be stored. The backend recognizes it by its
+        # number, but only in the same epoch.
         #
         # @return [Integer] the first message's offset
         # @raise [Unreachable] when the epoch has changed since the batch was sent
