@@ -3,11 +3,13 @@
 #ifdef __linux__
 
 #include "uring_ring.h"
+#include "uring_spare.h"
 #include "wakeup.h"
 #include "selector/assert.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ static const uint64_t CANCELLATION = 1ull << 63;
 typedef struct {
     heddle_selector base;
     heddle_ring ring;
+    pthread_t owner; /* the thread whose ring it is */
     bool has_waitid;
 
     operation_slot *slots;
@@ -359,9 +362,8 @@ static bool has_completions_outstanding(const uring_selector *self)
     return false;
 }
 
-static void uring_close(heddle_selector *selector)
+static void close_ring(uring_selector *self)
 {
-    uring_selector *self = (uring_selector *)selector;
     /*
      * The kernel ends what is left of a closed ring in its own time, and might still write to a buffer that its owner
      * frees as soon as this has returned. Only the ring's own thread may ask for an end; another one that closes it
@@ -373,6 +375,27 @@ static void uring_close(heddle_selector *selector)
     release_memory(self);
 }
 
+/* Only the poll of the eventfd is with the kernel, and few slots were ever needed. */
+static bool is_idle(const uring_selector *self)
+{
+    enum { SLOTS = 1024 };
+    if (self->slot_count > SLOTS)
+        return false;
+    for (uint32_t i = 0; i < self->slot_count; i++) {
+        if (self->slots[i].outstanding > 0 && self->slots[i].waiter != &self->wakeup_waiter)
+            return false;
+    }
+    return self->wakeup_waiter.armed;
+}
+
+static void uring_close(heddle_selector *selector)
+{
+    uring_selector *self = (uring_selector *)selector;
+    bool kept = pthread_equal(self->owner, pthread_self()) && is_idle(self) && heddle_spare_keep(self);
+    if (!kept)
+        close_ring(self);
+}
+
 static void uring_abandon(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
@@ -380,16 +403,46 @@ static void uring_abandon(heddle_selector *selector)
     release_memory(self);
 }
 
+static void close_spare(void *selector)
+{
+    close_ring(selector);
+}
+
+static void abandon_spare(void *selector)
+{
+    uring_abandon(selector);
+}
+
+const heddle_spare_operations heddle_uring_spare_operations = {.close = close_spare, .abandon = abandon_spare};
+
+static int uring_probe(char *reason, size_t size)
+{
+    heddle_spare_prepare();
+    if (heddle_spare_is_allowed())
+        return 0;
+    int result = heddle_ring_probe(reason, size);
+    heddle_spare_set_allowed(result == 0);
+    return result;
+}
+
 static int uring_open(heddle_selector **selector)
 {
-    uring_selector *self = calloc(1, sizeof(*self));
+    heddle_spare_prepare();
+    uring_selector *self = heddle_spare_take();
+    if (self) {
+        *selector = &self->base;
+        return 0;
+    }
+    self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
     self->base.operations = &heddle_io_uring_operations;
+    self->owner = pthread_self();
     self->free_slot = NO_SLOT;
 
     int result = heddle_ring_open(&self->ring);
     if (result < 0) {
+        heddle_spare_set_allowed(false);
         free(self);
         return result;
     }
@@ -402,7 +455,7 @@ static int uring_open(heddle_selector **selector)
         result = uring_arm(&self->base, &self->wakeup_waiter);
     }
     if (result < 0) {
-        uring_close(&self->base);
+        close_ring(self);
         return result;
     }
     *selector = &self->base;
@@ -411,7 +464,7 @@ static int uring_open(heddle_selector **selector)
 
 const heddle_selector_operations heddle_io_uring_operations = {
     .name = "io_uring",
-    .probe = heddle_ring_probe,
+    .probe = uring_probe,
     .open = uring_open,
     .close = uring_close,
     .abandon = uring_abandon,

@@ -12,8 +12,8 @@ class RailsBenchmarkSuiteTest < Minitest::Test
   end
 
   def test_heddle_stands_beside_puma_and_falcon
-    assert_equal %w[heddle puma falcon], @suite.contestants.map(&:key)
-    assert_equal %w[page slow-page], @suite.rows.map(&:key)
+    assert_equal %w[heddle heddle-options puma falcon], @suite.contestants.map(&:key)
+    assert_equal %w[page slow-page board], @suite.rows.map(&:key)
   end
 
   def test_every_row_names_its_figures

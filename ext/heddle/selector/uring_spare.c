@@ -1,0 +1,63 @@
+#ifdef __linux__
+
+#include "uring_spare.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+static struct {
+    pthread_once_t once;
+    pthread_key_t key;
+    bool usable;
+    _Atomic bool allowed;
+} spares = {.once = PTHREAD_ONCE_INIT};
+
+static void close_spare(void *selector)
+{
+    heddle_uring_spare_operations.close(selector);
+}
+
+static void begin_in_child(void)
+{
+    spares.allowed = false; /* it may be in a sandbox soon */
+    void *selector = heddle_spare_take();
+    if (selector)
+        heddle_uring_spare_operations.abandon(selector);
+}
+
+static void create_key(void)
+{
+    spares.usable =
+        pthread_key_create(&spares.key, close_spare) == 0 && pthread_atfork(NULL, NULL, begin_in_child) == 0;
+}
+
+void heddle_spare_prepare(void)
+{
+    pthread_once(&spares.once, create_key);
+}
+
+void *heddle_spare_take(void)
+{
+    void *selector = spares.usable ? pthread_getspecific(spares.key) : NULL;
+    if (selector)
+        pthread_setspecific(spares.key, NULL);
+    return selector;
+}
+
+bool heddle_spare_keep(void *selector)
+{
+    return spares.usable && !pthread_getspecific(spares.key) && pthread_setspecific(spares.key, selector) == 0;
+}
+
+bool heddle_spare_is_allowed(void)
+{
+    return spares.allowed;
+}
+
+void heddle_spare_set_allowed(bool allowed)
+{
+    spares.allowed = allowed && spares.usable;
+}
+
+#endif
