@@ -109,7 +109,7 @@ module Heddle
     #   `size_total`, how many all workers have.
     def stats
       total = { limit_total: @total, size_total: @share ? @share.taken : size } if @total
-      { name:, limit:, size:, busy:, idle:, waiting:, **total, **@statistics.to_h }
+      { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end
 
     # Lends one to the block. If the block is cancelled, or ends by what is no StandardError, it is closed afterwards,

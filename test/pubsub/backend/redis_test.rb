@@ -41,7 +41,7 @@ class PubSubRedisTest < Minitest::Test
     before = %w[a b].map { |data| one.publish(data) }
     2.times { one.message }
     crash
-    after = one.publish("c")
+    after = one.publish_after_crash("c")
     reset, position = one.message
 
     assert_nil reset

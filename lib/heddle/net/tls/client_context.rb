@@ -19,6 +19,11 @@ module Heddle
         # @return [ClientContext]
         def self.for(options) = (@known ||= {})[options] ||= new(**options)
 
+        # @api private
+        # @param options [Hash] all but the protocols
+        # @return [Hash] their sessions, by server
+        def self.sessions(options) = (@sessions ||= {})[options] ||= {}
+
         # @param ca [String, nil] a file or folder of CA certificates in PEM, in place of the system's
         # @param cert [String, nil] PEM text or file of the client's own certificate, `key` its key
         # @param protocols [Array<String>] offered by ALPN (RFC 7301)
@@ -31,12 +36,12 @@ module Heddle
 
           @options = { ca:, cert:, key:, verify:, minimum: }.compact
           @verify = verify
-          @sessions = {}
+          @sessions = self.class.sessions(@options)
           @context = make(ca, cert, key, protocols, minimum)
         end
 
         # @param protocols [Array<String>]
-        # @return [ClientContext] the same with these protocols; sessions are its own
+        # @return [ClientContext] the same with these protocols, and with its sessions
         def offering(protocols) = self.class.for({ **@options, protocols: })
 
         # @param socket [Socket] connected; stays the caller's

@@ -44,6 +44,13 @@ module Machines
       pop(@lines)
     end
 
+    # A message whose answer was lost in a crash is refused, as nobody knows whether it is stored; the next one is not.
+    # @return [String] the position
+    def publish_after_crash(data)
+      what, * = answer = try(data)
+      what == "published" ? answer.last : publish(data)
+    end
+
     # @return [Array(String, String)] data and position of the next message
     def message = pop(@messages)
 
