@@ -16,5 +16,5 @@ Heddle::Selector.available.each do |selector|
   10.times { Heddle.run(selector:) { nil } }
   before = cpu
   LOOPS.times { Heddle.run(selector:) { nil } }
-  puts format("%-10s %.0f µs", selector, (cpu - before) / LOOPS * 1e6)
+  puts "#{selector.to_s.ljust(10)} #{((cpu - before) / LOOPS * 1e6).round} µs"
 end
