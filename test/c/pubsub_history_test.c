@@ -158,6 +158,28 @@ static void what_a_forgotten_topic_had_is_gone(void)
     heddle_history_close(&history);
 }
 
+static int64_t offset_before(const char *topic, int64_t age)
+{
+    heddle_history_state state;
+    return heddle_history_offset_before(&history, topic, strlen(topic), age, &state);
+}
+
+static void what_a_forgotten_topic_had_lately_is_gone(void)
+{
+    const int64_t minute = INT64_C(60000000000);
+    open_history(8, 100); /* one set */
+    publish("first", "x");
+    CHECK_EQUAL(0, offset_before("first", minute));
+    for (int i = 0; i < 8; i++)
+        publish((char[]){(char)('a' + i), 0}, "x");
+    CHECK_EQUAL(-ENODATA, offset_before("first", minute)); /* and not: it has had none */
+    CHECK_EQUAL(9, offset_before("first", 0));
+    CHECK_EQUAL(10, publish("first", "y"));
+    CHECK_EQUAL(-ENODATA, offset_before("first", minute));
+    CHECK_EQUAL(10, offset_before("first", 0));
+    heddle_history_close(&history);
+}
+
 /* Whatever room it takes in the table: nothing of it is missing after a position from before. */
 static void a_fresh_topic_begins_without_a_gap(void)
 {
@@ -395,6 +417,7 @@ int main(int argc, char **argv)
     check_run("history", "what was overwritten is gone and is noticed", what_was_overwritten_is_gone_and_is_noticed);
     check_run("history", "a reader follows over the end of the log", a_reader_follows_over_the_end_of_the_log);
     check_run("history", "what a forgotten topic had is gone", what_a_forgotten_topic_had_is_gone);
+    check_run("history", "what a forgotten topic had lately is gone", what_a_forgotten_topic_had_lately_is_gone);
     check_run("history", "a fresh topic begins without a gap", a_fresh_topic_begins_without_a_gap);
     check_run("history", "a history that follows takes the offsets it is given", a_history_that_follows_takes_the_offsets_it_is_given);
     check_run("history", "a new epoch or a loss makes what was there unknown", a_new_epoch_or_a_loss_makes_what_was_there_unknown);

@@ -32,6 +32,23 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  # It waits for the end of the tick, and longer for a client that does not read.
+  def test_a_frame_leaves_as_it_was_when_it_was_written
+    handler = Class.new(Echo) do
+      def on_message(client, _)
+        frame = Heddle::HTTP::WebSocket::Codec.frame(2, "x" * 20_000, nil)
+        client.write_frame(frame)
+        frame.replace("y" * 100)
+      end
+    end.new
+    serving(upgrading(handler), lint: false) do
+      client = dial
+      client.text("?")
+
+      assert_equal "x" * 20_000, client.message
+    end
+  end
+
   def test_the_application_closes_with_a_code_and_a_reason
     closing = Class.new(Echo) { def on_message(client, _) = client.close(4242, "enough") }.new
     serving(upgrading(closing), lint: false) do

@@ -61,6 +61,19 @@ uint64_t heddle_history_forgotten(const heddle_history *history, const char *nam
     return forgotten_in(history, &heddle_history_sets(history)[set_of(history, &hash)]);
 }
 
+bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time)
+{
+    heddle_topic_hash hash = hash_of(history, name, size);
+    const heddle_history_topic_set *set = &heddle_history_sets(history)[set_of(history, &hash)];
+    if (forgotten_in(history, set) == 0)
+        return false;
+    for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
+        if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
+            return false; /* the topics that were forgotten had their last messages before this one */
+    }
+    return true;
+}
+
 /* Writes the topic's entry as it is before its next message to the journal, and which one that is. */
 static void choose_entry(const heddle_history *history, const char *name, size_t size, heddle_history_journal *journal)
 {

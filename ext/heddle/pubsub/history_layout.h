@@ -96,5 +96,7 @@ void heddle_history_commit(heddle_history *history);
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
 /* Under the mutex: topics of this name that are not in the table have nothing after this offset. */
 uint64_t heddle_history_forgotten(const heddle_history *history, const char *name, size_t size);
+/* Under the mutex: did the table forget topics of this name's set that may have had messages since this time? */
+bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);
 
 #endif

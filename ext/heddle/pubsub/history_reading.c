@@ -86,8 +86,8 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
     return offset;
 }
 
-/* From the last message back to the one that is older than `oldest`. */
-static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest)
+/* From the last message back to the one that is older than `oldest`. `*reached`: the first one that is known is not. */
+static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest, bool *reached)
 {
     int64_t offset = (int64_t)topic->offset;
     uint64_t place = topic->place;
@@ -103,6 +103,7 @@ static int64_t walk_back(const heddle_history *history, const heddle_history_top
         offset = (int64_t)found.previous_offset;
         place = found.previous;
     }
+    *reached = place == 0 && offset > 0; /* 0: there was no topic before it that could have been forgotten */
     return place == 0 ? offset : -ENODATA;
 }
 
@@ -113,8 +114,12 @@ int64_t heddle_history_offset_before(heddle_history *history, const char *name, 
     if (result < 0)
         return result;
     const heddle_history_topic *topic = heddle_history_find_topic(history, name, size);
+    int64_t oldest = heddle_clock_now() - age;
+    bool reached = !topic;
     *state = history->header->state;
-    int64_t offset = topic ? walk_back(history, topic, heddle_clock_now() - age) : (int64_t)state->count;
+    int64_t offset = topic ? walk_back(history, topic, oldest, &reached) : (int64_t)state->count;
+    if (reached && heddle_history_forgot_since(history, name, size, oldest))
+        offset = -ENODATA;
     heddle_history_unlock(history);
     return offset;
 }

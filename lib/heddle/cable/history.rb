@@ -5,14 +5,14 @@ module Heddle
     # A client's wish, in AnyCable's protocol, to get what it has missed: of each stream after a position, or since a
     # time. The answer says whether it has got everything.
     class History
-      OFFSETS = 0..((2**63) - 1)
-      private_constant :OFFSETS
+      NUMBERS = 0..((2**63) - 1)
+      private_constant :NUMBERS
 
       # @param wish [Hash] `streams`: positions by stream; `since`: seconds of the Unix clock, for the other ones
       # @yieldparam type [String] of the answer
       def initialize(wish, &answer)
         @positions = wish["streams"].is_a?(Hash) ? wish["streams"] : {}
-        @since = wish["since"] if wish["since"].is_a?(Integer)
+        @since = wish["since"] if wish["since"].is_a?(Integer) && NUMBERS.cover?(wish["since"])
         @answer = answer
       end
 
@@ -47,7 +47,7 @@ module Heddle
 
       def position_in(known)
         epoch, offset = known.values_at("epoch", "offset") if known.is_a?(Hash)
-        "#{epoch}:#{offset}" if epoch.is_a?(String) && offset.is_a?(Integer) && OFFSETS.cover?(offset)
+        "#{epoch}:#{offset}" if epoch.is_a?(String) && offset.is_a?(Integer) && NUMBERS.cover?(offset)
       end
     end
   end

@@ -206,6 +206,7 @@ static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 static VALUE client_write_frame(VALUE self, VALUE frame)
 {
     StringValue(frame);
+    frame = rb_str_new_frozen(frame);
     heddle_websocket *socket = open_session(self);
     if (!socket)
         return Qfalse;
