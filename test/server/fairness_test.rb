@@ -182,6 +182,27 @@ class FairnessTest < Minitest::Test
     assert_operator counts.values.max - counts.values.min, :<=, 1, order.join(" ")
   end
 
+  # Clients with a new connection for each request have one turn each, so that none of theirs ends a round. There are
+  # more than are served in a tick.
+  def test_a_client_with_many_streams_has_its_turns_among_clients_that_come_once
+    order = []
+    sockets = []
+    app = lambda do |env|
+      order << (path = env["PATH_INFO"])
+      compute(0.003)
+      sockets << connect.tap { |socket| socket.write(request("/once")) } if path == "/once" && order.size < 80
+      [200, { "content-type" => "text/plain", "connection" => "close" }, [path]]
+    end
+    serving(app, lint: false, access_log: false, protect: []) do
+      (many = connect).write(many_streams(40))
+      8.times { sockets << connect.tap { |socket| socket.write(request("/once")) } }
+      Timeout.timeout(PATIENCE) { Thread.pass until order.size >= 80 }
+      many.close
+    end
+
+    assert_operator order.first(80).count("/many"), :>=, 5, order.join(" ")
+  end
+
   def test_requests_that_compute_leave_the_loop_its_turns
     order = order_of(milliseconds: 10, ticking: true) do
       sockets = Array.new(30) { connect }

@@ -23,15 +23,23 @@ static void await_look(heddle_sockets *sockets)
 
 static void defer_item(heddle_sockets *sockets, heddle_work *work)
 {
+    if (!sockets->rounds.deferred.count)
+        sockets->rounds.first_turns = sockets->ready.count;
     heddle_ready_list_add(&sockets->rounds.deferred, work, false);
     await_look(sockets);
     heddle_connection_leave_at_rest(work->connection);
 }
 
+/* New, and not ready yet when the first item was deferred. Without this a round never ends where all come only once. */
+static bool came_later(heddle_rounds *rounds, const heddle_connection *connection)
+{
+    return connection->round == 0 && rounds->deferred.count && rounds->first_turns-- == 0;
+}
+
 static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_rounds *rounds = &sockets->rounds;
-    if (connection->round == rounds->number) {
+    if (connection->round == rounds->number || came_later(rounds, connection)) {
         rounds->number++;
         release_deferred(sockets);
     }

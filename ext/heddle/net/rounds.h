@@ -3,7 +3,8 @@
 
 /*
  * Fairness between a connection with many work items, as one of HTTP/2 has, and those with one. In a round each
- * connection has one turn, of as many items as all connections can use (turn_length.h). A round ends when a connection that has sent its next request has its second turn.
+ * connection has one turn, of as many items as all connections can use (turn_length.h). A round ends when a connection
+ * that has sent its next request has its second turn, or when one that came after an item was deferred has its first.
  *
  * A connection that has further items at hand would have a turn in every tick, while others are away for as long as an
  * answer and the next request are on their way. So its next item is deferred until the round has ended, or until
@@ -22,6 +23,7 @@ typedef struct {
     heddle_ready_list deferred;
     uint64_t tick;   /* of the loop, at the last turn */
     uint32_t number; /* of the round, from 1 */
+    size_t first_turns; /* of new connections, at most, that may still come before the items that are deferred */
     heddle_turn_length length;
     int64_t turn_began; /* the last one of several items: ns */
 } heddle_rounds;
