@@ -8,6 +8,7 @@ module Heddle
   module Cable
     autoload :ChannelStreams, "heddle/cable/channel_streams"
     autoload :ConnectionTopics, "heddle/cable/connection_topics"
+    autoload :Courier, "heddle/cable/courier"
     autoload :Executor, "heddle/cable/executor"
     autoload :Heartbeat, "heddle/cable/heartbeat"
     autoload :History, "heddle/cable/history"

@@ -93,6 +93,13 @@ module CableTests
     assert_equal({ "type" => "disconnect", "reason" => "unauthorized", "reconnect" => false }, connect(name: nil).read)
   end
 
+  def test_a_connection_that_fails_to_connect_is_closed
+    one = connect(name: "fails")
+
+    assert_nil one.read
+    assert_equal 1011, one.socket.close_code
+  end
+
   ALL = CableSocket.identifier("AllKindsChannel")
 
   def message_with(client, key)
@@ -113,6 +120,42 @@ module CableTests
     assert_equal Array.new(50) { |i| i * 2 }, Array.new(50) { message_with(one, "doubled").dig("message", "doubled") }
   end
 
+  def test_what_is_called_of_a_connection_runs_as_often_as_it_was_called
+    one = client
+    one.command("subscribe", ALL)
+    one.perform(ALL, "work")
+
+    assert_equal([1, 2, 1], Array.new(3) { message_with(one, "work").dig("message", "work") })
+  end
+
+  def test_a_callback_gets_all_of_many_messages_that_come_at_once
+    one = client
+    one.command("subscribe", ALL)
+    one.perform(ALL, "burst")
+
+    assert_equal(Array.new(1_500) { |i| i * 2 },
+                 Array.new(1_500) { message_with(one, "doubled").dig("message", "doubled") })
+  end
+
+  def test_with_another_adapter_messages_of_other_threads_reach_callbacks
+    serve(CABLE_ADAPTER: "async")
+    one = client
+    one.command("subscribe", ALL)
+    one.perform(ALL, "thread")
+
+    assert_equal([0, 2, 4], Array.new(3) { message_with(one, "doubled").dig("message", "doubled") })
+  end
+
+  def test_ended_connections_are_not_kept_even_if_a_channel_fails_to_leave
+    serve
+    identifiers = [true, false].map { |fail| CableSocket.identifier("LeavingChannel", fail:) }
+    20.times { client.tap { |one| identifiers.each { |identifier| one.subscribe(identifier) } }.close }
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+    until (held = @own.get("/held").body.to_i) < 10
+      flunk "#{held} channels are held" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    end
+  end
+
   def test_a_rejected_subscription_gets_its_answer_and_no_messages
     rejected = CableSocket.identifier("AllKindsChannel", reject: true)
     one = client
@@ -130,7 +173,7 @@ module CableTests
     one.perform(ALL, "rescued")
 
     assert_equal "KeyError", message_with(one, "rescued").dig("message", "rescued")
-    assert_includes served.output, "reported a channel fails false application.action_cable"
+    wait_for_output("reported a channel fails false application.action_cable")
   end
 
   def test_connections_are_ended_by_their_identifiers
@@ -208,10 +251,24 @@ module CableTests
 
   def reload
     Process.kill("HUP", @own.pid)
-    count = (@reloads = (@reloads || 0) + 1)
+    wait_for_output("reloaded", @reloads = (@reloads || 0) + 1)
+  end
+
+  def test_workers_that_are_forked_from_one_that_has_served_send_pings
+    serve("--workers", "2", "--refork-after", "20")
+    sockets = Array.new(8) { subscribed(ROOM) }
+    one = client
+    30.times { |number| broadcast("room:7", number) }
+    wait_for_output("reforked: 2 workers serve")
+    sockets << one << client
+
+    sockets.each { |socket| assert_kind_of Integer, socket.ping["message"] }
+  end
+
+  def wait_for_output(text, count = 1)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
-    until @own.output.scan("reloaded").size >= count
-      flunk @own.output if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    until served.output.scan(text).size >= count
+      flunk served.output if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep 0.02
     end
   end

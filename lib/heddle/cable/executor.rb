@@ -15,8 +15,9 @@ module Heddle
         # @api private
         def post(timer) = timer.call
 
+        # The timer may be kept until its time: it keeps nothing of the connection.
         # @return [void]
-        def shutdown = @timer.session = nil
+        def shutdown = @timer.session = @timer.block = nil
       end
 
       # @return [void]

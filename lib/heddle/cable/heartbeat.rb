@@ -2,49 +2,64 @@
 
 module Heddle
   module Cable
-    # The pings of all sockets, in one task. A ping is encoded once for the sockets that get it at the same time; these
-    # are spread over the interval.
+    # The pings of one loop's sockets, in one task. Each socket gets its first one after the interval, and so on. So
+    # pings are spread as the connections came, and none of them waits longer because others have come. A ping is encoded
+    # once for the sockets that get it at the same time.
     class Heartbeat
       INTERVAL = ::ActionCable::Server::Connections::BEAT_INTERVAL
-      # Sockets that get a ping in one step.
+      # Sockets that get a ping in one step, and seconds between two steps.
       STEP = 100
+      PAUSE = 0.005
       TEXT = 1
-      private_constant :INTERVAL, :STEP, :TEXT
+      private_constant :INTERVAL, :STEP, :PAUSE, :TEXT
 
-      # @param sockets [Hash{Socket => Object}]
-      def initialize(sockets)
-        @sockets = sockets
+      # In the loop.
+      def initialize
         @scheduler = Fiber.current_scheduler
+        @due = {}.compare_by_identity # by socket, the earliest first
         @task = nil
       end
 
-      # Idempotent. It ends when there is no socket.
+      # @return [Array<Socket>] those of this moment
+      def sockets = @due.keys
+
+      # @param socket [Socket] gets pings from now on
       # @return [void]
-      def start
+      def add(socket)
+        @due[socket] = now + INTERVAL
         @task ||= Concurrency::Context.of(@scheduler).root.async(name: "cable heartbeat", background: true) { run }
       end
+
+      # @param socket [Socket]
+      # @return [void]
+      def delete(socket) = @due.delete(socket)
 
       private
 
       def run
-        @scheduler.park(INTERVAL)
-        beat until @sockets.empty?
+        while (due = @due.first&.last)
+          @scheduler.park([due - now, PAUSE].max)
+          beat(now)
+        end
       ensure
         @task = nil
       end
 
-      def beat
-        steps = @sockets.keys.each_slice(STEP).to_a
-        steps.each do |sockets|
-          frame = encode
-          sockets.each { |socket| socket.ping(frame) }
-          @scheduler.park(INTERVAL.to_f / steps.size)
+      def beat(time)
+        sockets = @due.lazy.take_while { |_, due| due <= time }.first(STEP).map(&:first)
+        frame = encode unless sockets.empty?
+        sockets.each do |socket|
+          @due.delete(socket)
+          @due[socket] = time + INTERVAL
+          socket.ping(frame)
         end
       end
 
       def encode
         HTTP::WebSocket::Codec.frame(TEXT, %({"type":"ping","message":#{Time.now.to_i}}), nil).freeze
       end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -12,7 +12,9 @@ module Heddle
 
       def initialize(...)
         super
-        @sockets = {}.compare_by_identity
+        @heartbeats = {}.compare_by_identity
+        @couriers = {}.compare_by_identity
+        @pid = Process.pid
       end
 
       # @param env [Hash]
@@ -38,19 +40,25 @@ module Heddle
       def native_streams?
         return @native_streams unless @native_streams.nil?
 
-        @native_streams = pubsub.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
+        adapter = pubsub # loads its class, and no other
+        @native_streams = ::ActionCable::SubscriptionAdapter.const_defined?(:Heddle, false) &&
+                          adapter.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
       end
 
+      # In its loop.
       # @param socket [Socket] is open
-      # @return [void]
+      # @return [Courier] of the loop
       def add_socket(socket)
-        @sockets[socket] = true
-        (@heartbeat ||= Heartbeat.new(@sockets)).start
+        forget_parent unless @pid == Process.pid
+        loop = Fiber.current_scheduler
+        (@heartbeats[loop] ||= Heartbeat.new).add(socket)
+        @couriers[loop] ||= Courier.new
       end
 
+      # In its loop.
       # @param socket [Socket] has ended
       # @return [void]
-      def remove_socket(socket) = @sockets.delete(socket)
+      def remove_socket(socket) = @heartbeats[Fiber.current_scheduler]&.delete(socket)
 
       # The heartbeat of sockets starts with the first one.
       def setup_heartbeat_timer
@@ -68,7 +76,13 @@ module Heddle
       private
 
       # Those of this moment.
-      def open_sockets = @sockets.keys
+      def open_sockets = @heartbeats.values.flat_map(&:sockets)
+
+      # A worker that has served may fork others: its loop and its sockets are not theirs.
+      def forget_parent
+        @pid = Process.pid
+        [@heartbeats, @couriers, connections_map].each(&:clear)
+      end
 
       def not_found = NOT_FOUND.map(&:dup)
 

@@ -42,7 +42,8 @@ module Heddle
         @server = server
         @env = env
         @protocol = protocol
-        @client = @topics = @request = @inbox = @strings = nil
+        @client = @topics = @request = @inbox = @strings = @courier = nil
+        @ended = false
         @logger = server.new_tagged_logger { request }
         @connection = server.config.connection_class.call.new(server, self)
       end
@@ -71,11 +72,14 @@ module Heddle
       # @return [void]
       def close(...) = @client&.close
 
-      # Calls the method soon, in its turn.
+      # Calls the method soon, in its turn. From any thread.
       # @return [void]
       def perform_work(receiver, method, *arguments)
+        return @courier.bring(self, receiver, method, *arguments) if @courier&.needed?
+        return if @ended
+
         inbox = @inbox ||= []
-        return if inbox.any? { |waiting, *| waiting.equal?(receiver) && arguments.empty? } # a timer's tick
+        return if tick?(receiver, arguments) && inbox.any? { |waiting, *| waiting.equal?(receiver) }
         return @client.close(1008, "the connection is too slow") if inbox.size >= INBOX
 
         inbox << [receiver, method, arguments]
@@ -104,14 +108,11 @@ module Heddle
       # @api private
       def on_publication(_client, publication)
         topics.each_callback(*publication) { |callback, message| run { callback.call(message) } }
+        perform_waiting # more publications may come before on_wake
       end
 
       # @api private
-      def on_wake(_client)
-        while (receiver, method, arguments = @inbox&.shift)
-          run { receiver.__send__(method, *arguments) }
-        end
-      end
+      def on_wake(_client) = perform_waiting
 
       # Messages of a stream without positions are lost: the protocol has no word for it.
       # @api private
@@ -121,7 +122,13 @@ module Heddle
       def on_close(_client)
         server.remove_socket(self)
         server.remove_connection(@connection)
+        channels = @connection.subscriptions.__send__(:subscriptions)
+        channels.each_value { |channel| leave(channel) }
+        channels.clear
         run { @connection.handle_close }
+      ensure
+        @ended = true
+        @inbox = nil
       end
 
       # -- what the server calls ------------------------------------------------------------------------------------
@@ -162,8 +169,25 @@ module Heddle
         @client = client
         client.farewell = FAREWELL
         @topics = Topics.new(client, server.config.cable[:channel_prefix], extended?) if server.native_streams?
-        server.add_socket(self)
+        @courier = server.add_socket(self)
         server.add_connection(@connection)
+      end
+
+      # Blocks that have no arguments are called by timers.
+      def tick?(receiver, arguments) = arguments.empty? && receiver.is_a?(Proc)
+
+      def perform_waiting
+        while (receiver, method, arguments = @inbox&.shift)
+          run { receiver.__send__(method, *arguments) }
+        end
+      end
+
+      # One that fails keeps no other from leaving, and has no stream or timer afterwards.
+      def leave(channel)
+        run { channel.unsubscribe_from_channel } || run do
+          channel.stop_all_streams
+          channel.__send__(:stop_periodic_timers)
+        end
       end
 
       def handle(command)

@@ -29,6 +29,8 @@ module ApplicationCable
     identified_by :name
 
     def connect
+      raise "nobody" if request.params["name"] == "fails"
+
       self.name = request.params["name"] || reject_unauthorized_connection
     end
   end
@@ -53,6 +55,11 @@ class AllKindsChannel < ActionCable::Channel::Base
   end
 
   def fail = raise("a channel fails")
+  def work = %i[one two one].each { |name| connection.perform_work(self, name) }
+  def one = transmit({ work: 1 })
+  def two = transmit({ work: 2 })
+  def burst = 1_500.times { |number| ActionCable.server.broadcast("doubled", number) }
+  def thread = Thread.new { 3.times { |number| ActionCable.server.broadcast("doubled", number) } }.join
   def rescued = {}.fetch(:none)
 
   private
@@ -65,6 +72,16 @@ class AllKindsChannel < ActionCable::Channel::Base
   end
 end
 
+class LeavingChannel < ActionCable::Channel::Base
+  periodically(-> {}, every: 3_600)
+
+  def subscribed = stream_from("leaving", coder: ActiveSupport::JSON) { nil }
+
+  def unsubscribed
+    raise("stays") if params[:fail]
+  end
+end
+
 CableApplication.initialize!
 Rails.error.subscribe(Reports.new)
 CableApplication.routes.draw do
@@ -73,6 +90,10 @@ CableApplication.routes.draw do
     name = env["action_dispatch.request.path_parameters"][:name]
     ActionCable.server.remote_connections.where(name:).disconnect(reconnect: false)
     [204, {}, []]
+  }
+  get "held", to: lambda { |_env|
+    GC.start
+    [200, {}, [ObjectSpace.each_object(LeavingChannel).count.to_s]]
   }
   post "broadcast", to: lambda { |env|
     request = Rack::Request.new(env)
