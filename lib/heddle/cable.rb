@@ -8,13 +8,13 @@ module Heddle
   module Cable
     autoload :ChannelStreams, "heddle/cable/channel_streams"
     autoload :ConnectionTopics, "heddle/cable/connection_topics"
-    autoload :Courier, "heddle/cable/courier"
     autoload :Executor, "heddle/cable/executor"
     autoload :Heartbeat, "heddle/cable/heartbeat"
     autoload :History, "heddle/cable/history"
     autoload :Server, "heddle/cable/server"
     autoload :Socket, "heddle/cable/socket"
     autoload :SocketState, "heddle/cable/socket_state"
+    autoload :ThreadCalls, "heddle/cable/thread_calls"
     autoload :Topics, "heddle/cable/topics"
     autoload :Worker, "heddle/cable/worker"
 

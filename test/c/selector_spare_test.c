@@ -112,7 +112,7 @@ static void it_ends_with_its_thread(void)
 {
     int before = check_open_descriptors();
     run_in_a_thread(open_and_close, NULL);
-    CHECK_EQUAL(before, check_open_descriptors());
+    CHECK_DESCRIPTORS(before);
 }
 
 static void one_that_another_thread_closes_is_not_kept(void)
@@ -120,7 +120,7 @@ static void one_that_another_thread_closes_is_not_kept(void)
     int before = check_open_descriptors();
     open_selector();
     run_in_a_thread(close_it, selector);
-    CHECK_EQUAL(before, check_open_descriptors());
+    CHECK_DESCRIPTORS(before);
 }
 
 #ifdef __linux__
@@ -134,7 +134,7 @@ static void a_ring_is_opened_once_for_many(void)
     CHECK_EQUAL(0, operations->open(&second));
     CHECK(first == second);
     operations->close(second);
-    CHECK_EQUAL(before, check_open_descriptors());
+    CHECK_DESCRIPTORS(before);
 }
 #endif
 

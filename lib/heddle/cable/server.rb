@@ -13,7 +13,7 @@ module Heddle
       def initialize(...)
         super
         @heartbeats = {}.compare_by_identity
-        @couriers = {}.compare_by_identity
+        @thread_calls = {}.compare_by_identity
         @pid = Process.pid
       end
 
@@ -47,12 +47,12 @@ module Heddle
 
       # In its loop.
       # @param socket [Socket] is open
-      # @return [Courier] of the loop
+      # @return [ThreadCalls] of the loop
       def add_socket(socket)
         forget_parent unless @pid == Process.pid
         loop = Fiber.current_scheduler
         (@heartbeats[loop] ||= Heartbeat.new).add(socket)
-        @couriers[loop] ||= Courier.new
+        @thread_calls[loop] ||= ThreadCalls.new
       end
 
       # In its loop.
@@ -81,7 +81,7 @@ module Heddle
       # A worker that has served may fork others: its loop and its sockets are not theirs.
       def forget_parent
         @pid = Process.pid
-        [@heartbeats, @couriers, connections_map].each(&:clear)
+        [@heartbeats, @thread_calls, connections_map].each(&:clear)
       end
 
       def not_found = NOT_FOUND.map(&:dup)

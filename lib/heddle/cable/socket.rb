@@ -42,7 +42,7 @@ module Heddle
         @server = server
         @env = env
         @protocol = protocol
-        @client = @topics = @request = @inbox = @strings = @courier = nil
+        @client = @topics = @request = @inbox = @strings = @thread_calls = nil
         @ended = false
         @logger = server.new_tagged_logger { request }
         @connection = server.config.connection_class.call.new(server, self)
@@ -75,7 +75,7 @@ module Heddle
       # Calls the method soon, in its turn. From any thread.
       # @return [void]
       def perform_work(receiver, method, *arguments)
-        return @courier.bring(self, receiver, method, *arguments) if @courier&.needed?
+        return @thread_calls.push(self, receiver, method, *arguments) if @thread_calls&.needed?
         return if @ended
 
         inbox = @inbox ||= []
@@ -169,7 +169,7 @@ module Heddle
         @client = client
         client.farewell = FAREWELL
         @topics = Topics.new(client, server.config.cable[:channel_prefix], extended?) if server.native_streams?
-        @courier = server.add_socket(self)
+        @thread_calls = server.add_socket(self)
         server.add_connection(@connection)
       end
 

@@ -2,14 +2,14 @@
 
 module Heddle
   module Cable
-    # Brings calls that other threads make, such as those of an adapter, into the loop of their sockets. In order.
-    class Courier
+    # Calls of other threads, such as an adapter's, for the sockets of one loop. They run in the loop, in their order.
+    class ThreadCalls
       # In the loop.
       def initialize
         @calls = Thread::Queue.new
         @thread = Thread.current
         root = Concurrency::Context.of(Fiber.current_scheduler).root
-        root.async(name: "cable courier", background: true) { deliver }
+        root.async(name: "cable thread calls", background: true) { run }
       end
 
       # @return [Boolean] whether this thread is another one than the loop's
@@ -18,11 +18,11 @@ module Heddle
       # Has {Socket#perform_work} called in the loop.
       # @param socket [Socket]
       # @return [void]
-      def bring(socket, *call) = @calls << [socket, call]
+      def push(socket, *call) = @calls << [socket, call]
 
       private
 
-      def deliver
+      def run
         while (socket, call = @calls.pop)
           socket.perform_work(*call)
         end
