@@ -30,8 +30,11 @@ module Bench
 
       def prepare
         @concurrency.prepare
-        @driver.prepare(fibers: @concurrency.fibers?)
+        prepare_driver
       end
+
+      # Loads the driver alone: a server brings its own concurrency.
+      def prepare_driver = @driver.prepare(fibers: @concurrency.fibers?)
 
       def version = [@concurrency.version, @driver.version].join(", ")
 
@@ -39,7 +42,17 @@ module Bench
 
       # @param place [Hash] where the database is, as {Servers} says it
       # @param connections [Integer, :auto]
-      def open(place, connections:) = @driver.open(place, blocking? ? 1 : connections)
+      # @param patience [Numeric] seconds that a query waits for a connection
+      def open(place, connections:, patience: Drivers::PATIENCE)
+        @driver.open(place, blocking? ? 1 : connections, patience)
+      end
+
+      # @param place [Hash]
+      # @param connections [Integer] how many it may have; a server with threads has as many threads
+      # @return [Served] the server that runs requests in the same way
+      def served(place, connections:)
+        Served.new(key, @concurrency.server(config: Served::CONFIG, threads: connections), place, connections)
+      end
 
       # @return [Integer] the first value of the first row
       def query(sql) = @driver.query(sql).to_i
@@ -52,6 +65,24 @@ module Bench
 
       # Gives up after so many seconds.
       def time_out(seconds, &) = @concurrency.time_out(seconds, &)
+    end
+
+    # A contestant as the server whose application asks the database. See web/application.rb.
+    class Served
+      CONFIG = File.expand_path("web/config.ru", __dir__)
+
+      # @param key [String] the contestant's
+      # @param server [HTTP::Contestant]
+      def initialize(key, server, place, connections)
+        @key, @server, @place, @connections = key, server, place, connections
+      end
+
+      def command(...) = @server.command(...)
+
+      def environment
+        @server.environment.merge("BENCH_CONTESTANT" => @key, "BENCH_PLACE" => JSON.generate(@place),
+                                  "BENCH_CONNECTIONS" => @connections.to_s)
+      end
     end
 
     # All of them, in the order of the columns.

@@ -5,8 +5,10 @@ module Bench
     # The queries, the same for all contestants, drivers and databases.
     module Queries
       DATABASE = "bench"
+      # The table of {LONG}.
+      SCANNED = "scanned"
       # The database computes for some 50 ms: {Servers} makes the table as large as that takes.
-      LONG = "SELECT count(*) FROM scanned WHERE text LIKE '%none%'"
+      LONG = "SELECT count(*) FROM #{SCANNED} WHERE text LIKE '%none%'".freeze
       # Its result.
       NONE = 0
       # A lock of MariaDB that is never free.
@@ -28,6 +30,16 @@ module Bench
       # @return [String] the database waits for so many seconds and answers
       def sleep(seconds, database)
         database == :mariadb ? "SELECT SLEEP(#{seconds})" : "SELECT 1 FROM pg_sleep(#{seconds})"
+      end
+
+      # @return [String] how many of the queries that {stuck} made the database runs
+      def count_stuck(seconds, database)
+        text = "LIKE '%#{stuck(seconds, database).tr("'", "_")}%'"
+        if database == :mariadb
+          return "SELECT count(*) FROM information_schema.PROCESSLIST WHERE INFO #{text} AND ID <> CONNECTION_ID()"
+        end
+
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query #{text} AND pid <> pg_backend_pid()"
       end
 
       # @return [Integer] the result of {sleep}

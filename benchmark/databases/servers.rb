@@ -22,11 +22,13 @@ module Bench
       class << self
         # @param database [Symbol] :postgresql or :mariadb
         # @param settings [Hash{String => Object}] of PostgreSQL's configuration
-        # @yieldparam place [Hash] where it is: :folder or :socket, and the server itself as :server
+        # @param width [Integer] bytes of a row of the scanned table at least
+        # @yieldparam place [Hash] where it is: :folder and :user, or :socket
+        # @yieldparam server [PrivateServer]
         # @raise [Child::Failed] where it is not installed
-        def during(database, settings = {})
+        def during(database, settings = {}, width: 0)
           server, place, query = send(database, settings)
-          fill(database, &query)
+          fill(database, width, &query)
           yield place, server
         ensure
           query&.call(nil)
@@ -41,7 +43,7 @@ module Bench
           require "pg"
           server = PrivatePostgresql.new(SETTINGS.merge(settings))
           connection = server.connect
-          [server, { folder: server.folder },
+          [server, { folder: server.folder, user: PrivatePostgresql::USER },
            ->(sql) { sql ? connection.exec(sql).values.dig(0, 0) : connection.close }]
         end
 
@@ -58,21 +60,32 @@ module Bench
            ->(sql) { sql ? connection.query(sql).rows.dig(0, 0) : connection.close }]
         end
 
-        def fill(database, &query)
+        def fill(database, width, &query)
           query.call("CREATE TABLE items (id int PRIMARY KEY, text varchar(40) NOT NULL)")
           query.call("INSERT INTO items SELECT n, concat('item ', n) FROM #{numbers(database, 1, ITEMS)}")
-          query.call("CREATE TABLE scanned (id int, text varchar(40) NOT NULL)")
-          scan(database, 1, FIRST, &query)
+          query.call("CREATE TABLE #{Queries::SCANNED} (id int, text varchar(#{[width, 40].max}) NOT NULL)")
+          scan(database, 1, FIRST, width, &query)
           needed = (FIRST * LONG / seconds(&query)).round
           raise Child::Failed, "a scan of 50 ms needs more than #{LARGEST} rows" if needed > LARGEST
 
-          scan(database, FIRST + 1, needed, &query) if needed > FIRST
-          query.call("DELETE FROM scanned WHERE id > #{needed}") if needed < FIRST
+          scan(database, FIRST + 1, needed, width, &query) if needed > FIRST
+          shorten(database, needed, &query) if needed < FIRST
         end
 
-        def scan(database, from, to, &query)
-          query.call("INSERT INTO scanned SELECT n, concat('text ', n) FROM #{numbers(database, from, to)}")
-          query.call(database == :postgresql ? "VACUUM (ANALYZE) scanned" : "ANALYZE TABLE scanned")
+        def scan(database, from, to, width)
+          text = "concat('text ', n)"
+          text = "rpad(#{text}, #{width}, '-')" if width.positive?
+          yield "INSERT INTO #{Queries::SCANNED} SELECT n, #{text} FROM #{numbers(database, from, to)}"
+          yield tidy(database)
+        end
+
+        def shorten(database, rows)
+          yield "DELETE FROM #{Queries::SCANNED} WHERE id > #{rows}"
+          yield tidy(database)
+        end
+
+        def tidy(database)
+          "#{database == :postgresql ? "VACUUM (ANALYZE)" : "ANALYZE TABLE"} #{Queries::SCANNED}"
         end
 
         def numbers(database, from, to)

@@ -6,6 +6,9 @@ require_relative "rows/query_row"
 require_relative "rows/mix"
 require_relative "rows/disk_mix"
 require_relative "rows/pages"
+require_relative "rows/served_row"
+require_relative "rows/web"
+require_relative "rows/web_crowd"
 require_relative "rows/delays"
 require_relative "rows/crowd"
 require_relative "rows/abandoned"
@@ -15,9 +18,9 @@ require_relative "rows/found_limit"
 module Bench
   # Queries of real databases: what concurrency saves, and what happens when clients give up or the database goes away.
   class DatabasesSuite < Suite
-    ROWS = [Databases::Rows::Mix, Databases::Rows::DiskMix, Databases::Rows::Pages, Databases::Rows::Delays,
-            Databases::Rows::Crowd, Databases::Rows::Abandoned, Databases::Rows::Restart,
-            Databases::Rows::FoundLimit].freeze
+    ROWS = [Databases::Rows::Mix, Databases::Rows::DiskMix, Databases::Rows::Pages, Databases::Rows::Web,
+            Databases::Rows::Delays, Databases::Rows::Crowd, Databases::Rows::WebCrowd, Databases::Rows::Abandoned,
+            Databases::Rows::Restart, Databases::Rows::FoundLimit].freeze
 
     def name = "databases"
 
@@ -30,5 +33,14 @@ module Bench
     def reference = "blocking"
 
     def legend = ", with the better of its drivers and pools"
+
+    # @return [Hash]
+    # @raise [Child::Failed]
+    def sample(row, contestant, size, ruby_flags:)
+      return super unless row.served?
+
+      server = contestant.served(size.fetch(:place), connections: row.connections)
+      HTTP::Server.run(server, ruby_flags:) { |running| row.measure(running, size) }
+    end
   end
 end

@@ -3,7 +3,8 @@
 module Bench
   # What a row wants of Heddle: a share of what another one reaches, or a figure of its own.
   class Goal
-    NAMES = { value: "", cpu_us: " µs of CPU", p99_ms: " ms p99", objects: " objects" }.freeze
+    NAMES = { value: "", cpu_us: " µs of CPU", p99_ms: " ms p99", objects: " objects",
+              gone_ms: " ms until gone", errors: " errors" }.freeze
     BEST = "best"
 
     # @param of [Symbol] :value, or a detail of the row

@@ -9,7 +9,8 @@ module Bench
                      pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", max_ms: "longest ms",
                      rate: "req/s asked", per_core: "req/s a core",
                      empty_mb: "empty server MB", created_s: "created after s", objects: "objects each",
-                     joined_s: "joined after s" }.freeze
+                     joined_s: "joined after s", gone_ms: "gone after ms",
+                     unavailable: "answers with 503" }.freeze
 
     REMARK = 120 # characters
 

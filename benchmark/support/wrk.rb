@@ -52,6 +52,10 @@ module Bench
     # @return [Integer] answers that were no 2xx or 3xx
     def wrong_answers = errors.fetch("status")
 
+    # @param name [String]
+    # @return [Integer] what a script has counted by this name
+    def counted(name) = @output[/^Answers #{name}: (\d+)$/, 1].to_i
+
     # @return [String] the kinds that happened, "connect 12, timeout 3"
     def error_words = errors.reject { |_, count| count.zero? }.map { |kind, count| "#{kind} #{count}" }.join(", ")
 

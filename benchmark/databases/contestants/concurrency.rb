@@ -1,6 +1,10 @@
 # frozen_string_literal: true
 
 require "timeout"
+require_relative "../../http/contestant"
+require_relative "../../http/contestants/falcon"
+require_relative "../../http/contestants/heddle"
+require_relative "../../http/contestants/puma"
 
 module Bench
   module Databases
@@ -18,6 +22,11 @@ module Bench
 
         def run = yield
 
+        # @param settings [Hash] what servers take
+        # @param threads [Integer] how many, where it has threads
+        # @return [HTTP::Contestant] the server that runs requests so
+        def server(threads:, **settings) = HTTP::Contestants::Puma.new(threads: [threads, most_threads].min, **settings)
+
         # @return [Array<Exception>]
         def each(items, _workers)
           items.filter_map do |item|
@@ -29,6 +38,10 @@ module Bench
         end
 
         def time_out(seconds, &) = Timeout.timeout(seconds, &)
+
+        private
+
+        def most_threads = 1
       end
 
       # As many threads as there are connections, as in a server with a pool of threads.
@@ -43,6 +56,8 @@ module Bench
         end
 
         private
+
+        def most_threads = 1_000
 
         def drain(queue)
           Enumerator.new do |items|
@@ -79,6 +94,8 @@ module Bench
 
         def version = "async #{::Async::VERSION}, io-event #{IO::Event::VERSION}"
 
+        def server(threads: nil, **settings) = HTTP::Contestants::Falcon.new(**settings)
+
         def run(&) = Sync(&)
 
         private
@@ -93,6 +110,8 @@ module Bench
         def prepare = require("heddle")
 
         def version = "Heddle #{::Heddle::VERSION}"
+
+        def server(threads: nil, **settings) = HTTP::Contestants::Heddle.new(**settings)
 
         def run(&) = ::Heddle.run(&)
 

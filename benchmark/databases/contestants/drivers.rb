@@ -6,6 +6,8 @@ module Bench
     module Drivers
       # Seconds that a query waits for a connection: longer than any row lasts.
       PATIENCE = 120
+      # The same within a server: what applications have that say nothing.
+      SERVED_PATIENCE = 5
 
       # What all of them have.
       class Driver
@@ -13,8 +15,10 @@ module Bench
 
         def finds_limit? = false
 
-        # @return [Symbol] for Sequel and Active Record
-        def adapter = :postgresql
+        # @param place [Hash] where the database is, as {Servers} says it
+        # @param connections [Integer, :auto]
+        # @param patience [Numeric] seconds that a query waits for a connection, where there is a pool
+        def open(_place, _connections, _patience) = raise(NotImplementedError)
       end
 
       # pg, one connection.
@@ -23,13 +27,13 @@ module Bench
 
         def version = "pg #{PG::VERSION}"
 
-        def open(place, _connections) = @connection = connect(place)
+        def open(place, _connections, _patience) = @connection = connect(place)
 
         def query(sql) = @connection.exec(sql).getvalue(0, 0)
 
         private
 
-        def connect(place) = PG.connect(host: place[:folder], dbname: "postgres", user: PrivatePostgresql::USER)
+        def connect(place) = PG.connect(host: place[:folder], dbname: "postgres", user: place[:user])
       end
 
       # pg in a pool of Heddle's.
@@ -40,8 +44,8 @@ module Bench
 
         def finds_limit? = true
 
-        def open(place, connections)
-          @pool = ::Heddle::Pool.new(limit: connections, timeout: PATIENCE, check: CHECK) { connect(place) }
+        def open(place, connections, patience)
+          @pool = ::Heddle::Pool.new(limit: connections, timeout: patience, check: CHECK) { connect(place) }
         end
 
         CHECK = ->(connection) { connection.status == PG::CONNECTION_OK && !connection.finished? }
@@ -76,7 +80,7 @@ module Bench
 
         def version = "#{super}, async-pool #{Async::Pool::VERSION}"
 
-        def open(place, connections)
+        def open(place, connections, _patience)
           @pool = Async::Pool::Controller.wrap(limit: connections) { Resource.new(connect(place)) }
         end
 
@@ -103,10 +107,10 @@ module Bench
 
         def version = "Active Record #{::ActiveRecord::VERSION::STRING}"
 
-        def open(place, connections)
+        def open(place, connections, patience)
           ::ActiveRecord::Base.establish_connection(
-            adapter: "postgresql", host: place[:folder], database: "postgres", username: PrivatePostgresql::USER,
-            pool: connections, checkout_timeout: PATIENCE
+            adapter: "postgresql", host: place[:folder], database: "postgres", username: place[:user],
+            pool: connections, checkout_timeout: patience
           )
         end
 
@@ -126,10 +130,10 @@ module Bench
 
         def version = "Sequel #{::Sequel::VERSION}"
 
-        def open(place, connections)
+        def open(place, connections, patience)
           @database = ::Sequel.connect(adapter: "postgres", host: place[:folder], database: "postgres",
-                                       user: PrivatePostgresql::USER, max_connections: connections,
-                                       pool_timeout: PATIENCE)
+                                       user: place[:user], max_connections: connections,
+                                       pool_timeout: patience)
         end
 
         def query(sql) = @database.fetch(sql).single_value!
@@ -143,7 +147,7 @@ module Bench
 
         def version = "trilogy #{::Trilogy::VERSION}"
 
-        def open(place, _connections) = @connection = connect(place)
+        def open(place, _connections, _patience) = @connection = connect(place)
 
         def query(sql) = @connection.query(sql).rows.dig(0, 0)
 
@@ -158,8 +162,8 @@ module Bench
 
         def label = "trilogy"
 
-        def open(place, connections)
-          @pool = ::Heddle::Pool.new(limit: connections, timeout: PATIENCE) { connect(place) }
+        def open(place, connections, patience)
+          @pool = ::Heddle::Pool.new(limit: connections, timeout: patience) { connect(place) }
         end
 
         def query(sql) = @pool.with { |connection| connection.query(sql).rows.dig(0, 0) }
@@ -173,7 +177,7 @@ module Bench
 
         def version = "mysql2 #{::Mysql2::VERSION}"
 
-        def open(place, _connections) = @place = place
+        def open(place, _connections, _patience) = @place = place
 
         def query(sql)
           connection = Thread.current.thread_variable_get(:connection)
@@ -194,8 +198,8 @@ module Bench
 
         def label = "mysql2"
 
-        def open(place, connections)
-          @pool = ::Heddle::Pool.new(limit: connections, timeout: PATIENCE) { connect(place) }
+        def open(place, connections, patience)
+          @pool = ::Heddle::Pool.new(limit: connections, timeout: patience) { connect(place) }
         end
 
         def query(sql) = @pool.with { |connection| connection.query(sql, as: :array).first.first }

@@ -13,6 +13,9 @@ module Bench
 
         def unit = "s"
 
+        # @return [Boolean] whether the contestants run as servers, see {ServedRow}
+        def served? = false
+
         def time_limit = 180
 
         def around(_quick)

@@ -22,7 +22,27 @@ class DatabasesBenchmarkSuiteTest < Minitest::Test
   end
 
   def test_the_details_of_each_row_have_names
-    @suite.rows.each { |row| assert_empty row.details - Bench::Report::DETAIL_NAMES.keys, row.key }
+    @suite.rows.each do |row|
+      assert_empty row.details - Bench::Report::DETAIL_NAMES.keys, row.key
+      assert_empty row.shown - row.details, row.key
+    end
+  end
+
+  def test_a_contestant_is_a_server_that_runs_requests_as_it_runs_queries
+    commands = %w[blocking threads-ar async-ar heddle-sequel].map do |key|
+      @suite.contestant(key).served({ folder: "/nowhere" }, connections: 12).command(80, "/", []).join(" ")
+    end
+
+    assert_match(/puma.* -t 0:1 /, commands[0])
+    assert_match(/puma.* -t 0:12 /, commands[1])
+    assert_match(/falcon.* serve /, commands[2])
+    assert_match(/heddle serve /, commands[3])
+  end
+
+  def test_every_contestant_of_postgresql_takes_part_over_http
+    left_out = @suite.contestants.select { |one| @suite.row("web").excludes(one) }
+
+    assert_equal [:mariadb], left_out.map(&:database).uniq
   end
 
   def test_a_contestant_takes_part_in_the_rows_of_its_database
@@ -41,15 +61,36 @@ class DatabasesBenchmarkSuiteTest < Minitest::Test
     assert_equal (1..50).to_a - [7], Array.new(seen.size) { seen.pop }.sort
   end
 
-  def test_a_quick_row_runs_on_a_real_database
+  def test_quick_rows_run_on_a_real_database
     skip "PostgreSQL is not installed" unless PrivatePostgresql.programs
 
-    result = Bench::Runner.new(@suite, Bench::Options.new(%w[--quick --only mix-10-20,restart --contestants
-                                                             blocking,heddle-pg]), output: StringIO.new).run
-    mix, restart = Bench::Report.new(result).rows
+    mix, restart, abandoned = run_rows("mix-10-20,restart,abandoned", "blocking,heddle-pg")
 
-    assert_predicate mix.set("blocking"), :complete?, mix.set("blocking").failure
-    assert_predicate mix.set("heddle-pg"), :complete?, mix.set("heddle-pg").failure
-    assert_predicate restart.set("heddle-pg"), :complete?, restart.set("heddle-pg").failure
+    assert_complete mix, "blocking", "heddle-pg"
+    assert_complete restart, "heddle-pg"
+    assert_complete abandoned, "heddle-pg"
+    assert_operator abandoned.set("heddle-pg").median(:gone_ms), :<, 2_000, "else nothing was cancelled"
+  end
+
+  def test_quick_rows_run_over_http
+    skip "PostgreSQL is not installed" unless PrivatePostgresql.programs
+    skip "wrk is not installed" unless Bench::Wrk.installed?
+
+    web, crowd = run_rows("web,web-crowd", "heddle-ar")
+
+    assert_complete web, "heddle-ar"
+    assert_complete crowd, "heddle-ar"
+    assert_equal 0, crowd.set("heddle-ar").median(:errors)
+  end
+
+  private
+
+  def run_rows(rows, contestants)
+    options = Bench::Options.new(["--quick", "--rounds", "1", "--only", rows, "--contestants", contestants])
+    Bench::Report.new(Bench::Runner.new(@suite, options, output: StringIO.new).run).rows
+  end
+
+  def assert_complete(row, *keys)
+    keys.each { |key| assert_predicate row.set(key), :complete?, row.set(key).failure }
   end
 end
