@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/concurrency/errors"
+require "heddle/monotonic_clock"
 
 module Heddle
   # Tasks and what they wait for. The public methods are in {Heddle} itself; these are their parts.
@@ -37,7 +38,7 @@ module Heddle
       end
 
       # @return [Float] seconds of the clock that no one sets
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now = MonotonicClock.now
 
       # The message when something needs a loop where none is.
       def no_loop(what)

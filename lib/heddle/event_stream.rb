@@ -13,6 +13,8 @@ module Heddle
   # Under `heddle serve` a stream takes no fiber and no thread. On another Rack 3 server it is a streaming body, which
   # takes one of that server's threads.
   class EventStream
+    include MonotonicClock
+
     # Fields that every event stream needs; the application's own come before them. `x-accel-buffering` tells nginx not
     # to gather the events.
     FIELDS = {
@@ -127,7 +129,5 @@ module Heddle
     rescue TimeoutError
       nil
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

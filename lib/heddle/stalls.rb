@@ -142,7 +142,7 @@ module Heddle
 
       # Sets how many stalls of the same endpoint (outside of requests: of the same place) were not logged meanwhile.
       def worth_a_line?(stall)
-        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        now = MonotonicClock.now
         key = stall.request ? stall.endpoint : [stall.cause, stall.place]
         line = @lines[key]
         if line && now - line.at < INTERVAL

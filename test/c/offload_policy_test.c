@@ -45,21 +45,21 @@ static void lists_hold_for_functions_that_are_known_already(void)
     heddle_function *function = heddle_function_find((void *)heddle_function_find);
 
     CHECK_EQUAL(HEDDLE_LIBRARY_IN_PLACE, function->class); /* this program imports what is about threads */
-    CHECK(function->denied && !function->quick && function->reason);
+    CHECK(function->in_place && !function->quick && function->reason);
     CHECK_EQUAL(0, heddle_policy_allow(mine, 1));
     CHECK_EQUAL(HEDDLE_LIBRARY_ALLOWED, function->class);
-    CHECK(!function->denied && !function->reason);
+    CHECK(!function->in_place && !function->reason);
     CHECK_EQUAL(0, heddle_policy_deny(mine, 1));
     CHECK_EQUAL(0, heddle_policy_quick(mine, 1));
-    CHECK(function->denied && function->quick);
+    CHECK(function->in_place && function->quick);
     CHECK_EQUAL(HEDDLE_LIBRARY_DENIED, function->class);
-    CHECK(heddle_function_find((void *)heddle_function_ran)->denied);
+    CHECK(heddle_function_find((void *)heddle_function_ran)->in_place);
     CHECK(heddle_policy_denied("/lib/offload_policy.so") && !heddle_policy_denied("/lib/other.so"));
     CHECK_EQUAL(0, heddle_policy_deny(other, 1));
     CHECK_EQUAL(0, heddle_policy_quick(NULL, 0));
-    CHECK(!function->denied && !function->quick);
+    CHECK(!function->in_place && !function->quick);
     CHECK_EQUAL(0, heddle_policy_allow(NULL, 0));
-    CHECK(function->denied);
+    CHECK(function->in_place);
 }
 
 static void a_library_is_known_good_with_what_it_was_tried_with(void)
@@ -69,7 +69,7 @@ static void a_library_is_known_good_with_what_it_was_tried_with(void)
 
     CHECK_EQUAL(0, heddle_policy_know_good(with, 1));
     CHECK_EQUAL(HEDDLE_LIBRARY_KNOWN_GOOD, function->class);
-    CHECK(!function->denied);
+    CHECK(!function->in_place);
 #if defined(__linux__) && defined(__SANITIZE_ADDRESS__)
     const char *const alone[] = {"offload_policy"};
     CHECK_EQUAL(0, heddle_policy_know_good(alone, 1));
@@ -87,7 +87,7 @@ static void libc_is_judged_by_the_function(void)
     CHECK(!heddle_libc_function_waits("clock_gettime") && !heddle_libc_function_waits(""));
     heddle_function *function = heddle_function_find((void *)getppid);
 
-    CHECK(function->denied && function->reason);
+    CHECK(function->in_place && function->reason);
 }
 
 static void what_held_up_the_loop_is_told_once(void)
@@ -96,12 +96,12 @@ static void what_held_up_the_loop_is_told_once(void)
     heddle_function *function = heddle_function_find((void *)getpid);
 
     CHECK(!heddle_policy_take_unreported(&held_up));
-    heddle_function_held_up(function, 30 * US);
-    heddle_function_held_up(function, 50 * US);
-    heddle_function_held_up(function, 40 * US);
+    heddle_function_report_stall(function, 30 * US);
+    heddle_function_report_stall(function, 50 * US);
+    heddle_function_report_stall(function, 40 * US);
     CHECK(heddle_policy_take_unreported(&held_up) == function);
     CHECK_EQUAL(50 * US, held_up);
-    heddle_function_held_up(function, 60 * US);
+    heddle_function_report_stall(function, 60 * US);
     CHECK(!heddle_policy_take_unreported(&held_up));
 }
 
@@ -170,7 +170,7 @@ static void functions_beyond_the_first_thousands_share_a_record(void)
     CHECK(heddle_function_count() < 10000);
     CHECK(last == heddle_function_find((void *)(uintptr_t)(16 * 20000)));
     CHECK(heddle_function_find((void *)(uintptr_t)16) == heddle_function_at(0));
-    CHECK(last->denied && !last->quick);
+    CHECK(last->in_place && !last->quick);
     run(last, 3, US);
     CHECK_EQUAL(3, last->calls);
 }

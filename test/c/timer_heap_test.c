@@ -25,7 +25,7 @@ static int64_t last_deadline;
 static void note(heddle_timer *timer)
 {
     noting_timer *self = (noting_timer *)timer;
-    CHECK_EQUAL(0, timer->place); /* it has left */
+    CHECK_EQUAL(0, timer->slot); /* it has left */
     CHECK(timer->deadline >= last_deadline);
     last_deadline = timer->deadline;
     self->calls++;
@@ -43,7 +43,7 @@ static uint32_t random_number(void)
 static void check_heap(const heddle_timer_heap *heap)
 {
     for (size_t i = 0; i < heap->count; i++) {
-        CHECK_EQUAL(i + 1, heap->entries[i]->place);
+        CHECK_EQUAL(i + 1, heap->entries[i]->slot);
         if (i > 0)
             CHECK(heap->entries[(i - 1) / 4]->deadline <= heap->entries[i]->deadline);
     }
@@ -104,29 +104,29 @@ static void random_use_keeps_to_the_model(void)
         switch (random_number() % 4) {
         case 0:
         case 1:
-            if (!timer->timer.place) {
+            if (!timer->timer.slot) {
                 timer->timer = (heddle_timer){.deadline = now + random_number() % 500, .fn = note};
                 CHECK_EQUAL(0, heddle_timer_heap_push(&heap, &timer->timer));
             }
             break;
         case 2:
             heddle_timer_heap_remove(&heap, &timer->timer);
-            CHECK_EQUAL(0, timer->timer.place);
+            CHECK_EQUAL(0, timer->timer.slot);
             break;
         default: {
             size_t due = 0, waiting = 0;
             int64_t nearest = -1;
             now += random_number() % 20;
             for (int i = 0; i < COUNT; i++) {
-                due += timers[i].timer.place && timers[i].timer.deadline <= now;
-                waiting += timers[i].timer.place != 0;
+                due += timers[i].timer.slot && timers[i].timer.deadline <= now;
+                waiting += timers[i].timer.slot != 0;
             }
             last_deadline = 0;
             CHECK_EQUAL(waiting, heap.count);
             CHECK_EQUAL(due, heddle_timer_heap_expire(&heap, now));
             CHECK_EQUAL(waiting - due, heap.count);
             for (int i = 0; i < COUNT; i++) {
-                if (timers[i].timer.place && (nearest < 0 || timers[i].timer.deadline < nearest))
+                if (timers[i].timer.slot && (nearest < 0 || timers[i].timer.deadline < nearest))
                     nearest = timers[i].timer.deadline;
             }
             CHECK_EQUAL(nearest, heddle_timer_heap_next(&heap));
@@ -195,7 +195,7 @@ static void without_memory_nothing_changes(void)
     }
     no_memory = true;
     CHECK_EQUAL(-ENOMEM, heddle_timer_heap_push(&heap, &timers[COUNT].timer));
-    CHECK_EQUAL(0, timers[COUNT].timer.place);
+    CHECK_EQUAL(0, timers[COUNT].timer.slot);
     CHECK_EQUAL(COUNT, heap.count);
     check_heap(&heap);
     CHECK_EQUAL(COUNT, heddle_timer_heap_expire(&heap, COUNT));

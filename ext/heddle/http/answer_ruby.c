@@ -64,7 +64,7 @@ static __attribute__((noinline)) kept_name *table_of_thread(void)
     return kept_names;
 }
 
-static inline kept_name *place_of(kept_name *table, const char *name, size_t size)
+static inline kept_name *find_slot(kept_name *table, const char *name, size_t size)
 {
     uint32_t first, last;
     memcpy(&first, name, sizeof(first));
@@ -151,7 +151,7 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
 {
     if (name_size < SHORTEST_KEPT || name_size > LONGEST_KEPT)
         return heddle_answer_field(writer->answer, writer->out, name, name_size, value, value_size);
-    kept_name *kept = place_of(writer->kept, name, name_size);
+    kept_name *kept = find_slot(writer->kept, name, name_size);
     if (kept->size == name_size && memcmp(kept->name, name, name_size) == 0)
         return heddle_answer_known_field(writer->answer, writer->out, name, name_size, value, value_size);
     heddle_field_result result =

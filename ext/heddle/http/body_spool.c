@@ -31,7 +31,7 @@ size_t heddle_body_large_buffers(void)
     return atomic_load(&large_buffers);
 }
 
-bool heddle_body_memory_take(size_t bytes)
+bool heddle_body_memory_acquire(size_t bytes)
 {
     size_t taken = atomic_load(&large_buffers);
     do {
@@ -60,7 +60,7 @@ static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
         expected = spool->size;
     if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
         expected = HEDDLE_SPOOL_LARGE_BUFFER;
-    if (expected > HEDDLE_SPOOL_BUFFER && heddle_body_memory_take((size_t)expected))
+    if (expected > HEDDLE_SPOOL_BUFFER && heddle_body_memory_acquire((size_t)expected))
         spool->large = (size_t)expected;
     spool->room = spool->large ? spool->large : HEDDLE_SPOOL_BUFFER;
     spool->buffer = malloc(spool->room);
@@ -91,7 +91,7 @@ bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t s
     free_buffer(spool);
     spool->buffer = buffer;
     spool->used = spool->room = size;
-    if (size > HEDDLE_SPOOL_BUFFER && heddle_body_memory_take(size))
+    if (size > HEDDLE_SPOOL_BUFFER && heddle_body_memory_acquire(size))
         spool->large = size;
     return true;
 }

@@ -22,7 +22,7 @@
 /*
  * The memory that uploads cost, in bytes. Each buffer that the writer is passed costs two thread switches, so a body
  * that is known to be large has a larger buffer, while the large buffers of this process stay below their limit. A body
- * that is complete in one of them needs no file: heddle_body_memory_take counts it against the same limit.
+ * that is complete in one of them needs no file: heddle_body_memory_acquire counts it against the same limit.
  */
 enum {
     HEDDLE_SPOOL_BUFFER = 65536,           /* an upload's, whatever the others have */
@@ -132,7 +132,7 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
 /* Bytes of memory that its large buffers have, and its bodies above body_buffer that have no file. */
 size_t heddle_body_large_buffers(void);
 /* Counts so many bytes among them. False: that would be more than HEDDLE_SPOOL_LARGE_BUFFERS. Any thread. */
-bool heddle_body_memory_take(size_t bytes);
+bool heddle_body_memory_acquire(size_t bytes);
 void heddle_body_memory_release(size_t bytes);
 
 /* -- body_writer.c; any thread ------------------------------------------------------------------------------------ */

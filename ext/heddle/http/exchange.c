@@ -79,7 +79,7 @@ void heddle_exchange_drop_body(heddle_exchange *exchange)
 
 bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes)
 {
-    if (bytes > exchange->reserved && !heddle_body_memory_take(bytes - exchange->reserved))
+    if (bytes > exchange->reserved && !heddle_body_memory_acquire(bytes - exchange->reserved))
         return false;
     if (bytes < exchange->reserved)
         heddle_body_memory_release(exchange->reserved - bytes);

@@ -67,7 +67,7 @@ struct heddle_exchange {
     char *bytes;     /* what the head's slices are of */
     VALUE body;      /* 0: none; marked and pinned by the engine */
     size_t body_size, body_room;
-    size_t reserved; /* bytes of a body above body_buffer, counted by heddle_body_memory_take until the exchange ends */
+    size_t reserved; /* bytes of a body above body_buffer, counted by heddle_body_memory_acquire until the exchange ends */
     heddle_body_spool *spool; /* where a larger body is; NULL: none */
     heddle_exchange *next_body, *previous_body; /* of those that have one */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */

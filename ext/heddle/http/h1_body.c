@@ -38,7 +38,7 @@ static heddle_h1_progress reject_too_large(heddle_connection *connection)
 {
     heddle_rejection rejection;
     heddle_h1_reject(connection, &rejection, heddle_body_too_large(heddle_h1_engine(connection), &rejection));
-    return HEDDLE_H1_LEFT;
+    return HEDDLE_H1_ENDED;
 }
 
 /* `error`: an errno; ENOBUFS when it is our own limit. */
@@ -48,7 +48,7 @@ static heddle_h1_progress reject_unwritten(heddle_connection *connection, int er
     const char *more_fields =
         heddle_body_rejection(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &rejection);
     heddle_h1_reject(connection, &rejection, more_fields);
-    return HEDDLE_H1_LEFT;
+    return HEDDLE_H1_ENDED;
 }
 
 /* -- its beginning ------------------------------------------------------------------------------------------------ */
@@ -100,7 +100,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     h1->expects = false;
     if (!goes_on) {
         heddle_h1_close(connection);
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
     return HEDDLE_H1_MORE;
@@ -145,7 +145,7 @@ static heddle_h1_progress move_to_file(heddle_connection *connection)
     if (!begin_to_spool(connection) ||
         !heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
         heddle_h1_close(connection);
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     heddle_exchange_drop_body(exchange);
     return write_buffer(connection);
@@ -196,7 +196,7 @@ static heddle_h1_progress take_length(heddle_connection *connection, const char 
         char *room = heddle_h1_body_room(connection, &space);
         if (!room) {
             heddle_h1_close(connection);
-            return HEDDLE_H1_LEFT;
+            return HEDDLE_H1_ENDED;
         }
         if (*used > space)
             *used = space;
@@ -214,7 +214,7 @@ static heddle_h1_progress take_length(heddle_connection *connection, const char 
 }
 
 /* Where so many bytes of chunks are decoded to; `*size` becomes what there is room for. NULL without memory. */
-static char *room_for_chunks(heddle_connection *connection, char *bytes, size_t *size)
+static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t *size)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage != HEDDLE_H1_BODY)
@@ -234,10 +234,10 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_rejection rejection;
     size_t length;
-    char *output = room_for_chunks(connection, bytes, &size);
+    char *output = find_chunk_room(connection, bytes, &size);
     if (!output) {
         heddle_h1_close(connection);
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &rejection);
     if (result < 0) {
@@ -245,7 +245,7 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
             heddle_h1_reject(connection, &rejection, NULL);
         else
             heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     *used = (size_t)result;
     h1->taken += *used;
@@ -254,7 +254,7 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER); /* more than the connection is worth */
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     if (h1->exchange->spool)
         heddle_body_spool_added(h1->exchange->spool, length);
@@ -268,7 +268,7 @@ heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *byte
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_progress result = h1->left < 0 ? take_chunks(connection, bytes, size, used)
                                              : take_length(connection, bytes, size, used);
-    if (result == HEDDLE_H1_LEFT)
+    if (result == HEDDLE_H1_ENDED)
         return result;
     if (h1->stage == HEDDLE_H1_BODY)
         return proceed_reading(connection);

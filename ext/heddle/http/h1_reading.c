@@ -4,17 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
-/* … or for so long: an application that computes must not do it for one connection alone. */
+/*
+ * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, that protocol takes
+ * this one's place.
+ */
+
+/* A run of pipelined requests ends after this time, too (ns), so that other connections get their turn. */
 static const int64_t STREAK_TIME = 1000000;
 
 enum {
-    STREAK = 16,       /* pipelined requests that are answered in one go */
+    STREAK = 16,       /* pipelined requests that are answered in one run */
     FIRST_READ = 8192, /* more than that is a body, which is better read to where it belongs */
 };
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A head is complete: does somebody have to come for it now, or once more of its body is here? */
+/* A head is complete. The result says whether the request needs a runner now, or only after more of its body. */
 static heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes, bool more_came)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
@@ -23,7 +28,7 @@ static heddle_h1_progress begin_exchange(heddle_connection *connection, const ch
         heddle_exchange_new(engine, &heddle_h1_exchange_operations, connection, &engine->head, bytes);
     if (!exchange) {
         heddle_h1_close(connection);
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     int64_t length = exchange->head.content_length;
     engine->requests++;
@@ -56,7 +61,7 @@ static heddle_h1_progress change_to_h2(heddle_connection *connection, const char
         heddle_h2_begin(connection);
     else
         heddle_h1_close(connection);
-    return HEDDLE_H1_LEFT;
+    return HEDDLE_H1_ENDED;
 }
 
 static heddle_h1_progress take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
@@ -75,14 +80,14 @@ static heddle_h1_progress take_head(heddle_connection *connection, const char *b
     }
     if (result < 0) {
         heddle_h1_reject(connection, &rejection, NULL);
-        return HEDDLE_H1_LEFT;
+        return HEDDLE_H1_ENDED;
     }
     h1->seen = (uint32_t)size;
     *used = 0;
     return HEDDLE_H1_MORE;
 }
 
-/* `bytes` are ours to write on. `*used`: how many of them need not be kept. */
+/* `bytes` may be overwritten: chunks are decoded in place. `*used`: how many of them need not be kept. */
 static heddle_h1_progress take_bytes(heddle_connection *connection, char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -93,7 +98,7 @@ static heddle_h1_progress take_bytes(heddle_connection *connection, char *bytes,
         bool head = h1->stage == HEDDLE_H1_IDLE || h1->stage == HEDDLE_H1_HEAD;
         result = head ? take_head(connection, bytes + *used, size - *used, &step)
                       : heddle_h1_take_body(connection, bytes + *used, size - *used, &step);
-        if (result == HEDDLE_H1_LEFT)
+        if (result == HEDDLE_H1_ENDED)
             return result;
         *used += step;
         if (step == 0)
@@ -114,7 +119,7 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     heddle_sockets_queue(sockets, &h1->exchange->work, next);
 }
 
-static void go_on(heddle_connection *connection, heddle_h1_progress result)
+static void apply_progress(heddle_connection *connection, heddle_h1_progress result)
 {
     if (result == HEDDLE_H1_SERVE)
         heddle_h1_serve(connection, false);
@@ -122,7 +127,7 @@ static void go_on(heddle_connection *connection, heddle_h1_progress result)
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_IDLE);
 }
 
-/* Line ends between requests are nothing. */
+/* Empty lines before a request are ignored (RFC 9112, section 2.2). */
 bool heddle_h1_has_begun(const heddle_connection *connection)
 {
     for (uint32_t i = connection->input_start; i < connection->input_end; i++) {
@@ -139,7 +144,7 @@ static void reject_cut(heddle_connection *connection, const char *what)
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
-/* Nothing more is here for now: until when has there to be more? */
+/* Nothing more is here for now: sets the deadline for the next bytes. */
 static void wait_for_more(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
@@ -239,21 +244,21 @@ void heddle_h1_read_on(heddle_connection *connection)
             connection->input_end += (uint32_t)bytes;
             result = take_bytes(connection, connection->input + connection->input_start,
                           heddle_connection_buffered(connection), &used);
-            if (result != HEDDLE_H1_LEFT)
+            if (result != HEDDLE_H1_ENDED)
                 heddle_connection_use_input(connection, used);
         } else {
             result = take_bytes(connection, room, (size_t)bytes, &used);
-            if (result != HEDDLE_H1_LEFT && !keep_bytes(connection, room + used, (size_t)bytes - used)) {
+            if (result != HEDDLE_H1_ENDED && !keep_bytes(connection, room + used, (size_t)bytes - used)) {
                 heddle_h1_close(connection);
                 return;
             }
         }
         if (result != HEDDLE_H1_MORE) {
-            go_on(connection, result);
+            apply_progress(connection, result);
             return;
         }
         if ((size_t)bytes < size && !heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS)) {
-            wait_for_more(connection); /* that was all: asking again would only tell so */
+            wait_for_more(connection); /* a short read: another recv would return EAGAIN */
             return;
         }
     }
@@ -265,11 +270,11 @@ void heddle_h1_take_buffered(heddle_connection *connection)
     size_t buffered = heddle_connection_buffered(connection), used;
     if (buffered) {
         heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
-        if (result == HEDDLE_H1_LEFT)
+        if (result == HEDDLE_H1_ENDED)
             return;
         heddle_connection_use_input(connection, used);
         if (result != HEDDLE_H1_MORE) {
-            go_on(connection, result);
+            apply_progress(connection, result);
             return;
         }
     }
@@ -288,7 +293,7 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
     h1->streak++;
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
-    if (result == HEDDLE_H1_LEFT)
+    if (result == HEDDLE_H1_ENDED)
         return true;
     heddle_connection_use_input(connection, used);
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_WRITES)

@@ -64,7 +64,7 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
 }
 
 /* A rejected field must not be sent either. */
-static heddle_connection *alone_to_write(heddle_exchange_handle *handle)
+static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable(handle);
     if (connection->waits[HEDDLE_WRITING])
@@ -91,7 +91,7 @@ static void add_string(heddle_connection *connection, VALUE string)
 static VALUE exchange_write(VALUE self, VALUE data)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = alone_to_write(handle);
+    heddle_connection *connection = check_single_writer(handle);
     if (RB_TYPE_P(data, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(data); i++)
             Check_Type(RARRAY_AREF(data, i), T_STRING); /* all or nothing */
@@ -114,7 +114,7 @@ static VALUE exchange_write(VALUE self, VALUE data)
 static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = alone_to_write(handle);
+    heddle_connection *connection = check_single_writer(handle);
     Check_Type(old, T_STRING);
     Check_Type(new, T_STRING);
     if (!connection->flush_scheduled || RSTRING_LEN(new) > HEDDLE_OUTPUT_COPIED ||
@@ -133,7 +133,7 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 static VALUE exchange_write_chunk(VALUE self, VALUE string)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = alone_to_write(handle);
+    heddle_connection *connection = check_single_writer(handle);
     Check_Type(string, T_STRING);
     size_t size = (size_t)RSTRING_LEN(string);
     char *head = heddle_output_reserve(&connection->output, 18);

@@ -158,7 +158,7 @@ static void reject_slow_body(heddle_connection *connection)
 /* -- what happens to it ------------------------------------------------------------------------------------------ */
 
 /* Earlier answers may still be on their way while the next request comes. */
-static bool sends_on(heddle_connection *connection)
+static bool flush_earlier_output(heddle_connection *connection)
 {
     if (!connection->output.size || !heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         return true;
@@ -209,7 +209,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     case HEDDLE_H1_HEAD:
     case HEDDLE_H1_BODY:
     case HEDDLE_H1_DISCARD:
-        if (sends_on(connection))
+        if (flush_earlier_output(connection))
             heddle_h1_read_on(connection);
         else
             heddle_h1_close(connection);
@@ -224,7 +224,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         begin_linger(connection);
         break;
     case HEDDLE_H1_WRITING: /* what has come is read afterwards */
-        if (!sends_on(connection))
+        if (!flush_earlier_output(connection))
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_READY:

@@ -48,7 +48,7 @@ typedef enum {
     HEDDLE_H1_SERVE,   /* a request is to be served */
     HEDDLE_H1_WRITES,  /* nothing more is used before a part of the body is written */
     HEDDLE_H1_DROPPED, /* a body that nobody wanted has ended: its answer leaves before the next request is looked at */
-    HEDDLE_H1_LEFT,    /* the connection is closed, or on its way there */
+    HEDDLE_H1_ENDED,    /* this session reads no more: the connection closes, or HTTP/2 has taken its place */
 } heddle_h1_progress;
 
 /* -- h1_body.c; the connection may be gone after those with a progress ---------------------------------------------- */
@@ -58,7 +58,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
 heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used);
 /* Where the next bytes of a body of known length belong, `*size` of them; NULL without memory. */
 char *heddle_h1_body_room(heddle_connection *connection, size_t *size);
-/* Nothing of the body is here for now: until when has there to be more? */
+/* Nothing of the body is here for now: sets the deadline for the next bytes. */
 void heddle_h1_body_waits(heddle_connection *connection);
 /* When the body is too slow, if no more of it comes. */
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
@@ -74,9 +74,9 @@ void heddle_h1_take_buffered(heddle_connection *connection);
  * write, but not for ever. false: there is none now.
  */
 bool heddle_h1_take_pipelined(heddle_connection *connection);
-/* A request is worth a runner; `next`: the one that has answered the last one. */
+/* Queues the request for a runner; `next`: before all others, so that the runner of the last request takes it. */
 void heddle_h1_serve(heddle_connection *connection, bool next);
-/* Has a head begun? Line ends between requests are nothing. */
+/* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
 
 /* -- h1_server.c; the connection may be gone afterwards ------------------------------------------------------------- */

@@ -90,7 +90,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport *transport = &connection->transport;
-    heddle_transport_take_wire(transport); /* for good */
+    heddle_transport_acquire_wire(transport); /* for good */
     if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
@@ -176,7 +176,7 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
     if (server->depth > 0) /* the caller of the session does it */
         return HEDDLE_ALIVE;
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
-                             atomic_load(&connection->transport.farewell_said)))
+                             atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
     if (!connection->output.size) /* it left at the beginning of the tick */
         server->write_deadline = INT64_MAX;

@@ -96,14 +96,14 @@ static const struct {
 #undef LINE
 };
 
-static unsigned place_of(int status)
+static unsigned find_slot(int status)
 {
     return status >= LOWEST && status <= HIGHEST ? places[status - LOWEST] : UNREGISTERED;
 }
 
 const char *heddle_status_line(int status, size_t *size, char room[HEDDLE_STATUS_LINE_ROOM])
 {
-    unsigned place = place_of(status);
+    unsigned place = find_slot(status);
     if (place != UNREGISTERED) {
         *size = lines[place].size;
         return lines[place].line;
@@ -119,5 +119,5 @@ const char *heddle_status_line(int status, size_t *size, char room[HEDDLE_STATUS
 
 const char *heddle_status_phrase(int status)
 {
-    return lines[place_of(status)].phrase;
+    return lines[find_slot(status)].phrase;
 }

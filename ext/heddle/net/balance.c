@@ -42,7 +42,7 @@ static void look_again(heddle_timer *timer)
 static void look_again_later(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->balance.again;
-    if (timer->place)
+    if (timer->slot)
         return;
     timer->fn = look_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);

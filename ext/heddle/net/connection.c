@@ -76,7 +76,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 {
     static const uint8_t pending_input = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
     heddle_transport *transport = &connection->transport;
-    bool open = heddle_transport_take_wire(transport); /* TLS reads and writes with one state */
+    bool open = heddle_transport_acquire_wire(transport); /* TLS reads and writes with one state */
     ssize_t result = -EAGAIN;
     bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {

@@ -6,9 +6,9 @@ static void set_timer(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->wheel_timer;
     int64_t next = heddle_idle_wheel_find_next(&sockets->wheel);
-    if (next < 0 || (timer->place && timer->deadline <= next))
+    if (next < 0 || (timer->slot && timer->deadline <= next))
         return;
-    if (timer->place)
+    if (timer->slot)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;
     /* Without memory nothing is ended for being late; the next record that gets a time limit tries again. */

@@ -45,7 +45,7 @@ int heddle_fiber_reset(heddle_fiber *fiber)
 {
     int state = 0;
     fiber->interrupt = Qundef;
-    fiber->alarm = false;
+    fiber->must_raise = false;
     fiber->unpreempted = 0; /* of an Enumerator that was left within such a block */
     rb_protect(reset_fiber, fiber->fiber, &state);
     return state;

@@ -203,11 +203,11 @@ enum {
 };
 
 /* Asks the client for its next requests on another connection, where the words can stand now. */
-static void say_farewell(heddle_connection *connection)
+static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     uint8_t open = HEDDLE_WIRE_OPEN;
-    if (atomic_load(&transport->farewell_said) ||
+    if (atomic_load(&transport->farewell_sent) ||
         !atomic_compare_exchange_strong(&transport->wire, &open, HEDDLE_WIRE_WATCHED))
         return;
     const heddle_protocol *protocol = connection->protocol;
@@ -215,7 +215,7 @@ static void say_farewell(heddle_connection *connection)
     struct pollfd room = {.fd = transport->fd, .events = POLLOUT};
     if (poll(&room, 1, 0) == 1 && room.revents == POLLOUT) {
         ssize_t sent = transport->operations->send(transport, &words, 1);
-        atomic_store(&transport->farewell_said, true);
+        atomic_store(&transport->farewell_sent, true);
         if (sent != (ssize_t)words.iov_len)
             shutdown(transport->fd, SHUT_RDWR); /* part of it may be under way, and nothing else may follow that */
     }
@@ -223,13 +223,13 @@ static void say_farewell(heddle_connection *connection)
 }
 
 /* To each connection once, while the loop is held up. */
-static void say_farewells(heddle_sockets *sockets)
+static void send_farewells(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
     for (int left = FAREWELLS; left > 0 && handoff->next_farewell < sockets->slot_count; left--) {
         heddle_connection *connection = sockets->slots[handoff->next_farewell++].connection;
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
-            say_farewell(connection);
+            send_farewell(connection);
     }
 }
 
@@ -282,7 +282,7 @@ static void begin_handoff(heddle_rescue *rescue)
     listen_in(sockets, left);
     if (hand_off_notified(sockets, &left))
         hand_off_ready(sockets, &left);
-    say_farewells(sockets);
+    send_farewells(sockets);
     pthread_mutex_unlock(&sockets->handoff.lock);
 }
 

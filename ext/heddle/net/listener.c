@@ -104,7 +104,7 @@ static void back_off(heddle_sockets *sockets)
     sockets->accept_failures++;
     heddle_timer *timer = &sockets->back_off;
     timer->fn = resume_after_rest;
-    if (!timer->place) {
+    if (!timer->slot) {
         timer->deadline = heddle_deadline_after(HEDDLE_ACCEPT_BACK_OFF);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
             return; /* no memory even for that: the next turn tries again */

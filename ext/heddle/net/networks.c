@@ -16,7 +16,7 @@ typedef struct {
     heddle_network *networks;
 } heddle_networks;
 
-static bool begins_alike(const uint8_t *a, const uint8_t *b, unsigned bits)
+static bool have_same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
     unsigned whole = bits / 8, rest = bits % 8;
     if (memcmp(a, b, whole) != 0)
@@ -36,7 +36,7 @@ static bool contain_address(const heddle_networks *networks, const heddle_addres
     else
         return false;
     for (size_t i = 0; i < networks->count; i++) {
-        if (begins_alike(networks->networks[i].bytes, bytes, networks->networks[i].bits))
+        if (have_same_prefix(networks->networks[i].bytes, bytes, networks->networks[i].bits))
             return true;
     }
     return false;

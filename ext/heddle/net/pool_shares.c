@@ -71,7 +71,7 @@ static bool read_waiting(heddle_shared_pool *pool, uint32_t slot, int64_t now, w
     return packed && measure_silence(*word, now) <= (int32_t)to_milliseconds(HEDDLE_POOL_PATIENCE);
 }
 
-static bool anyone_else_waits(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot)
+static bool has_other_waiter(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot)
 {
     for (uint32_t i = 0; i < scoreboard->slot_count; i++) {
         if (i != slot && atomic_load(&pool->waiting[i]))
@@ -95,7 +95,7 @@ void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t number, uint
 void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t number, uint32_t slot)
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
-    if (atomic_exchange(&pool->waiting[slot], 0) && anyone_else_waits(scoreboard, pool, slot))
+    if (atomic_exchange(&pool->waiting[slot], 0) && has_other_waiter(scoreboard, pool, slot))
         announce_change(scoreboard); /* others may have deferred to this one */
 }
 
@@ -139,7 +139,7 @@ static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_
 {
     waiting_word mine, other;
     uint32_t before = 0;
-    if (!anyone_else_waits(scoreboard, pool, slot))
+    if (!has_other_waiter(scoreboard, pool, slot))
         return 0;
     uint32_t owned = count_owned(pool, owner_of(slot));
     bool waits = read_waiting(pool, slot, now, &mine);
@@ -177,7 +177,7 @@ void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t number, ui
         uint16_t mine = owner_of(slot);
         if (!atomic_compare_exchange_strong(&pool->owners[i], &mine, 0))
             continue;
-        if (anyone_else_waits(scoreboard, pool, slot))
+        if (has_other_waiter(scoreboard, pool, slot))
             announce_change(scoreboard);
         return;
     }

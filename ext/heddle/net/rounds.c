@@ -14,7 +14,10 @@ static void release_deferred(heddle_sockets *sockets)
         heddle_ready_list_add(&sockets->ready, work, false);
 }
 
-/* Items that are ready by then come first. A selector that has to be asked is asked at the end of this tick. */
+/*
+ * Forces a poll at the end of this tick: only io_uring can tell without a system call whether something is ready. Items
+ * that are ready by then come first.
+ */
 static void await_look(heddle_sockets *sockets)
 {
     sockets->rounds.tick = sockets->loop->counts.ticks;
@@ -30,8 +33,8 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
     heddle_connection_leave_at_rest(work->connection);
 }
 
-/* New, and not ready yet when the first item was deferred. Without this a round never ends where all come only once. */
-static bool came_later(heddle_rounds *rounds, const heddle_connection *connection)
+/* Without this a round never ends where each connection sends only one request. */
+static bool is_late_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {
     return connection->round == 0 && rounds->deferred.count && rounds->first_turns-- == 0;
 }
@@ -39,7 +42,7 @@ static bool came_later(heddle_rounds *rounds, const heddle_connection *connectio
 static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_rounds *rounds = &sockets->rounds;
-    if (connection->round == rounds->number || came_later(rounds, connection)) {
+    if (connection->round == rounds->number || is_late_first_turn(rounds, connection)) {
         rounds->number++;
         release_deferred(sockets);
     }
@@ -52,15 +55,15 @@ static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
         await_look(sockets);
 }
 
-static bool goes_on(const heddle_rounds *rounds, const heddle_connection *connection)
+static bool has_turn_left(const heddle_rounds *rounds, const heddle_connection *connection)
 {
     return connection->turn_left && connection->round == rounds->number;
 }
 
-bool heddle_rounds_let_serve(heddle_sockets *sockets, heddle_work *work, bool urgent)
+bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work, bool urgent)
 {
     heddle_connection *connection = work->connection;
-    if (goes_on(&sockets->rounds, connection)) {
+    if (has_turn_left(&sockets->rounds, connection)) {
         connection->turn_left--;
         if (heddle_clock_now() - sockets->rounds.turn_began < HEDDLE_TURN_TIME)
             return true;
@@ -68,7 +71,7 @@ bool heddle_rounds_let_serve(heddle_sockets *sockets, heddle_work *work, bool ur
         defer_item(sockets, work);
         return false;
     }
-    if (!urgent) /* else a further one of HTTP/1.1, which has come with those before */
+    if (!urgent) /* urgent: the next pipelined request of HTTP/1.1, in the same turn */
         begin_turn(sockets, connection);
     return true;
 }
@@ -82,7 +85,7 @@ void heddle_rounds_release(heddle_sockets *sockets)
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
 {
     const heddle_connection *connection = work->connection;
-    bool next = goes_on(&sockets->rounds, connection);
+    bool next = has_turn_left(&sockets->rounds, connection);
     if (next || connection->round != sockets->rounds.number) {
         heddle_sockets_queue(sockets, work, next);
         return;

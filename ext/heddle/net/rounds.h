@@ -3,8 +3,9 @@
 
 /*
  * Fairness between a connection with many work items, as one of HTTP/2 has, and those with one. In a round each
- * connection has one turn, of as many items as all connections can use (turn_length.h). A round ends when a connection
- * that has sent its next request has its second turn, or when one that came after an item was deferred has its first.
+ * connection has one turn, of as many items as the connection with the fewest had at hand lately (turn_length.h). A
+ * round ends when a connection that has sent its next request has its second turn, or when one that came after an item
+ * was deferred has its first.
  *
  * A connection that has further items at hand would have a turn in every tick, while others are away for as long as an
  * answer and the next request are on their way. So its next item is deferred until the round has ended, or until
@@ -33,8 +34,8 @@ void heddle_rounds_start(heddle_rounds *rounds);
  * A runner has taken this item from the ready list, and is about to serve it. `urgent`: it had been put before all
  * others. false: its connection's turn is over, and the item is deferred.
  */
-bool heddle_rounds_let_serve(heddle_sockets *sockets, heddle_work *work, bool urgent);
-/* Nothing is ready: if the loop has looked at the sockets since, those that were deferred are. */
+bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work, bool urgent);
+/* Nothing is ready: the deferred items become ready, if the loop has polled the sockets since they were deferred. */
 void heddle_rounds_release(heddle_sockets *sockets);
 
 #endif

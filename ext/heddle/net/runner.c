@@ -149,7 +149,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, bool urgent)
         if (!heddle_connection_hold(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
-        bool served = heddle_rounds_let_serve(sockets, work, urgent);
+        bool served = heddle_rounds_admit(sockets, work, urgent);
         urgent = false;
         if (!served)
             continue;

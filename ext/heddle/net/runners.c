@@ -63,7 +63,7 @@ static void trim_runners(heddle_timer *timer)
 static void set_trim_timer(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
-    if (runners->trim.place || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
+    if (runners->trim.slot || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
         return;
     runners->least_resting = runners->resting_count;
     runners->trim.fn = trim_runners;
@@ -89,7 +89,7 @@ static void retry_calls(heddle_timer *timer)
 void heddle_runners_call_later(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->runners.retry;
-    if (timer->place)
+    if (timer->slot)
         return;
     timer->fn = retry_calls;
     timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);

@@ -33,7 +33,7 @@ int heddle_connection_flush(heddle_connection *connection)
     heddle_transport *transport = &connection->transport;
     heddle_output *output = &connection->output;
     cancel_scheduled_flush(connection);
-    heddle_transport_take_wire(transport);
+    heddle_transport_acquire_wire(transport);
     while (output->size) {
         struct iovec pieces[PIECES];
         int count = heddle_output_gather(output, pieces, PIECES);

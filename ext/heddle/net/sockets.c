@@ -392,7 +392,7 @@ void heddle_sockets_check(heddle_sockets *sockets)
 }
 
 /* Since when it has waited for a request is known from when it would have waited for too long. */
-static bool rests_longer(const heddle_sockets *sockets, const heddle_connection *connection, int64_t age)
+static bool has_idled_for(const heddle_sockets *sockets, const heddle_connection *connection, int64_t age)
 {
     if (!connection->protocol && age)
         return false;
@@ -410,7 +410,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
     sockets->draining = age == 0 && !sockets->listeners;
     for (uint32_t i = 0; i < sockets->slot_count; i++) {
         heddle_connection *connection = sockets->slots[i].connection;
-        if (!connection || !rests_longer(sockets, connection, age) || !is_idle(connection))
+        if (!connection || !has_idled_for(sockets, connection, age) || !is_idle(connection))
             continue;
         if (connection->protocol && connection->protocol->end_idle)
             connection->protocol->end_idle(connection);

@@ -164,7 +164,7 @@ static int set_mac_key(void *mac, const ticket_key *key)
 }
 
 /* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) wants it: -1 fails, 0 shakes hands in full, 2 also sends a new ticket. */
-static int process_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
+static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
     (void)ssl;
     const ticket_key *key;
@@ -202,7 +202,7 @@ static VALUE keys_use(VALUE self, VALUE context)
     if (result < 0)
         rb_syserr_fail(-result, "making the keys of session tickets");
     void *native = RTYPEDDATA_GET_DATA(context);
-    return native && library.set_callback(native, process_ticket) == 1 ? Qtrue : Qfalse;
+    return native && library.set_callback(native, handle_ticket) == 1 ? Qtrue : Qfalse;
 }
 
 /*

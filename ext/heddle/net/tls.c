@@ -123,7 +123,7 @@ void heddle_tls_begin(heddle_transport *transport)
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Why the library did not do it: 0 at the end of input, or -errno. */
-static ssize_t why_not_read(heddle_tls *tls, int result)
+static ssize_t translate_read_error(heddle_tls *tls, int result)
 {
     int error = errno;
     switch (library.get_error(tls->ssl, result)) {
@@ -161,7 +161,7 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
             used += (size_t)result;
             continue;
         }
-        ssize_t why = why_not_read(tls, result);
+        ssize_t why = translate_read_error(tls, result);
         if (used == 0)
             return why;
         if (why != -EAGAIN)
@@ -181,7 +181,7 @@ ssize_t heddle_tls_peek(heddle_transport *transport)
     errno = 0;
     library.clear_error();
     int result = library.peek(tls->ssl, &byte, 1);
-    return result > 0 ? result : why_not_read(tls, result);
+    return result > 0 ? result : translate_read_error(tls, result);
 }
 
 static size_t tls_pending(heddle_transport *transport)
@@ -210,7 +210,7 @@ static ssize_t get_stuck(heddle_tls *tls, const char *bytes, size_t size)
     return -EAGAIN;
 }
 
-static ssize_t why_not_written(heddle_tls *tls, int result, const char *bytes, size_t size)
+static ssize_t handle_write_error(heddle_tls *tls, int result, const char *bytes, size_t size)
 {
     int error = errno;
     switch (library.get_error(tls->ssl, result)) {
@@ -243,7 +243,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
     library.clear_error();
     int result = library.write(tls->ssl, bytes, (int)size);
     if (result <= 0)
-        return why_not_written(tls, result, bytes, size);
+        return handle_write_error(tls, result, bytes, size);
     free(tls->stuck);
     tls->stuck = NULL;
     return result;

@@ -59,7 +59,7 @@ struct heddle_transport {
     _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
     _Atomic uint8_t wire;  /* heddle_wire */
     bool has_farewell;
-    _Atomic bool farewell_said;
+    _Atomic bool farewell_sent;
     heddle_tls *tls;       /* NULL where nothing is encrypted */
 };
 
@@ -80,13 +80,13 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
     return atomic_load_explicit(&transport->owner, memory_order_acquire);
 }
 
-/* The slow way of heddle_transport_take_wire. */
+/* The slow way of heddle_transport_acquire_wire. */
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
 /*
  * The loop is about to use the transport. Was the wire open? Then the caller opens it again when nothing is half sent.
  */
-static inline bool heddle_transport_take_wire(heddle_transport *transport)
+static inline bool heddle_transport_acquire_wire(heddle_transport *transport)
 {
     return transport->has_farewell && heddle_transport_swap_wire(transport);
 }

@@ -98,8 +98,8 @@ static void note_run(heddle_function *known, const timed_call *call)
     int64_t wall = call->ended - call->began;
     if (call->ended)
         heddle_function_ran(known, false, wall, -1);
-    if (call->ended && known->denied && wall > HELD_UP_NS)
-        heddle_function_held_up(known, wall);
+    if (call->ended && known->in_place && wall > HELD_UP_NS)
+        heddle_function_report_stall(known, wall);
     errno = saved;
 }
 
@@ -117,7 +117,7 @@ static bool is_ruby_function(const heddle_function *known)
 }
 
 /* Only what is listed as quick runs inline, and only while it is quick. */
-static bool inline_in_ruby(const heddle_function *known)
+static bool is_inline_in_ruby(const heddle_function *known)
 {
     ID method = rb_frame_this_func();
     heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_OTHER;
@@ -128,15 +128,15 @@ static bool inline_in_ruby(const heddle_function *known)
  * Closes a descriptor that calls wait on: it must not queue behind them. Ruby hands its function the number's place; of
  * another function of IO#close this reads what is no number, and at worst runs it in place.
  */
-static bool ends_waits(const void *data)
+static bool is_close_with_waiters(const void *data)
 {
     return data && rb_frame_this_func() == rb_intern("close") && heddle_descriptor_in_use(*(const int *)data);
 }
 
 /* A library may say of a call itself that any thread can make it. */
-static bool inline_in_extension(const heddle_function *known, int flags)
+static bool is_inline_in_extension(const heddle_function *known, int flags)
 {
-    if (known->denied && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
+    if (known->in_place && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
         return true;
     return known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS;
 }
@@ -152,10 +152,10 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
     heddle_function *known = find_known_function((void *)function), *target = NULL;
-    bool in_place = by_ruby ? inline_in_ruby(known) || ends_waits(data) : inline_in_extension(known, flags);
+    bool in_place = by_ruby ? is_inline_in_ruby(known) || is_close_with_waiters(data) : is_inline_in_extension(known, flags);
     if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
         target = heddle_target_find(known, data);
-        in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || inline_in_extension(target, 0);
+        in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || is_inline_in_extension(target, 0);
         if (target && !target->method)
             target->method = known->method;
         known = target ? target : known;
@@ -244,7 +244,7 @@ static VALUE run_timed_region(void *data)
 }
 
 /* Does File#flock unlock, or only try? That waits for nobody, and must not queue behind those who wait for the lock. */
-static bool locks_at_once(const heddle_function *known, const void *data, int fd)
+static bool is_lock_without_waiting(const heddle_function *known, const void *data, int fd)
 {
     if (!is_ruby_function(known) || rb_frame_this_func() != rb_intern("flock"))
         return false;
@@ -260,8 +260,8 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
         return rb_thread_io_blocking_call(function, data, fd, events);
     heddle_function *known = find_known_function((void *)function);
     /* The socket library tries, and waits only then: what doesn't block needs no thread. */
-    bool quick = is_ruby_function(known) ? inline_in_ruby(known) : known->denied || (fcntl(fd, F_GETFL) & O_NONBLOCK);
-    quick = quick || locks_at_once(known, data, fd);
+    bool quick = is_ruby_function(known) ? is_inline_in_ruby(known) : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    quick = quick || is_lock_without_waiting(known, data, fd);
     region_call region = {.function = function, .data = data};
     if (!quick) {
         heddle_job job = {

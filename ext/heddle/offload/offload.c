@@ -275,7 +275,7 @@ static VALUE describe_function(const heddle_function *function)
     set_value(hash, "wall", DBL2NUM((double)function->wall / 1e9));
     set_value(hash, "cpu", DBL2NUM((double)function->cpu / 1000));
     set_value(hash, "class", symbol_of(function->class == HEDDLE_LIBRARY_DENIED ? "denied"
-                              : function->denied                     ? "in_place"
+                              : function->in_place                     ? "in_place"
                               : heddle_function_computes(function)   ? "computes"
                               : function->offloaded                  ? "waits"
                                                                      : "quick"));

@@ -19,11 +19,11 @@ typedef struct {
 static heddle_function *slots[SLOTS]; /* open addressing by address; nothing is ever removed */
 static heddle_function *all[MOST];
 static size_t count;
-static heddle_function others = {.path = "", .library = "(others)", .denied = true, .class = HEDDLE_LIBRARY_IN_PLACE,
+static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
                                 .reason = "there are too many functions to know each of them"};
 static name_list denied, quick, allowed, good;
 static const void *ruby;
-static heddle_function *unreported; /* one of them: the others are looked for when it was reported */
+static heddle_function *unreported; /* its stall is to be reported; the next one is searched for afterwards */
 
 /* -- libraries ----------------------------------------------------------------------------------------------------- */
 
@@ -141,7 +141,7 @@ static void classify_function(heddle_function *function)
                           : heddle_policy_class(function->path, function->address, reason, sizeof(reason));
     free((char *)function->reason);
     function->reason = reason[0] ? strdup(reason) : NULL;
-    function->denied = function->class == HEDDLE_LIBRARY_DENIED || function->class == HEDDLE_LIBRARY_IN_PLACE;
+    function->in_place = function->class == HEDDLE_LIBRARY_DENIED || function->class == HEDDLE_LIBRARY_IN_PLACE;
     function->quick = heddle_library_listed(function->path, (const char *const *)quick.names, quick.count);
     function->carries_errors = function->class == HEDDLE_LIBRARY_KNOWN_GOOD || function->class == HEDDLE_LIBRARY_ALLOWED;
 }
@@ -225,7 +225,7 @@ bool heddle_function_computes(const heddle_function *function)
     return function->cpu > 700 && function->wall > HEDDLE_QUICK_NS;
 }
 
-void heddle_function_held_up(heddle_function *function, int64_t wall)
+void heddle_function_report_stall(heddle_function *function, int64_t wall)
 {
     if (function->reported)
         return;

@@ -3,8 +3,8 @@
 
 /*
  * The facts about each native function, which decide where it runs. The function's library decides whether an offload
- * thread may call it at all. A speed that was learned makes nothing run on the loop's own thread: only what is listed
- * as quick does, since it never waits for another fiber, and only while it is quick.
+ * thread may call it at all. A function never runs in place only because it was measured to be fast: it must be on the
+ * list of quick functions, which never wait for another fiber, and be quick now.
  *
  * Used with the GVL only. Nothing here needs Ruby.
  */
@@ -32,12 +32,12 @@ typedef struct {
     uintptr_t method;    /* the Ruby method (an ID) in which it was first called */
     uint64_t calls, offloaded;
     int64_t wall; /* ns, an average that rises fast and falls slowly */
-    int64_t pace; /* … that one slow call doesn't rise far: the machine may have been busy */
+    int64_t pace; /* … in which one slow call counts for little: the machine may have been busy */
     int cpu;      /* per mille of the wall time, an average */
     bool measured; /* cpu says something */
     heddle_library_class class;
     const char *reason; /* of the class; "" if the class says it all */
-    bool denied;  /* it runs in place, whatever Ruby's lock does: for one of the first two classes, or for want of trust */
+    bool in_place; /* its class is DENIED or IN_PLACE; with IN_PLACE, calls that the library marks as safe are offloaded */
     bool carries_errors; /* its library leaves errors in OpenSSL's queue, which belongs to the thread */
     int64_t held_up;     /* ns: the longest time for which it held up the loop in place, not reported yet */
     bool reported;           /* … it was */
@@ -69,12 +69,12 @@ void heddle_policy_set_ruby(const void *address);
 /* Libraries were unloaded: others may lie where they were. */
 void heddle_policy_relocate(void);
 
-/* The class of the library that contains the address, in which it was loaded from `path`. */
+/* The class of the library that contains `address` and was loaded from `path`. */
 heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size);
 const char *heddle_policy_class_name(heddle_library_class class);
 
 /* The function ran in place for so long (ns), and what held up the loop. */
-void heddle_function_held_up(heddle_function *function, int64_t wall);
+void heddle_function_report_stall(heddle_function *function, int64_t wall);
 /* One that held up the loop in place, for the first time, and has not been reported yet; or NULL. */
 const heddle_function *heddle_policy_take_unreported(int64_t *held_up);
 

@@ -63,7 +63,7 @@ void heddle_preempt_doom(heddle_loop *loop)
 /* Its next wait raises it, if not its next slice. */
 static void postpone_error(heddle_fiber *fiber, VALUE exception)
 {
-    fiber->alarm = true;
+    fiber->must_raise = true;
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (timeout->raised == exception) {
             timeout->raised = Qundef;
@@ -179,7 +179,7 @@ static void deliver_error(preemption *self)
     volatile VALUE exception = self->exception;
     if (heddle_exception_deliver(exception)) {
         self->owner->delivering = exception;
-        self->owner->alarm = true;
+        self->owner->must_raise = true;
         return;
     }
     /* Something else comes first, or there is no thread to be had: at its next wait, then. */

@@ -2,8 +2,8 @@
 #define HEDDLE_PUBSUB_FANOUT_H
 
 /*
- * The subscribers of one loop, by topic. Each message that any process has published is copied from the ring once for
- * this loop, encoded once for each framing, and given to each subscriber by a C call.
+ * The subscribers of one loop, by topic. Each message that any process has published is copied from the history's
+ * log once for this loop, encoded once for each framing, and given to each subscriber by a C call.
  *
  * How a connection subscribes
  *
@@ -90,7 +90,7 @@ typedef struct {
 typedef enum {
     HEDDLE_SUBSCRIBED,
     HEDDLE_TOPIC_TOO_LONG,
-    HEDDLE_SUBSCRIBE_FAILED, /* no memory, or another process holds the ring and does not go on */
+    HEDDLE_SUBSCRIBE_FAILED, /* no memory, or another process holds the history's mutex and makes no progress */
 } heddle_subscribe_result;
 
 /* The loop's own, made if there is none. Raises. */
@@ -126,7 +126,10 @@ static inline void heddle_subscriber_drained(heddle_subscriber *subscriber)
 }
 
 typedef struct {
-    uint64_t delivered, dropped, resets, closed; /* messages that subscribers were given, or were too slow for; subscribers */
+    uint64_t delivered; /* messages, once for each subscriber */
+    uint64_t dropped;   /* messages, for subscribers that were too slow */
+    uint64_t resets;    /* once for each subscriber */
+    uint64_t closed;    /* subscribers that were too slow */
     size_t subscribers, topics;
 } heddle_fanout_counts;
 

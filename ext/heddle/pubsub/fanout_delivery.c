@@ -16,7 +16,7 @@ enum {
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
-    uint64_t places[SHARED_MESSAGES]; /* of each, and 1; 0: none */
+    uint64_t places[SHARED_MESSAGES]; /* each message's place plus 1; 0: the slot is empty */
     heddle_message messages[SHARED_MESSAGES];
 };
 
@@ -32,7 +32,7 @@ static heddle_message new_message(const heddle_topic *topic, uint64_t offset, VA
 }
 
 /* The subscriber may be gone afterwards. */
-static void give_message(heddle_subscriber *subscriber, heddle_message *message)
+static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     subscriber->seen = message->offset;
     if (message->reset)
@@ -46,10 +46,13 @@ void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset)
 {
     heddle_message message = new_message(subscriber->topic, offset, Qnil);
     message.reset = true;
-    give_message(subscriber, &message);
+    deliver_message(subscriber, &message);
 }
 
-/* Its client has taken too little: true, and the message is not for it. The subscriber may be gone then. */
+/*
+ * true: too much output waits for its client. The policy was applied then, and the message must not be delivered; the
+ * subscriber may be gone.
+ */
 static bool is_too_slow(heddle_subscriber *subscriber, const heddle_message *message)
 {
     heddle_fanout *fanout = subscriber->topic->fanout;
@@ -87,7 +90,7 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
         message->offset <= subscriber->seen || (topic->overrun && message->previous_offset > subscriber->seen))
         return;
     if (!is_too_slow(subscriber, message))
-        give_message(subscriber, message);
+        deliver_message(subscriber, message);
 }
 
 static void offer_to_all(heddle_topic *topic, heddle_message *message)
@@ -157,7 +160,7 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t place, heddle_
     VALUE payload = copy_payload(fanout->history, &record);
     if (!payload)
         return NULL;
-    /* The first ones stay: each subscriber goes through all of them, and would find none if the last ones did. */
+    /* A filled slot stays: all subscribers read in the same order, so the next one would miss what is replaced. */
     bool keep = shared && shared->places[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;
     *message = new_message(topic, record.offset, payload);
@@ -191,7 +194,7 @@ static uint64_t begin_at(const heddle_subscriber *subscriber, bool whole)
     return last > (int64_t)subscriber->seen ? (uint64_t)last - 1 : subscriber->seen;
 }
 
-static void give_missed(heddle_subscriber *subscriber, bool whole)
+static void deliver_missed(heddle_subscriber *subscriber, bool whole)
 {
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
@@ -214,7 +217,7 @@ static void give_missed(heddle_subscriber *subscriber, bool whole)
             subscriber->behind = true;
             break;
         }
-        give_message(subscriber, message);
+        deliver_message(subscriber, message);
     }
     /* Also where the history can't be read, as nobody knows what is missed then. */
     if (count < 0 && delivery.subscriber)
@@ -228,7 +231,7 @@ void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole)
     subscriber->behind = false;
     topic->deliveries++;
     if (subscriber->generation == topic->fanout->generation)
-        give_missed(subscriber, whole);
+        deliver_missed(subscriber, whole);
     else
         renew_subscriber(subscriber);
     topic->deliveries--;

@@ -18,7 +18,7 @@ struct heddle_topic {
     char name[];
 };
 
-/* A function that calls operations, and what it goes on with: whoever goes meanwhile is taken out here. */
+/* The cursor of a running delivery, on the C stack. Unsubscribing moves it past the subscriber that goes. */
 typedef struct heddle_delivery heddle_delivery;
 struct heddle_delivery {
     heddle_delivery *outer;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static heddle_topic **place_of(heddle_fanout *fanout, uint64_t hash, const char *name, size_t size)
+static heddle_topic **find_slot(heddle_fanout *fanout, uint64_t hash, const char *name, size_t size)
 {
     heddle_topic **place = &fanout->buckets[hash & (fanout->bucket_count - 1)];
     while (*place && ((*place)->hash != hash || (*place)->size != size || memcmp((*place)->name, name, size) != 0))
@@ -15,7 +15,7 @@ static heddle_topic **place_of(heddle_fanout *fanout, uint64_t hash, const char 
 
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size)
 {
-    return fanout->counts.topics ? *place_of(fanout, heddle_history_hash(fanout->history, name, size), name, size) : NULL;
+    return fanout->counts.topics ? *find_slot(fanout, heddle_history_hash(fanout->history, name, size), name, size) : NULL;
 }
 
 static bool grow_table(heddle_fanout *fanout)
@@ -53,7 +53,7 @@ heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, 
     memcpy(topic->name, name, size);
     heddle_link_init_head(&topic->subscribers);
     heddle_link_push_last(&fanout->topics, &topic->link);
-    *place_of(fanout, topic->hash, name, size) = topic;
+    *find_slot(fanout, topic->hash, name, size) = topic;
     fanout->counts.topics++;
     return topic;
 }
@@ -80,7 +80,7 @@ void heddle_fanout_drop_unused_topic(heddle_topic *topic)
     if (topic->deliveries || heddle_link_first(&topic->subscribers))
         return;
     leave_overrun(topic);
-    *place_of(fanout, topic->hash, topic->name, topic->size) = topic->next;
+    *find_slot(fanout, topic->hash, topic->name, topic->size) = topic->next;
     heddle_link_remove(&topic->link);
     fanout->counts.topics--;
     free(topic);

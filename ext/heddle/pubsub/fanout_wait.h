@@ -2,7 +2,7 @@
 #define HEDDLE_PUBSUB_FANOUT_WAIT_H
 
 /*
- * How a loop hears that the ring has something: all processes have the same eventfd, and each has it, edge-triggered, in
+ * How a loop learns that the history has a new message: all processes have the same eventfd, and each has it, edge-triggered, in
  * an epoll set of its own, so that nobody has to read it. Where there is no epoll, publishing wakes the loops of this
  * process only.
  */

@@ -158,7 +158,7 @@ static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, V
     case HEDDLE_TOPIC_TOO_LONG:
         rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     case HEDDLE_SUBSCRIBE_FAILED:
-        rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the ring of messages");
+        rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the history's mutex and makes no progress");
     }
     RB_GC_GUARD(topic);
     RB_GC_GUARD(since);

@@ -67,7 +67,7 @@ static void forget_fiber(heddle_fiber *fiber)
     heddle_loop *loop = fiber->loop;
     release_parks(fiber);
     heddle_fiber_drop_timeouts(fiber);
-    heddle_park *starter = heddle_fiber_take_starter(fiber);
+    heddle_park *starter = heddle_fiber_acquire_starter(fiber);
     if (starter && heddle_loop_is_running(loop))
         loop->switching.next_unblocked = starter; /* Ruby switches from an ended fiber to the loop */
     else if (starter)
@@ -88,7 +88,7 @@ static void forget_fiber(heddle_fiber *fiber)
     free(fiber);
 }
 
-static VALUE ask_whether_to_go_on(VALUE data)
+static VALUE call_child_ends(VALUE data)
 {
     VALUE *arguments = (VALUE *)data;
     return rb_funcall(arguments[0], id_child_ends, 1, arguments[1]);
@@ -104,7 +104,7 @@ static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 {
     VALUE arguments[] = {loop->scheduler, job}, goes_on = Qfalse;
     if (!state && loop->run.parent_ran && !heddle_loop_is_closed(loop))
-        goes_on = rb_protect(ask_whether_to_go_on, (VALUE)arguments, &state);
+        goes_on = rb_protect(call_child_ends, (VALUE)arguments, &state);
     if (state || !RTEST(goes_on))
         ruby_stop(state);
     heddle_fiber *fiber = heddle_fiber_find(loop, rb_fiber_current());
@@ -337,7 +337,7 @@ static VALUE start_from_park(VALUE data)
     heddle_loop_note_switch(loop);
     start->fiber->starter = &start->park;
     start->park.away = true;
-    heddle_park_leave_for(&start->park, fiber);
+    heddle_park_note_target(&start->park, fiber);
     heddle_loop_advance_heartbeat(loop);
     switch_to_new(loop, fiber);
     heddle_park_arrive(&start->park);
@@ -392,7 +392,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
 }
 
 /* The park of the fiber that stands by for this one; it hears of the child once. */
-heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber)
+heddle_park *heddle_fiber_acquire_starter(heddle_fiber *fiber)
 {
     heddle_park *starter = fiber->starter;
     fiber->starter = NULL;
@@ -417,7 +417,7 @@ heddle_fiber *heddle_fiber_current(heddle_loop *loop)
 void heddle_fiber_interrupt(heddle_fiber *fiber, VALUE exception)
 {
     fiber->interrupt = exception;
-    fiber->alarm = true;
+    fiber->must_raise = true;
     if (fiber->park)
         heddle_park_wake(fiber->park);
 }

@@ -136,7 +136,7 @@ static const int64_t PATIENCE = 1000 * 1000 * 1000;
  * Does that thread sleep? A thread holds the stacks during a collection in two cases only. It has run out of stacks and
  * asks for memory, before it touches the list; or it has arrived and is done with the list.
  */
-static bool stands_still(int thread)
+static bool is_thread_at_rest(int thread)
 {
     char path[64], text[256];
     snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
@@ -161,7 +161,7 @@ static void claim_for_collector(void)
     if (!atomic_load(&shared) || atomic_load(&holding_thread) == thread_number())
         return;
     for (int64_t waited = 0; !claim_stacks_for(collection_id()) && waited < PATIENCE; waited += LOOK) {
-        if (stands_still(atomic_load(&holding_thread)))
+        if (is_thread_at_rest(atomic_load(&holding_thread)))
             return;
         wait_for(LOOK);
     }

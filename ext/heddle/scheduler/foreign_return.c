@@ -16,7 +16,7 @@ void heddle_loop_switch_to_ending(heddle_loop *loop)
 }
 
 /* Has the current fiber been left by Fiber#transfer, and nobody switched back to it? */
-static bool current_was_left(const heddle_loop *loop)
+static bool is_current_left(const heddle_loop *loop)
 {
     if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.doomed ||
         heddle_loop_forked(loop))
@@ -37,7 +37,7 @@ static void prepare_switch(heddle_loop *loop, VALUE fiber)
 void heddle_foreign_return(heddle_loop *loop)
 {
     heddle_loop_switch_to_ending(loop);
-    while (current_was_left(loop)) {
+    while (is_current_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.brought;
         prepare_switch(loop, fiber);
         /* Raises FiberError if it has resumed another fiber, which is to go on: only exceptions find that one. */
@@ -75,7 +75,7 @@ static bool is_exception(VALUE error)
 
 void heddle_foreign_raise(heddle_loop *loop, int *state)
 {
-    while (*state && is_exception(rb_errinfo()) && current_was_left(loop)) {
+    while (*state && is_exception(rb_errinfo()) && is_current_left(loop)) {
         delivery self = {.loop = loop, .error = heddle_take_errinfo()};
         heddle_fiber_stacks_release(loop);
         rb_protect(deliver_error, (VALUE)&self, state);

@@ -140,7 +140,7 @@ static void poll_selection(io_selection *selection)
     }
 }
 
-static void one_ready(heddle_waiter *waiter, int result, uint32_t flags)
+static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
     io_selection *selection = ((selected *)((char *)waiter - offsetof(selected, waiter)))->selection;
     heddle_loop_disarmed(selection->loop);
@@ -190,7 +190,7 @@ static VALUE run_select(VALUE data)
                 rb_syserr_fail(EBADF, "select");
             selection->polls[index] = (struct pollfd){.fd = fd, .events = list_polls[list]};
             selection->items[index] = (selected){
-                .waiter = {.fn = one_ready, .fd = fd, .events = list_events[list]}, .selection = selection};
+                .waiter = {.fn = note_ready, .fd = fd, .events = list_events[list]}, .selection = selection};
             if (list == 0 && has_buffered_bytes(io))
                 selection->buffered = true;
         }

@@ -105,7 +105,7 @@ static void forget_parent(heddle_loop *loop)
     loop->foreign.park = NULL;
     loop->ready.head = loop->ready.tail = loop->preempted.head = loop->preempted.tail = 0;
     for (size_t i = 0; own && i < loop->timers.count; i++)
-        loop->timers.entries[i]->place = 0;
+        loop->timers.entries[i]->slot = 0;
     loop->timers.count = 0;
     atomic_store(&loop->inbox.newest, NULL);
     atomic_store(&loop->sleeping, 0);
@@ -246,10 +246,10 @@ static void mark_parks(const heddle_loop *loop)
 {
     for (heddle_park *park = loop->parks; park; park = park->next) {
         rb_gc_mark(park->fiber);
-        rb_gc_mark(park->left_for);
+        rb_gc_mark(park->switched_to);
     }
     if (loop->starter)
-        rb_gc_mark(loop->starting); /* as park->left_for: the starter's own last switch led to it */
+        rb_gc_mark(loop->starting); /* as park->switched_to: the starter's own last switch led to it */
     rb_gc_mark(loop->switching.ending);
 }
 

@@ -45,8 +45,8 @@ struct heddle_park {
     bool away;      /* switched away, not yet back */
     bool resting;   /* its fiber has nothing to do: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    VALUE left_for; /* see heddle_park_leave_for */
-    bool put_back;  /* the entry of a fiber that a foreign switch left lying; switching to it may fail */
+    VALUE switched_to; /* see heddle_park_note_target */
+    bool put_back;  /* its fiber switched away by Fiber#raise or #transfer and was queued again; switching to it may fail */
     bool preempted; /* its fiber does not wait: it computes, and gave way to the others */
     heddle_timer timer;
     heddle_park *outer; /* the owner's park before this one */
@@ -60,7 +60,7 @@ struct heddle_fiber {
     VALUE job;
     VALUE interrupt;          /* an exception for its wait or else its next one, or Qundef */
     unsigned calls_inline;    /* in so many blocks whose native calls are not offloaded */
-    bool alarm;               /* something has to be raised: an interrupt, or a timeout that fired */
+    bool must_raise;               /* something has to be raised: an interrupt, or a timeout that fired */
     heddle_timeout *timeouts; /* the blocks of timeout_after it is in, innermost first */
     heddle_interrupt_mask *masks; /* the blocks of Thread.handle_interrupt it is in, innermost first */
     heddle_park *park;        /* where it waits, or NULL */
@@ -310,7 +310,7 @@ static inline void heddle_loop_advance_heartbeat(heddle_loop *loop)
 heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
 /* Runs it at once, until it first waits; then the caller goes on. Raises FiberError where there is no stack for it. */
 void heddle_fiber_start(heddle_fiber *fiber);
-heddle_park *heddle_fiber_take_starter(heddle_fiber *fiber);
+heddle_park *heddle_fiber_acquire_starter(heddle_fiber *fiber);
 /* Runs it in a later tick. */
 void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* It could not be switched to for the first time: tells the scheduler, forgets it. */
@@ -362,9 +362,9 @@ void heddle_park_arrive(heddle_park *park);
  * until then, and the code that switches back claims the stacks if it has ended. Ruby 3.3 leaves that to the collector,
  * from which the fiber is not to be kept.
  */
-static inline void heddle_park_leave_for(heddle_park *park, VALUE fiber)
+static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {
-    park->left_for = HEDDLE_SWITCH_RETURNS_STACKS ? fiber : Qfalse;
+    park->switched_to = HEDDLE_SWITCH_RETURNS_STACKS ? fiber : Qfalse;
 }
 /* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
 void heddle_park_until(heddle_park *park, int64_t deadline);

@@ -32,7 +32,7 @@ static void take_slot(heddle_park *park)
     slot->park = park;
 }
 
-static void void_slot(heddle_park *park)
+static void invalidate_slot(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
     heddle_slot *slot = &loop->slots.items[park->slot];
@@ -117,7 +117,8 @@ void heddle_fiber_reserve_entry(heddle_fiber *fiber)
 }
 
 /*
- * A fiber that returns here without the loop was switched to by Fiber#raise or #transfer: restore the one that did it.
+ * If the loop did not switch here, Fiber#raise or #transfer in another fiber did: that fiber is queued, so that it goes
+ * on.
  */
 void heddle_park_arrive(heddle_park *park)
 {
@@ -127,7 +128,7 @@ void heddle_park_arrive(heddle_park *park)
     heddle_fiber *other = loop->current;
     heddle_fiber_stacks_release(loop);
     park->away = false;
-    park->left_for = Qfalse;
+    park->switched_to = Qfalse;
     if (!heddle_park_entered(park))
         return; /* the loop has forgotten it, and freed its owner: closed, or a child after fork */
     loop->switching.arriving = NULL;
@@ -152,7 +153,7 @@ void heddle_park_leave(heddle_park *park)
     if (park->away)
         heddle_park_arrive(park);
     end_rest(park);
-    void_slot(park);
+    invalidate_slot(park);
     heddle_timer_heap_remove(&loop->timers, &park->timer);
     if (entry)
         return;
@@ -218,24 +219,27 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
     return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
 }
 
-/* The outermost timeout that fired unwinds all within it. Others stay until their own fiber waits, or no mask holds. */
-static heddle_timeout *outermost_fired(heddle_fiber *fiber, VALUE running)
+/*
+ * The outermost timeout that fired unwinds all within it. The others stay pending until the fiber of their block waits
+ * and no mask of Thread.handle_interrupt defers them.
+ */
+static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {
     heddle_timeout *outermost = NULL;
-    fiber->alarm = fiber->interrupt != Qundef || fiber->delivering;
+    fiber->must_raise = fiber->interrupt != Qundef || fiber->delivering;
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (!timeout->fired || timeout->raised != Qundef)
             continue;
         if (heddle_timeout_holds(timeout, running) && !heddle_interrupt_masked(fiber, running, timeout->exception))
             outermost = timeout;
         else
-            fiber->alarm = true;
+            fiber->must_raise = true;
     }
     return outermost;
 }
 
 /* An interrupt comes before any timeout. */
-static void raise_alarm(heddle_park *park)
+static void raise_pending(heddle_park *park)
 {
     heddle_fiber *fiber = park->owner;
     VALUE interrupt = fiber->interrupt;
@@ -245,7 +249,7 @@ static void raise_alarm(heddle_park *park)
         fiber->interrupt = Qundef;
         rb_exc_raise(interrupt);
     }
-    heddle_timeout *outermost = outermost_fired(fiber, park->fiber);
+    heddle_timeout *outermost = find_outermost_fired(fiber, park->fiber);
     if (outermost) {
         outermost->raised = heddle_timeout_exception(outermost);
         rb_exc_raise(outermost->raised);
@@ -253,14 +257,14 @@ static void raise_alarm(heddle_park *park)
 }
 
 /* A deadline may have passed while the fiber computed: then it raises here, not a tick later. */
-static void notice_passed_timeouts(heddle_fiber *fiber)
+static void fire_passed_timeouts(heddle_fiber *fiber)
 {
     int64_t now = heddle_clock_now();
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
-        if (timeout->timer.place && timeout->timer.deadline <= now) {
+        if (timeout->timer.slot && timeout->timer.deadline <= now) {
             heddle_timer_heap_remove(&fiber->loop->timers, &timeout->timer);
             timeout->fired = true;
-            fiber->alarm = true;
+            fiber->must_raise = true;
         }
     }
 }
@@ -269,8 +273,8 @@ heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running)
 {
     if (!fiber->timeouts)
         return NULL;
-    notice_passed_timeouts(fiber);
-    return fiber->alarm ? outermost_fired(fiber, running) : NULL;
+    fire_passed_timeouts(fiber);
+    return fiber->must_raise ? find_outermost_fired(fiber, running) : NULL;
 }
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
@@ -280,13 +284,13 @@ static void switch_away(heddle_park *park)
     heddle_loop *loop = park->loop;
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
-    heddle_park *next = heddle_fiber_take_starter(park->owner);
+    heddle_park *next = heddle_fiber_acquire_starter(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->foreign || loop->run.forked_by)) {
         /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one; or a child. */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop switches to us by returning, not by the token */
         if (!park->woken)
-            switch_away(park); /* a child's copy of this fiber: says so */
+            switch_away(park); /* raises: this is a forked child's copy of the fiber */
         return;
     }
     if (loop->fiber == park->fiber)
@@ -300,7 +304,7 @@ static void switch_away(heddle_park *park)
         next = heddle_loop_choose_next(loop, park);
     }
     if (next)
-        heddle_park_leave_for(park, next->fiber);
+        heddle_park_note_target(park, next->fiber);
     else
         loop->switching.left_to_wait = true;
     rb_fiber_transfer(next ? next->fiber : loop->fiber, 0, NULL);
@@ -317,12 +321,12 @@ static void wait_uninterrupted(heddle_park *park)
 void heddle_park_wait(heddle_park *park)
 {
     if (park->owner->timeouts)
-        notice_passed_timeouts(park->owner);
-    if (park->owner->alarm)
-        raise_alarm(park);
+        fire_passed_timeouts(park->owner);
+    if (park->owner->must_raise)
+        raise_pending(park);
     wait_uninterrupted(park);
-    if (park->owner->alarm)
-        raise_alarm(park);
+    if (park->owner->must_raise)
+        raise_pending(park);
 }
 
 void heddle_park_wait_uninterruptibly(heddle_park *park)
@@ -334,9 +338,9 @@ void heddle_fiber_check(heddle_loop *loop, VALUE fiber)
 {
     heddle_park here = {.owner = heddle_fiber_current(loop), .fiber = fiber};
     if (here.owner->timeouts)
-        notice_passed_timeouts(here.owner);
-    if (here.owner->alarm)
-        raise_alarm(&here);
+        fire_passed_timeouts(here.owner);
+    if (here.owner->must_raise)
+        raise_pending(&here);
 }
 
 static VALUE wait_interruptibly(VALUE park)
@@ -368,7 +372,7 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
     int state = 0;
     rb_protect(wait_interruptibly, (VALUE)park, &state);
     while (waiter->armed && !state && !park->timed_out) {
-        park->woken = false; /* woken by somebody who meant another wait */
+        park->woken = false; /* a stale wake-up, meant for another wait */
         rb_protect(wait_interruptibly, (VALUE)park, &state);
     }
     if (waiter->armed)

@@ -126,7 +126,7 @@ static VALUE scheduler_release(VALUE self)
             heddle_fiber_drop_timeouts(fiber);
         heddle_fiber_drop_timeouts(&loop->foreign);
         for (size_t i = 0; i < loop->timers.count; i++)
-            loop->timers.entries[i]->place = 0;
+            loop->timers.entries[i]->slot = 0;
         loop->timers.count = 0;
         heddle_loop_release(loop);
     }

@@ -84,7 +84,7 @@ static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
 /* Will Ruby put a stack back when this is arrived at? */
 static bool returns_stack(const heddle_park *park)
 {
-    return park->left_for && !RTEST(rb_fiber_alive_p(park->left_for));
+    return park->switched_to && !RTEST(rb_fiber_alive_p(park->switched_to));
 }
 
 /* All but the switch itself. */

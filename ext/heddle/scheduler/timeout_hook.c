@@ -8,7 +8,7 @@ static void expire_timeout(heddle_timer *timer)
 {
     heddle_timeout *timeout = (heddle_timeout *)((char *)timer - offsetof(heddle_timeout, timer));
     timeout->fired = true;
-    timeout->owner->alarm = true;
+    timeout->owner->must_raise = true;
     /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
     heddle_park *park = timeout->owner->park;
     if (park && heddle_timeout_holds(timeout, park->fiber) &&

@@ -6,10 +6,10 @@
 
 enum { CHILDREN = 4 };
 
-static void place_timer(heddle_timer_heap *heap, size_t index, heddle_timer *timer)
+static void set_timer(heddle_timer_heap *heap, size_t index, heddle_timer *timer)
 {
     heap->entries[index] = timer;
-    timer->place = index + 1;
+    timer->slot = index + 1;
 }
 
 static void sift_up(heddle_timer_heap *heap, size_t index)
@@ -19,10 +19,10 @@ static void sift_up(heddle_timer_heap *heap, size_t index)
         size_t parent = (index - 1) / CHILDREN;
         if (heap->entries[parent]->deadline <= timer->deadline)
             break;
-        place_timer(heap, index, heap->entries[parent]);
+        set_timer(heap, index, heap->entries[parent]);
         index = parent;
     }
-    place_timer(heap, index, timer);
+    set_timer(heap, index, timer);
 }
 
 static void sift_down(heddle_timer_heap *heap, size_t index)
@@ -40,15 +40,15 @@ static void sift_down(heddle_timer_heap *heap, size_t index)
         }
         if (timer->deadline <= heap->entries[least]->deadline)
             break;
-        place_timer(heap, index, heap->entries[least]);
+        set_timer(heap, index, heap->entries[least]);
         index = least;
     }
-    place_timer(heap, index, timer);
+    set_timer(heap, index, timer);
 }
 
 int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer)
 {
-    HEDDLE_ASSERT(timer->place == 0);
+    HEDDLE_ASSERT(timer->slot == 0);
     if (heap->count == heap->size) {
         size_t size = heap->size ? heap->size * 2 : 64;
         heddle_timer **entries = realloc(heap->entries, size * sizeof(*entries));
@@ -64,15 +64,15 @@ int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer)
 
 void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer)
 {
-    if (timer->place == 0)
+    if (timer->slot == 0)
         return;
-    size_t index = timer->place - 1;
+    size_t index = timer->slot - 1;
     HEDDLE_ASSERT(heap->entries[index] == timer);
-    timer->place = 0;
+    timer->slot = 0;
     heddle_timer *last = heap->entries[--heap->count];
     if (last == timer)
         return;
-    place_timer(heap, index, last);
+    set_timer(heap, index, last);
     if (index > 0 && last->deadline < heap->entries[(index - 1) / CHILDREN]->deadline)
         sift_up(heap, index);
     else

@@ -16,7 +16,7 @@ typedef void heddle_timer_fn(heddle_timer *timer);
 struct heddle_timer {
     int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
     heddle_timer_fn *fn; /* called once, after the timer has left the heap; enqueues, never runs Ruby code */
-    size_t place;        /* index in the heap + 1; 0: not in it */
+    size_t slot;        /* index in the heap + 1; 0: not in it */
 };
 
 typedef struct {

@@ -56,7 +56,7 @@ static bool is_ready(const io_transfer *transfer)
 }
 
 /* A terminal in raw mode with VMIN and VTIME of 0 (IO#getch(min: 0)): read(2) returns 0 there when no key is. */
-static bool reads_at_once(const io_transfer *transfer)
+static bool reads_without_waiting(const io_transfer *transfer)
 {
     struct termios mode;
     return !transfer->write && tcgetattr(transfer->fd, &mode) == 0 && !(mode.c_lflag & ICANON) &&
@@ -95,7 +95,7 @@ static ssize_t try_transfer(io_transfer *transfer)
     if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result < 0 ? -errno : result;
 #endif
-    if (!is_ready(transfer) && !reads_at_once(transfer))
+    if (!is_ready(transfer) && !reads_without_waiting(transfer))
         return -EAGAIN;
     result = try_plain(transfer);
     return result < 0 ? -errno : result;
@@ -175,7 +175,7 @@ static const int TICKS_BEFORE_WAITING = 2;
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
 /* The last transfer in this direction left nothing to take, or no room: this one would meet EAGAIN, most likely. */
-static bool waits_first(const io_transfer *transfer)
+static bool should_wait_first(const io_transfer *transfer)
 {
     return transfer->note & (transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED);
 }
@@ -219,7 +219,7 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
  * C all do: for them the wait is here, which saves two calls of hooks, and IO#sysread waits only here.
  * IO#read_nonblock is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
  */
-static bool caller_waits(heddle_loop *loop)
+static bool is_caller_waiting(heddle_loop *loop)
 {
     enum { FRAMES = 6 };
     VALUE frames[FRAMES];
@@ -250,8 +250,8 @@ static ssize_t transfer_some(io_transfer *transfer)
     bool first = true, in_place = false;
     int64_t timeout = -1;
     for (;;) {
-        bool skips = first && waits_first(transfer);
-        if (skips && transfer->once && !caller_waits(transfer->loop))
+        bool skips = first && should_wait_first(transfer);
+        if (skips && transfer->once && !is_caller_waiting(transfer->loop))
             skips = false;
         else if (skips)
             transfer->once = false;
@@ -265,7 +265,7 @@ static ssize_t transfer_some(io_transfer *transfer)
             }
             transfer->note |= HEDDLE_IO_STREAM;
         }
-        if (result == -EAGAIN && transfer->once && !caller_waits(transfer->loop))
+        if (result == -EAGAIN && transfer->once && !is_caller_waiting(transfer->loop))
             return result;
         transfer->once = false;
         if (result == -EAGAIN && first && !in_place)

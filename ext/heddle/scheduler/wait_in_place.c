@@ -55,13 +55,13 @@ static void *poll_without_gvl(void *data)
 }
 
 /* The loop's timers don't run meanwhile: a time limit of this fiber ends the look. */
-static int64_t next_look(heddle_loop *loop, int64_t now, int64_t deadline)
+static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
 {
     int64_t until = now + LOOK;
     if (deadline >= 0 && deadline < until)
         until = deadline;
     for (heddle_timeout *one = heddle_fiber_current(loop)->timeouts; one; one = one->outer) {
-        if (one->timer.place && one->timer.deadline < until)
+        if (one->timer.slot && one->timer.deadline < until)
             until = one->timer.deadline;
     }
     return until > now ? until - now : 0;
@@ -71,7 +71,7 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
 {
     for (;;) {
         heddle_fiber_check(loop, rb_fiber_current());
-        int64_t now = heddle_clock_now(), length = next_look(loop, now, deadline);
+        int64_t now = heddle_clock_now(), length = find_next_look(loop, now, deadline);
         polling one = {.polls = polls, .count = count};
         one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};
         rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);

@@ -69,7 +69,7 @@ static struct io_uring_sqe *next_submission(uring_selector *self)
 
 /* -- slots ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t slot_take(uring_selector *self)
+static uint32_t slot_acquire(uring_selector *self)
 {
     if (self->free_slot == NO_SLOT) {
         uint32_t count = self->slot_count ? self->slot_count * 2 : 64;
@@ -104,7 +104,7 @@ static uint64_t slot_identity(uring_selector *self, uint32_t index)
 /* A slot and a submission together, or neither. */
 static struct io_uring_sqe *prepare_submission(uring_selector *self, heddle_waiter *waiter, bool poll)
 {
-    uint32_t index = slot_take(self);
+    uint32_t index = slot_acquire(self);
     if (index == NO_SLOT)
         return NULL;
     struct io_uring_sqe *sqe = next_submission(self);
@@ -428,7 +428,7 @@ static int uring_probe(char *reason, size_t size)
 static int uring_open(heddle_selector **selector)
 {
     heddle_spare_prepare();
-    uring_selector *self = heddle_spare_take();
+    uring_selector *self = heddle_spare_acquire();
     if (self) {
         *selector = &self->base;
         return 0;

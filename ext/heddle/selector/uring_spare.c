@@ -21,7 +21,7 @@ static void close_spare(void *selector)
 static void begin_in_child(void)
 {
     spares.allowed = false; /* it may be in a sandbox soon */
-    void *selector = heddle_spare_take();
+    void *selector = heddle_spare_acquire();
     if (selector)
         heddle_uring_spare_operations.abandon(selector);
 }
@@ -37,7 +37,7 @@ void heddle_spare_prepare(void)
     pthread_once(&spares.once, create_key);
 }
 
-void *heddle_spare_take(void)
+void *heddle_spare_acquire(void)
 {
     void *selector = spares.usable ? pthread_getspecific(spares.key) : NULL;
     if (selector)

@@ -20,7 +20,7 @@ extern const heddle_spare_operations heddle_uring_spare_operations; /* uring.c *
 void heddle_spare_prepare(void);
 
 /* The calling thread's, which has none then; or NULL. */
-void *heddle_spare_take(void);
+void *heddle_spare_acquire(void);
 /* False: this thread has one already, or can have none. */
 bool heddle_spare_keep(void *selector);
 

@@ -46,7 +46,7 @@ static int64_t read_queued(const heddle_heartbeat *heartbeat)
     return second ? strtoll(second, NULL, 10) : 0;
 }
 
-bool heddle_lost_time_goes_on(const heddle_heartbeat *heartbeat)
+bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
 {
     char path[64], text[TEXT];
     if (heartbeat->progressed)
@@ -85,7 +85,7 @@ static int64_t read_queued(const heddle_heartbeat *heartbeat)
     return 0;
 }
 
-bool heddle_lost_time_goes_on(const heddle_heartbeat *heartbeat)
+bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
 {
     (void)heartbeat;
     return false;

@@ -23,6 +23,6 @@ void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now);
 /* The watch looks again, `late` ns later than it meant to. How much the heartbeat has lost so far. */
 int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t late);
 /* Has its thread waited for a core all the time since the last look? For how long is not known before it runs. */
-bool heddle_lost_time_goes_on(const heddle_heartbeat *heartbeat);
+bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat);
 
 #endif

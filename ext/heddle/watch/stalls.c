@@ -153,7 +153,7 @@ void heddle_stalls_prolong_callback(heddle_loop *loop)
 
 /* -- when it is over --------------------------------------------------------------------------------------------- */
 
-static heddle_doing most_frequent(const heddle_heartbeat *heartbeat)
+static heddle_doing find_most_frequent(const heddle_heartbeat *heartbeat)
 {
     uint32_t found[HEDDLE_DOINGS], unanswered = atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed);
     for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
@@ -168,7 +168,7 @@ static heddle_doing most_frequent(const heddle_heartbeat *heartbeat)
 }
 
 /* The machine's part of what ended now: the watch may not have come to see the last of it. */
-static int64_t lost_until(const heddle_heartbeat *heartbeat, int64_t now)
+static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
 {
     int64_t due = atomic_load(&heddle_watch_due), lost = atomic_load_explicit(&heartbeat->late_lost, memory_order_relaxed);
     return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
@@ -178,13 +178,13 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
-    one->doing = most_frequent(heartbeat);
+    one->doing = find_most_frequent(heartbeat);
     one->loop = (uintptr_t)loop;
     one->began = heartbeat->late_since;
     /* A tick that ended just as the watch found it has been followed by a wait for events since. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
-    one->length = over - one->began - lost_until(heartbeat, over);
+    one->length = over - one->began - measure_lost_time(heartbeat, over);
     if (one->length < 0)
         one->length = 0;
     memcpy(one->request, heartbeat->request, sizeof(one->request));

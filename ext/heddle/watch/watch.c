@@ -135,7 +135,7 @@ static void note_doing(heddle_heartbeat *heartbeat, uint32_t gvl)
     heartbeat->asked = false;
 }
 
-static void ask_thread(heddle_heartbeat *heartbeat)
+static void probe_thread(heddle_heartbeat *heartbeat)
 {
     if (!heartbeat->asked)
         heartbeat->answers_seen = atomic_load_explicit(&heartbeat->answers, memory_order_relaxed);
@@ -151,7 +151,7 @@ static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
         atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
         return;
     }
-    if (heddle_lost_time_goes_on(heartbeat))
+    if (heddle_lost_time_is_progressing(heartbeat))
         return;
     heartbeat->late_since = heartbeat->since;
     heartbeat->late_at = now;
@@ -181,7 +181,7 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     /* Early enough to know of a stall what it is. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
-        ask_thread(heartbeat);
+        probe_thread(heartbeat);
     return look == HEDDLE_LOOK_SOON ? SOON : ALERT;
 }
 
@@ -204,7 +204,7 @@ static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     if (!(watch.wants & HEDDLE_WATCH_STALLS) || age < watch.settings.threshold)
         return ALERT;
     judge_heartbeat(heartbeat, now);
-    ask_thread(heartbeat);
+    probe_thread(heartbeat);
     return ALERT;
 }
 
@@ -225,12 +225,12 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
 /* -- looking after what is a loop's -------------------------------------------------------------------------------- */
 
 /* A loop that waits for the GVL is held up by another one, or by another thread. */
-static bool holds_itself_up(const heddle_heartbeat *heartbeat)
+static bool is_held_up_by_itself(const heddle_heartbeat *heartbeat)
 {
     return (heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) != HEDDLE_DOING_NOTHING;
 }
 
-static bool stands_still(heddle_rescue *rescue)
+static bool find_held_up_loop(heddle_rescue *rescue)
 {
     bool found = false;
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
@@ -242,7 +242,7 @@ static bool stands_still(heddle_rescue *rescue)
             continue;
         if (own || !found) {
             rescue->since = heartbeat->since + heartbeat->lost;
-            rescue->label = own && holds_itself_up(heartbeat) ? atomic_load_explicit(&heartbeat->label, memory_order_relaxed) : 0;
+            rescue->label = own && is_held_up_by_itself(heartbeat) ? atomic_load_explicit(&heartbeat->label, memory_order_relaxed) : 0;
         }
         found = true;
         if (own)
@@ -261,7 +261,7 @@ static void end_rescue(heddle_rescue *rescue)
 /* When to look again. */
 static int64_t look_after(heddle_rescue *rescue)
 {
-    if (!stands_still(rescue)) {
+    if (!find_held_up_loop(rescue)) {
         end_rescue(rescue);
         return CALM;
     }

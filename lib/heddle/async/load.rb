@@ -16,7 +16,7 @@ module Heddle
 
       # @return [Float] 0.0 to 1.0; 0.0 at the first question
       def value
-        clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        clock = MonotonicClock.now
         cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
         add(clock - @clock, cpu - @cpu) if @clock
         @clock = clock

@@ -6,6 +6,8 @@ module Heddle
     # pings are spread as the connections came, and none of them waits longer because others have come. A ping is encoded
     # once for the sockets that get it at the same time.
     class Heartbeat
+      include MonotonicClock
+
       INTERVAL = ::ActionCable::Server::Connections::BEAT_INTERVAL
       # Sockets that get a ping in one step, and seconds between two steps.
       STEP = 100
@@ -58,8 +60,6 @@ module Heddle
       def encode
         HTTP::WebSocket::Codec.frame(TEXT, %({"type":"ping","message":#{Time.now.to_i}}), nil).freeze
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

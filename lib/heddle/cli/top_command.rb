@@ -4,6 +4,8 @@ module Heddle
   module CLI
     # `heddle top`: shows the state of a running server again and again, until q.
     class TopCommand < ControlCommand
+      include MonotonicClock
+
       NAME = "top"
       ENTER = "\e[?1049h\e[?25l"
       LEAVE = "\e[?25h\e[?1049l"
@@ -138,8 +140,6 @@ module Heddle
         rows, columns = @output.winsize
         rows > 0 && columns > 0 ? [rows, columns] : SIZE
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

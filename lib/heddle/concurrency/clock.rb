@@ -6,6 +6,8 @@ module Heddle
     #
     # Runs as a fiber of the loop, and only while a time limit is set.
     class Clock
+      include MonotonicClock
+
       # The result of {Clock#add}: a message to be sent when its time has come. Void when it has no target.
       Alarm = Struct.new(:time, :target, :message)
 
@@ -93,8 +95,6 @@ module Heddle
           @alarms.insert(@alarms.bsearch_index { |other| other.time <= time } || @alarms.size, alarm)
         end
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -5,6 +5,8 @@ module Heddle
     # The ticks of {Heddle.every}: multiples of the interval since the start, so that they don't drift. One that came
     # while the block still ran is skipped.
     class Every
+      include MonotonicClock
+
       def initialize(interval)
         unless interval.is_a?(Numeric) && interval.positive? && interval.finite?
           raise ArgumentError, "the interval is #{interval.inspect}, but must be a positive number of seconds"
@@ -30,8 +32,6 @@ module Heddle
         sleep(rest) if rest.positive?
         @tick
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

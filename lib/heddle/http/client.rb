@@ -261,8 +261,7 @@ module Heddle
       end
 
       def deadline_of(limits)
-        limits.total && (Process.clock_gettime(Process::CLOCK_MONOTONIC,
-                                               :nanosecond) + (limits.total * 1_000_000_000).to_i)
+        limits.total && (MonotonicClock.nanoseconds + (limits.total * 1_000_000_000).to_i)
       end
 
       def tls_context(options)

@@ -6,6 +6,8 @@ module Heddle
     # streams it: then bytes are decoded when somebody asks for them, so a client can send no faster than the
     # application reads.
     class RequestBody
+      include MonotonicClock
+
       # Bytes of a piece that is read from a file.
       PIECE = 65_536
       private_constant :PIECE
@@ -101,8 +103,6 @@ module Heddle
         @exchange.expected
         @exchange.send_continue unless @exchange.buffered?
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -5,6 +5,8 @@ module Heddle
     # The client's messages on its WebSocket, checked: first its token, then events, and a 1 for each patch that it has
     # applied. Any other message closes the socket.
     class Connection
+      include MonotonicClock
+
       # Bytes that a message may have.
       SIZE = 16_384
       # Events a second, and those that may come at once.
@@ -71,8 +73,6 @@ module Heddle
         name, values = @live.page.read_event(word["event"], word["values"])
         name ? @session.call(name, values) : client.close(1008, "no such event")
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -4,6 +4,8 @@ module Heddle
   class Live
     # The tasks that the pages of one loop share: a task that reads each topic, and one that keeps the time.
     class Dispatcher
+      include MonotonicClock
+
       # The result of {#every}; void when it has no session.
       Timer = Struct.new(:time, :interval, :session, :block, :pending) do
         # Called in the page.
@@ -121,8 +123,6 @@ module Heddle
         timer.time = [timer.time + timer.interval, now].max
         add(timer)
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

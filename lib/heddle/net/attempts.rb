@@ -80,7 +80,7 @@ module Heddle
 
       # Seconds, nil: any time.
       def time_left
-        left = @deadline && ((@deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
+        left = @deadline && ((@deadline - MonotonicClock.nanoseconds) / 1e9)
         raise ConnectTimeout, "no connection to #{@host}:#{@port} in time" if left && left <= 0
         return left if @waiting.empty?
 

@@ -125,7 +125,7 @@ module Heddle
         own && deadline ? [own, deadline].min : own || deadline
       end
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      def now = MonotonicClock.nanoseconds
     end
   end
 end

@@ -63,7 +63,7 @@ module Heddle
                      cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
         raise ArgumentError, "#{options.keys.join(", ")}: only with nameservers:" if !nameservers && options.any?
 
-        @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+        @clock = clock || -> { MonotonicClock.now }
         @hosts = WatchedFile.new(hosts) { |text| Hosts.parse(text) }
         @configuration = configuration_source(resolv_conf, nameservers, options)
         @sources = source_list(nsswitch, nameservers)

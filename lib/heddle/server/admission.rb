@@ -5,6 +5,8 @@ module Heddle
     # Sees to it that the worker is not given more than it bears: looks at how late the loop is, at the memory and at
     # who waits for a pool, and sets how many requests run at once. The queue of the others is the sockets' own.
     class Admission
+      include MonotonicClock
+
       # Seconds between two looks while requests run or wait.
       BUSY = 0.1
       # Seconds between two looks otherwise.
@@ -145,8 +147,6 @@ module Heddle
         @log.notice(yield)
         true
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

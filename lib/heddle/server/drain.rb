@@ -4,6 +4,8 @@ module Heddle
   class Server
     # The end of a loop's sockets in order: nothing new, an answer for all that was asked. In the loop.
     class Drain
+      include MonotonicClock
+
       # Seconds that an idle client has for a last request.
       LAST_WORD = 0.25
       # Seconds between looks at whether to stop at once: a request from another thread may come just
@@ -107,8 +109,6 @@ module Heddle
       end
 
       def over? = @sockets.ended? || @at_once.call
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -10,6 +10,8 @@ module Heddle
     # Objects that have grown old are freed by major collections only. So the memory of a process that never has its
     # turn is bounded: past `out_of_band_gc_growth` Ruby collects by itself again.
     class OutOfBandGC
+      include MonotonicClock
+
       # Seconds between two looks.
       LOOK = 1
       # Seconds that running requests may take to end. Then the collection is made all the same.
@@ -101,8 +103,6 @@ module Heddle
       end
 
       def major_collections = GC.stat(:major_gc_count)
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

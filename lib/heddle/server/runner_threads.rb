@@ -5,6 +5,8 @@ module Heddle
     # The threads that run the application, each one request at a time. The requests come from a loop, which gives no
     # more of them than there are threads: the others wait in the queue of its sockets.
     class RunnerThreads
+      include MonotonicClock
+
       # Seconds that a thread may take to end.
       GRACE = 5
       private_constant :GRACE
@@ -113,8 +115,6 @@ module Heddle
         @freed += by
         @sockets.limit = size + @freed if @sockets && !@sockets.closed?
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -111,7 +111,7 @@ module Heddle
       #   serves not
       def timeline
         admission = @admission or return
-        lags = admission.timeline.lags(Process.clock_gettime(Process::CLOCK_MONOTONIC))
+        lags = admission.timeline.lags(MonotonicClock.now)
         { step: Timeline::STEP, lags:, number: Native.loop_number(@scheduler) }
       end
 

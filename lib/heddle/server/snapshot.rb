@@ -113,7 +113,7 @@ module Heddle
 
       # How late each loop was in the last minute, and what held it up: milliseconds.
       def loops
-        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        now = MonotonicClock.now
         stalls = Protection.enabled.include?(:stall_report) ? Stalls.recent : []
         @server.timelines.map do |timeline|
           span = timeline[:step] * timeline[:lags].size

@@ -23,6 +23,7 @@ module Heddle
     # A WebSocket that this process has opened: what {WebSocket.connect} returns. Calls wait, as those of an IO do. One
     # fiber or thread reads at a time, while any of them may write.
     class Connection
+      include MonotonicClock
       include Messages
 
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -242,8 +243,6 @@ module Heddle
       rescue SystemCallError, IOError
         false
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -48,6 +48,6 @@ class DNSRulesBuilderTest < Minitest::Test
   def test_a_type_that_is_none_is_named
     error = assert_raises(ArgumentError) { DNS::Rules.new { match("a", :AX) { nil } } }
 
-    assert_match(/"AX" is no record type of DNS/, error.message)
+    assert_match(/"AX" is not a DNS record type/, error.message)
   end
 end

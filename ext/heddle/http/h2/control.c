@@ -181,7 +181,7 @@ static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *cre
 }
 
 /* So much for the connection's window, and so much for the stream's. */
-static void give_credit(heddle_h2_session *session, uint32_t shared, heddle_h2_stream *stream, uint32_t own)
+static void add_credit(heddle_h2_session *session, uint32_t shared, heddle_h2_stream *stream, uint32_t own)
 {
     const heddle_h2_limits *limits = session->limits;
     if (!heddle_h2_is_open(session))
@@ -200,7 +200,7 @@ static void give_credit(heddle_h2_session *session, uint32_t shared, heddle_h2_s
 
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size)
 {
-    give_credit(session, size, stream, size);
+    add_credit(session, size, stream, size);
 }
 
 static uint32_t cut_size(size_t size, uint32_t most)
@@ -213,7 +213,7 @@ void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t
     heddle_h2_enter(session);
     uint32_t part = cut_size(size, stream->unconsumed - stream->kept);
     stream->kept += part;
-    give_credit(session, part, NULL, 0);
+    add_credit(session, part, NULL, 0);
     heddle_h2_leave(session);
 }
 
@@ -223,7 +223,7 @@ void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, siz
     uint32_t part = cut_size(size, stream->unconsumed), kept = cut_size(part, stream->kept);
     stream->unconsumed -= part;
     stream->kept -= kept;
-    give_credit(session, part - kept, stream, part);
+    add_credit(session, part - kept, stream, part);
     heddle_h2_leave(session);
 }
 

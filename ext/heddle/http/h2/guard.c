@@ -107,7 +107,7 @@ static int64_t pick_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t rest_at(const heddle_h2_session *session)
+static int64_t find_rest_time(const heddle_h2_session *session)
 {
     return session->idle_since + (int64_t)REST_AFTER * SECOND;
 }
@@ -123,7 +123,7 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
     else if (session->stream_count == 0)
         deadline = pick_earlier(deadline, session->idle_since + limits->idle_timeout);
     if (heddle_h2_can_rest(session))
-        deadline = pick_earlier(deadline, rest_at(session));
+        deadline = pick_earlier(deadline, find_rest_time(session));
     if (session->block_stream)
         deadline = pick_earlier(deadline, session->block_since + limits->head_timeout);
     if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED)
@@ -189,7 +189,7 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
         send_goaway(session, session->last_processed, "idle");
         session->stage = HEDDLE_H2_AT_END;
     }
-    if (heddle_h2_can_rest(session) && now >= rest_at(session))
+    if (heddle_h2_can_rest(session) && now >= find_rest_time(session))
         heddle_h2_rest(session);
     if (heddle_h2_is_open(session) && session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && now >= session->drain_at)
         heddle_h2_finish_drain(session);

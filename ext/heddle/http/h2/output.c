@@ -244,7 +244,7 @@ static void take_body(heddle_h2_session *session, heddle_h2_stream *stream, uint
     }
 }
 
-static void tell_room(heddle_h2_session *session, heddle_h2_stream *stream)
+static void report_room(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     size_t most = stream->waits == HEDDLE_H2_WAITS_FOR_ROOM ? session->limits->stream_output / 2 : 0;
     if (stream->waits == HEDDLE_H2_WAITS_FOR_NOTHING || stream->queued > most)
@@ -288,7 +288,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     else if (stream->finished && stream->queued == 0)
         heddle_h2_send_end(session, stream);
     else
-        tell_room(session, stream);
+        report_room(session, stream);
     return HEDDLE_H2_HEADER_SIZE + size;
 }
 

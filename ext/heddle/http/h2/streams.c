@@ -228,7 +228,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream)
 /* -- early ends ---------------------------------------------------------------------------------------------------- */
 
 /* The stream may be gone afterwards, but not before the outermost call ends. */
-static void tell_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+static void report_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     if (stream->held)
         session->operations->on_reset(session, stream, error);
@@ -255,7 +255,7 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
         return;
     }
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
-    tell_reset(session, stream, error);
+    report_reset(session, stream, error);
 }
 
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id)
@@ -274,7 +274,7 @@ void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream
     if (!heddle_h2_count_reset(session))
         return;
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_RESET);
-    tell_reset(session, stream, error);
+    report_reset(session, stream, error);
 }
 
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
@@ -290,7 +290,7 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 
 /* -- the ends of request and answer -------------------------------------------------------------------------------- */
 
-static void tell_completion(heddle_h2_session *session, heddle_h2_stream *stream)
+static void report_completion(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (stream->state == HEDDLE_H2_ENDED && stream->held)
         session->operations->on_complete(session, stream);
@@ -305,7 +305,7 @@ void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
     if (stream->held && !stream->rejected)
         session->operations->on_end(session, stream);
-    tell_completion(session, stream);
+    report_completion(session, stream);
 }
 
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
@@ -321,7 +321,7 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
     }
     if (stream->tunnel && stream->held)
         session->operations->on_window(session, stream);
-    tell_completion(session, stream);
+    report_completion(session, stream);
 }
 
 /* -- tunnels ------------------------------------------------------------------------------------------------------- */

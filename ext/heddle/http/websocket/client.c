@@ -137,7 +137,7 @@ void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client)
 }
 
 /* [label, seconds, code, messages received, their bytes, messages sent, their bytes] */
-static VALUE account_for(const heddle_websocket *socket, const heddle_websocket_handle *handle)
+static VALUE summarize_socket(const heddle_websocket *socket, const heddle_websocket_handle *handle)
 {
     const heddle_websocket_traffic *traffic = &socket->traffic;
     double seconds = (double)(heddle_clock_coarse() - traffic->since) / 1e9;
@@ -157,7 +157,7 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
     if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
         heddle_websocket_keep_end(socket, client);
         if (!NIL_P(handle->label))
-            rb_funcall(handle->caller, id_ended, 1, account_for(socket, handle));
+            rb_funcall(handle->caller, id_ended, 1, summarize_socket(socket, handle));
         if (!(socket->wanted & callback))
             return Qnil;
     }
@@ -230,7 +230,7 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
  *
  * The head of the response, with the status 101, or 200 over HTTP/2, is written: from here on the connection or the stream
  * is a WebSocket. `caller` is called with the handler, the name of a callback, the client and the message or nil; where it
- * is `logged`, `caller.ended` is called once with what there is to be said of the socket, see account_for. `early`: frames
+ * is `logged`, `caller.ended` is called once with what there is to be said of the socket, see summarize_socket. `early`: frames
  * that came with the request over HTTP/2, a String or nil. `deflate`: permessage-deflate was negotiated.
  */
 static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate,

@@ -74,7 +74,7 @@ static uint64_t payload_size(const uint8_t *head)
 }
 
 /* The smallest payload whose length takes as many bytes as here: it has to be the minimal number (section 5.2). */
-static uint64_t least_size(const uint8_t *head)
+static uint64_t find_least_size(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
     return length == 127 ? 65536 : length == 126 ? 126 : 0;
@@ -131,7 +131,7 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
  * Bytes that the message may have on the wire. Data that can't be compressed gets a little longer (RFC 1951, section
  * 3.2.4).
  */
-static uint64_t most_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
+static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
     return reader->message->compressed ? limits->message + (limits->message >> 10) + DEFLATE_MARGIN : limits->message;
 }
@@ -142,7 +142,7 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     uint64_t size = payload_size(reader->head);
     if (size >> 63)
         return protocol_error(reader, "a frame's length has its top bit set");
-    if (size < least_size(reader->head))
+    if (size < find_least_size(reader->head))
         return protocol_error(reader, "a frame's length has more bytes than it needs");
     reader->size = reader->left = size;
     if (reader->from_client)
@@ -157,7 +157,7 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
         return HEDDLE_WEBSOCKET_NO_MEMORY;
     if (++reader->fragments > limits->fragments)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message has too many fragments");
-    if (size > most_bytes(reader, limits) - reader->message->size)
+    if (size > limit_wire_bytes(reader, limits) - reader->message->size)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message is too big");
     return HEDDLE_WEBSOCKET_WANTS_MORE;
 }

@@ -236,7 +236,7 @@ static bool is_full(const heddle_subscriber *subscriber)
     return heddle_websocket_pending(socket) > limit;
 }
 
-static void too_slow(heddle_subscriber *subscriber)
+static void end_slow_socket(heddle_subscriber *subscriber)
 {
     heddle_websocket *socket = subscription_of(subscriber)->socket;
     heddle_websocket_hold(socket);
@@ -247,7 +247,7 @@ static void too_slow(heddle_subscriber *subscriber)
 static const heddle_subscriber_operations operations = {
     .deliver = deliver_message,
     .is_full = is_full,
-    .too_slow = too_slow,
+    .too_slow = end_slow_socket,
 };
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ static bool has_output_moved(heddle_websocket *socket, size_t pending)
     return moved;
 }
 
-static void ask_for_life(heddle_websocket *socket, bool full)
+static void send_ping(heddle_websocket *socket, bool full)
 {
     socket->pinged = true;
     socket->pinged_at = heddle_clock_coarse();
@@ -74,7 +74,7 @@ static void handle_time_when_open(heddle_websocket *socket)
         return;
     }
     if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now)
-        ask_for_life(socket, full);
+        send_ping(socket, full);
     if (socket->state == HEDDLE_WEBSOCKET_OPEN)
         heddle_websocket_set_deadline(socket);
 }

@@ -93,7 +93,7 @@ module Heddle
         end
 
         def now
-          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          MonotonicClock.now
         end
       end
     end

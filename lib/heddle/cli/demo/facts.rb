@@ -7,7 +7,7 @@ module Heddle
       # not tell is nil.
       class Facts
         def initialize
-          @began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          @began = MonotonicClock.now
         end
 
         # @return [Hash{Symbol => Object}] times in seconds, memory in bytes
@@ -41,7 +41,7 @@ module Heddle
         end
 
         def uptime
-          (Process.clock_gettime(Process::CLOCK_MONOTONIC) - @began).round(1)
+          (MonotonicClock.now - @began).round(1)
         end
       end
     end

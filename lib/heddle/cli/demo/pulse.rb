@@ -79,7 +79,7 @@ module Heddle
         end
 
         def now
-          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          MonotonicClock.now
         end
       end
     end

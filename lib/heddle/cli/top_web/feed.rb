@@ -24,7 +24,7 @@ module Heddle
         # @return [View]
         def look
           @lock.synchronize do
-            time = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            time = MonotonicClock.now
             next @view if time - @at < @interval * 0.9
 
             elapsed = time - @at

@@ -3,6 +3,8 @@
 module Heddle
   # How a pool gets and loses what it lends.
   class Pool
+    include MonotonicClock
+
     # Given to a waiting task instead of a resource: permission to make one.
     LEAVE = Object.new.freeze
     private_constant :LEAVE
@@ -237,7 +239,5 @@ module Heddle
     rescue StandardError => e
       warn("#{name} could not close #{resource.inspect}: #{Visible.lines(e.message)} (#{e.class})")
     end
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -37,7 +37,7 @@ module Heddle
         def place = "#{@origin}#{@request.target}"
 
         def timed_out(phase, what)
-          phase = TotalTimeout if @deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= @deadline
+          phase = TotalTimeout if @deadline && MonotonicClock.nanoseconds >= @deadline
           phase.new("#{@origin} #{what} in time")
         end
       end

@@ -85,7 +85,7 @@ module Heddle
         def kind_of(error, deadline)
           case error
           when IO::TimeoutError, Errno::ETIMEDOUT
-            return TotalTimeout if deadline && Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) >= deadline
+            return TotalTimeout if deadline && MonotonicClock.nanoseconds >= deadline
 
             error.is_a?(Net::TLSTimeout) ? TLSTimeout : ConnectTimeout
           when Net::PrivateAddress then PrivateAddressError

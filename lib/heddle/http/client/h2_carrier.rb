@@ -133,7 +133,7 @@ module Heddle
         def deadline_after(seconds)
           return @deadline unless seconds
 
-          own = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + (seconds * 1_000_000_000).to_i
+          own = MonotonicClock.nanoseconds + (seconds * 1_000_000_000).to_i
           @deadline ? [own, @deadline].min : own
         end
 

@@ -6,6 +6,8 @@ module Heddle
       # A scheme, host and port, and the connections to it: those that are idle, and how many there are. All loops and
       # threads of the process share it.
       class Origin
+        include MonotonicClock
+
         # @return [String] "http" or "https"
         attr_reader :scheme
         # @return [String] host and port, as a request's Host field has it
@@ -231,8 +233,6 @@ module Heddle
           left = [(deadline / 1e9) - now, 0].max
           seconds ? [seconds, left].min : left
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -20,7 +20,7 @@ module Heddle
           @socket = socket
           @session = H2::ClientConnection.new(socket)
           @uses = 0
-          @idle_since = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          @idle_since = MonotonicClock.now
           @waiting = {}.compare_by_identity # stream => queue
         end
 
@@ -123,7 +123,7 @@ module Heddle
         end
 
         def sleep_until_woken(queue, deadline)
-          left = deadline && ((deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
+          left = deadline && ((deadline - MonotonicClock.nanoseconds) / 1e9)
           return if (left.nil? || left.positive?) && queue.pop(timeout: left)
 
           raise IO::TimeoutError, "the server sent nothing in time"

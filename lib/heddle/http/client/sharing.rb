@@ -6,6 +6,8 @@ module Heddle
       # The one connection of an {Origin} that all requests share, where the server speaks HTTP/2. The first request
       # finds out whether it does; those that come meanwhile wait for what it finds.
       class Sharing
+        include MonotonicClock
+
         # @param open [#call] given time limits and deadline, a {SharedConnection}, or a {Connection} where the server
         #   speaks HTTP/1.1
         def initialize(&open)
@@ -145,8 +147,6 @@ module Heddle
         def give_up(waiter)
           @lock.synchronize { @waiters.delete(waiter) || (waiter.empty? || wake_one) }
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

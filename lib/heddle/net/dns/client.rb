@@ -75,7 +75,7 @@ module Heddle
         # @raise [ArgumentError] when a server is no numeric address
         def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
                        configuration: nil, clock: nil, **options)
-          @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+          @clock = clock || -> { MonotonicClock.now }
           @configuration = configuration || configured(servers, timeout:, attempts:, **options)
           @cache = Cache.new(cache_size, @clock, min_ttl:, max_ttl:)
           @flights = Resolver::SingleFlight.new

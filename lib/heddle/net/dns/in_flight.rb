@@ -8,6 +8,8 @@ module Heddle
       # The queries that the program works on: how many, and since when. All have the same time, so the oldest is the
       # first that is late; one alarm stands for all.
       class InFlight
+        include MonotonicClock
+
         # @param limit [Integer] queries
         # @param deadline [Numeric] seconds
         # @yield [query, task] one whose time is over; must not wait
@@ -56,8 +58,6 @@ module Heddle
           @clock = Concurrency::Context.of(Fiber.scheduler).clock
           @alarm = @clock.add(seconds, self, :ring)
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

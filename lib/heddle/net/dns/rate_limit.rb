@@ -28,7 +28,7 @@ module Heddle
 
           @rate = rate
           @exempt = exempt
-          @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+          @clock = clock || -> { MonotonicClock.now }
           @buckets = {}
         end
 

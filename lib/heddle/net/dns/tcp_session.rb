@@ -6,6 +6,8 @@ module Heddle
       # One connection of TCP: takes queries out of the stream, and writes the responses in the order in which they get
       # ready.
       class TCPSession
+        include MonotonicClock
+
         # Queries under way on one connection; then it is read no further until some are answered.
         MAX_QUERIES = 64
         READ = 16_384
@@ -78,8 +80,6 @@ module Heddle
         def extend_idle_time
           @idle_until = now + @idle
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def take_queries
           while @buffer.bytesize >= 2 && @buffer.bytesize >= 2 + (size = @buffer.unpack1("n"))

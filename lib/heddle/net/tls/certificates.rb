@@ -9,6 +9,8 @@ module Heddle
       # files are looked at again once a second at most, when somebody connects; where one has changed all are read
       # anew, and where one of the new ones can't be used the old ones stay.
       class Certificates
+        include MonotonicClock
+
         # Seconds.
         LOOK_EVERY = 1.0
         # For TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 are all good.
@@ -74,8 +76,6 @@ module Heddle
         end
 
         private
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
         def stamp = [*sources, @clients].map(&:stamp)
 

@@ -115,7 +115,7 @@ module Heddle
         end
 
         def await(socket, direction, deadline)
-          left = deadline && ((deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9)
+          left = deadline && ((deadline - MonotonicClock.nanoseconds) / 1e9)
           return if (left.nil? || left.positive?) && socket.public_send(direction, left)
 
           raise TLSTimeout, "the TLS handshake was not complete in time"

@@ -6,6 +6,8 @@ module Heddle
       # Brings what the backend has into the history, in a thread of the master, of a server without one, or of a
       # process of another server. Any number of followers may write to a history: each message is appended once.
       class Follower
+        include MonotonicClock
+
         # Messages of a read.
         MOST = 500
         # Messages that are read from before the start.
@@ -113,8 +115,6 @@ module Heddle
             @changed.broadcast
           end
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -10,6 +10,8 @@ module Heddle
       # A batch has a number, by which the backend knows it again: one whose answer was lost is sent once more, and is
       # not published twice.
       class Publisher
+        include MonotonicClock
+
         # Messages of a batch, and their bytes.
         BATCH = 500
         BATCH_BYTES = 1 << 20
@@ -130,8 +132,6 @@ module Heddle
           @connection&.close
           @connection = nil
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -8,6 +8,8 @@ module Heddle
       #
       #     Master.new(configuration, log:, load: -> { application }) { |urls, facts| puts "ready" }.run
       class Master
+        include MonotonicClock
+
         # Seconds between two looks at the workers.
         LOOK = 1
         # Seconds that workers may take to end at once.
@@ -271,8 +273,6 @@ module Heddle
           @signals&.close
           @upgrade&.close
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -6,6 +6,8 @@ module Heddle
       # Sees to it that there is a mold of the newest code: loads the application first, again for each reload, and once
       # more when the mold has died.
       class Molding
+        include MonotonicClock
+
         # @return [Configuration] that of the newest mold
         attr_reader :configuration
         # @return [String, nil] why nothing could be loaded, while there is no worker
@@ -213,8 +215,6 @@ module Heddle
         end
 
         def one_line(text) = text.lines.map(&:strip).reject(&:empty?).first(4).join(" ")
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

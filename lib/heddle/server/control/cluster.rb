@@ -145,7 +145,7 @@ module Heddle
         def silent(one, error)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 
-          heard = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - one.heard).round(1)
+          heard = (MonotonicClock.now - one.heard).round(1)
           known = scoreboard(one)
           { index: one.index, pid: one.pid, state: "stuck", running: known[:in_flight], waiting: known[:waiting],
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],

@@ -38,7 +38,7 @@ module Heddle
         private
 
         def look
-          now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          now = MonotonicClock.now
           return if now - @looked < @look
 
           @looked = now
@@ -60,7 +60,7 @@ module Heddle
           @io&.close
           @io = io
           @identity = io.stat
-          @looked = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          @looked = MonotonicClock.now
         end
       end
     end

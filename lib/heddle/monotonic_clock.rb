@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+module Heddle
+  # The clock for time limits: no one sets it.
+  # @api private
+  module MonotonicClock
+    module_function
+
+    # @return [Float] seconds since some moment before this process began
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    # @return [Integer] the same in nanoseconds, as the extension counts
+    def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+  end
+end
