@@ -14,7 +14,7 @@ class ProtectionTableTest < Minitest::Test
       found = rows(Table.new(offload: "option protect, --protect"))
 
       assert found["preempt"].on
-      assert_equal [false, "option protect, --protect"], found["offload of Ruby's own calls"].deconstruct.drop(1)
+      assert_equal [false, "option protect, --protect"], found["offload in Ruby"].deconstruct.drop(1)
       refute found["stall_report"].on
       assert_includes found, "guard pages"
     end
@@ -24,8 +24,8 @@ class ProtectionTableTest < Minitest::Test
     Heddle::Protection.during(%i[offload]) do
       found = rows
 
-      assert_includes [true, false], found["offload of Ruby's own calls"].on
-      refute_empty found["offload of Ruby's own calls"].text unless found["offload of Ruby's own calls"].on
+      assert_includes [true, false], found["offload in Ruby"].on
+      refute_empty found["offload in Ruby"].text unless found["offload in Ruby"].on
       assert_match(/\A\d+ so far\z/, found["offload in extensions"].text) if found["offload in extensions"].on
     end
   end

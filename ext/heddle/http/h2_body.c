@@ -213,7 +213,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     heddle_h2_hold(carrier->server, (ssize_t)size);
     /* The client's windows do not bound what was credited. */
     if (carrier->server->body_memory > engine_of(carrier)->h2_limits.connection_window ||
-        heddle_h2_holds_too_much(carrier->server) ||
+        heddle_h2_holds_too_much_data(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
         heddle_last_use(move_to_file(carrier));
 }

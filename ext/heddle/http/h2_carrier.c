@@ -26,10 +26,20 @@ void heddle_h2_hold(heddle_h2_server *server, ssize_t change)
     server->drawn = drawn;
 }
 
+static bool draws_more_than(const heddle_h2_server *server, uint64_t limit)
+{
+    return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2_drawn > limit;
+}
+
 bool heddle_h2_holds_too_much(const heddle_h2_server *server)
 {
-    const heddle_engine *engine = heddle_engine_of_connection(server->connection);
-    return server->drawn > 0 && engine->h2_drawn > engine->h2_memory;
+    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2_memory);
+}
+
+/* A quarter is left for heads, so that large bodies alone never lead to a refused request. */
+bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
+{
+    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2_memory / 4 * 3);
 }
 
 /* -- carriers ------------------------------------------------------------------------------------------------------ */

@@ -129,8 +129,10 @@ void heddle_h2_queue(heddle_h2_carrier *carrier);
  * HTTP/1.1 may use (ConnectionLimit in Ruby), and draws what it needs beyond from what all connections of the engine have.
  */
 void heddle_h2_hold(heddle_h2_server *server, ssize_t change);
-/* Is the connection beyond its share while nothing is left to be drawn? */
+/* Is the connection beyond its share while nothing is left to be drawn? Then its requests are refused. */
 bool heddle_h2_holds_too_much(const heddle_h2_server *server);
+/* The same for bodies and frames of WebSockets, earlier: bodies go to files then, and frames wait at the client. */
+bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /* The exchange is over, and its stream somebody else's, whose owner is set. */
 void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier);

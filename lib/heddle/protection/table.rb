@@ -51,7 +51,7 @@ module Heddle
 
       # Ruby's own calls and those of libraries go different ways.
       def offload
-        core = "offload of Ruby's own calls"
+        core = "offload in Ruby"
         extensions = "offload in extensions"
         return [core, extensions].map { |name| Row.new(name, false, why(:offload)) } unless on?(:offload)
 

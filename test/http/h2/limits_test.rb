@@ -96,6 +96,13 @@ class H2LimitsTest < Minitest::Test
     assert_empty refused_of(*requests, body_buffer: 0)
   end
 
+  # Beyond three quarters of it bodies go to files, so the rest is for heads.
+  def test_http2_memory_that_bodies_use_refuses_no_request
+    requests = Array.new(150) { |i| ["HEADERS eh #{(2 * i) + 1} post", "DATA - #{(2 * i) + 1} 00*8192"] }.flatten
+
+    assert_empty refused_of(*requests, http2_memory: 1_048_576, http2_streams: 200)
+  end
+
   # @return [Array<Integer>] streams
   def refused_of(...) = errors_for(...).filter_map { |error, stream| stream if error == "REFUSED_STREAM" }
 

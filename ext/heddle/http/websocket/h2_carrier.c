@@ -117,7 +117,7 @@ static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
         return;
     }
     count_input(stream);
-    if (!heddle_h2_holds_too_much(stream->tunnel.server))
+    if (!heddle_h2_holds_too_much_data(stream->tunnel.server))
         heddle_h2_tunnel_keep(&stream->tunnel, size - used);
 }
 

@@ -45,8 +45,9 @@ module Heddle
                   "reset with CANCEL", 1_000_000_000),
         Limit.new(:http2_memory, :bytes, 16_777_216, 0,
                   "bytes of requests, and of WebSockets' frames, that wait on HTTP/2 connections, in each loop, " \
-                  "beyond what a connection over HTTP/1.1 could have (112 KiB and body_buffer each). Further " \
-                  "requests are reset with REFUSED_STREAM, bodies go to files, and frames wait at the client")
+                  "beyond what a connection over HTTP/1.1 could have (112 KiB and body_buffer each). At three " \
+                  "quarters of it bodies go to files and frames wait at the client; beyond it further requests " \
+                  "are reset with REFUSED_STREAM")
       ].freeze
     end
   end

@@ -61,8 +61,8 @@ module Heddle
           number = TYPES[name.to_sym] || name[GENERIC_TYPE, 1]&.to_i
           return number if number && number <= 65_535
 
-          raise ArgumentError, "#{name.inspect} is not a DNS record type: use a name (A, AAAA, TXT …), or TYPE and a number, such as TYPE1000 " \
-                               "that has no name"
+          raise ArgumentError, "#{name.inspect} is not a DNS record type: use a name (A, AAAA, TXT …), or TYPE and " \
+                               "a number, such as TYPE1000"
         end
       end
     end
