@@ -94,7 +94,7 @@ module Bench
 
         def version = "async #{::Async::VERSION}, io-event #{IO::Event::VERSION}"
 
-        def server(threads: nil, **settings) = HTTP::Contestants::Falcon.new(**settings)
+        def server(**settings) = HTTP::Contestants::Falcon.new(**settings.except(:threads))
 
         def run(&) = Sync(&)
 
@@ -111,7 +111,7 @@ module Bench
 
         def version = "Heddle #{::Heddle::VERSION}"
 
-        def server(threads: nil, **settings) = HTTP::Contestants::Heddle.new(**settings)
+        def server(**settings) = HTTP::Contestants::Heddle.new(**settings.except(:threads))
 
         def run(&) = ::Heddle.run(&)
 

@@ -3,8 +3,8 @@
 module Heddle
   module Cable
     # The pings of one loop's sockets, in one task. Each socket gets its first one after the interval, and so on. So
-    # pings are spread as the connections came, and none of them waits longer because others have come. A ping is encoded
-    # once for the sockets that get it at the same time.
+    # pings are spread as the connections came, and none of them waits longer because others have come. A ping is
+    # encoded once for the sockets that get it at the same time.
     class Heartbeat
       include MonotonicClock
 
