@@ -243,8 +243,7 @@ module TLSTests
       silent = server.connect
       begun = server.connect
       begun.write("\x16\x03\x01".b)
-      until_true { server.sockets.connections == 2 }
-      sleep 0.02
+      until_true { server.sockets.connections == 2 && read_by_its_peer?(begun) }
       server.sockets.stop_listening
       server.sockets.shutdown_idle
 
@@ -289,6 +288,15 @@ module TLSTests
         end
       end
     end
+  end
+
+  private
+
+  # Has what this client wrote left the kernel on both ends?
+  def read_by_its_peer?(client)
+    ports = [client.local_address, client.remote_address].map { |address| format("%04X", address.ip_port) }
+    ends = File.foreach("/proc/net/tcp").map(&:split).select { |line| line[1, 2].map { _1[-4..] }.sort == ports.sort }
+    ends.map { |line| line[4] } == ["00000000:00000000"] * 2 # tx_queue:rx_queue
   end
 end
 

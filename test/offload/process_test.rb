@@ -99,14 +99,14 @@ class OffloadProcessTest < Minitest::Test
       require #{NativeCallsLibrary.path.dump}
       begin
         Heddle.run do
-          Heddle.async { NativeCalls.call_back(1) { begin; sleep; ensure; sleep; end } }
+          cleans_up = false
+          Heddle.async { NativeCalls.call_back(1) { begin; sleep; ensure; cleans_up = true; sleep; end } }
           Heddle.async { NativeCalls.meet(9) }
           sleep 0.001 until NativeCalls.inside == 1
           Thread.new do
-            2.times do
-              Process.kill(:INT, Process.pid)
-              sleep 0.2
-            end
+            Process.kill(:INT, Process.pid)
+            Thread.pass until cleans_up
+            Process.kill(:INT, Process.pid)
           end
           sleep
         end

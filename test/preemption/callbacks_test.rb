@@ -3,7 +3,9 @@
 require "test_helper"
 require "support/native_library"
 require "support/preempted"
+require "io/console"
 require "monitor"
+require "pty"
 require "stringio"
 
 # Extensions keep things by their thread while they call back into Ruby, and all fibers of a loop share one: so a fiber
@@ -88,6 +90,9 @@ class CallbacksTest < Minitest::Test
     "yields" => ->(block) { CallingBack.yield { block.call } },
     "calls_a_method" => ->(block) { CallingBack.call(block) },
     "yields_in_a_method_of_kernel" => ->(block) { yield_of_an_extension { block.call } },
+    "is_io_console_and_yields_in_a_method_of_io" => lambda { |block|
+      PTY.open { |_, terminal| terminal.raw { block.call } }
+    },
     "is_called_back_by_libc" => ->(block) { CallingBack.sort(block) },
     "is_called_back_by_ruby" => ->(block) { CallingBack.protect(block) },
     "allocates" => lambda { |block|

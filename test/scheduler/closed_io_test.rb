@@ -44,9 +44,7 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
-  # On Ruby 3.3 the ring itself reads from a pipe, and a reopen does not end that.
-  RING_READS = RUBY_VERSION < "3.4" && ENV.fetch("HEDDLE_SELECTOR", "io_uring") == "io_uring"
-  WAITS = [[:wait_readable], *([[:read, 1], [:gets], [:readpartial, 9]] unless RING_READS)].freeze
+  WAITS = [[:wait_readable], [:read, 1], [:gets], [:readpartial, 9]].freeze
 
   # As threads that wait. Ruby's own threads get IOError, too.
   def test_reopening_an_io_fails_who_waits_for_it
@@ -63,6 +61,29 @@ class ClosedIOTest < Minitest::Test
         until_true { sleep(0.001) && error }
 
         assert_equal "stream reopened while a fiber waited for it", error.message
+        assert_nil reader.gets
+        writer.close
+      end
+    end
+  end
+
+  # The loop's own thread alone may touch its selector: a message tells it, and wakes it.
+  def test_a_reopen_by_another_thread_with_or_without_a_loop_fails_who_waits
+    in_a_loop = ->(&block) { Thread.new { scheduled { block.call } } }
+    [Thread.method(:new), in_a_loop].product(WAITS) do |start, wait|
+      scheduled do
+        reader, writer = IO.pipe
+        errors = Thread::Queue.new
+        2.times do
+          Fiber.schedule do
+            reader.public_send(*wait)
+          rescue IOError => e
+            errors << e
+          end
+        end
+        start.call { reader.reopen(File::NULL) }
+
+        2.times { assert_equal "stream reopened while a fiber waited for it", errors.pop(timeout: LIMIT)&.message }
         assert_nil reader.gets
         writer.close
       end

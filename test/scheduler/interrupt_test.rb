@@ -20,7 +20,7 @@ class InterruptTest < Minitest::Test
       end
       waiting.raise(IndexError)
       order << :raiser_goes_on
-      sleep 0.01
+      until_true { order.include?(:raised_waited) }
     end
 
     assert_equal %i[raised raised_waited raiser_goes_on], order.sort

@@ -67,12 +67,10 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 }
 #endif
 
-/* Called after IO#reopen: threads that wait for this descriptor get IOError then. */
-static VALUE scheduler_reopened(VALUE self, VALUE descriptor)
+/* Called after IO#reopen, on any thread: threads that wait for this descriptor get IOError then, and so do fibers. */
+static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 {
-    heddle_loop *loop = heddle_loop_of(self);
-    if (!heddle_loop_is_closed(loop) && !heddle_loop_forked(loop)) /* nobody in a child waits as the parent's fibers do */
-        heddle_io_wait_reopened(loop, NUM2INT(descriptor));
+    heddle_io_reopened(NUM2INT(descriptor));
     return Qnil;
 }
 
@@ -254,7 +252,7 @@ void heddle_define_io_hooks(VALUE scheduler_class)
 {
     rb_define_method(scheduler_class, "io_wait", scheduler_io_wait, -1);
     rb_define_method(scheduler_class, "io_select", scheduler_io_select, -1);
-    rb_define_private_method(scheduler_class, "reopened", scheduler_reopened, 1);
+    rb_define_private_method(rb_singleton_class(scheduler_class), "reopened", scheduler_s_reopened, 1);
 #if RUBY_API_VERSION_MAJOR >= 4
     rb_define_method(scheduler_class, "io_close", scheduler_io_close, 1);
 #endif

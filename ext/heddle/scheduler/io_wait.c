@@ -120,11 +120,39 @@ void heddle_io_wait_closed(heddle_loop *loop, int fd)
     }
 }
 
-void heddle_io_wait_reopened(heddle_loop *loop, int fd)
+/* On the loop's own thread: only there may its selector be asked to forget a wait. */
+static void fail_reopened(heddle_loop_message *message)
 {
-    for (heddle_io_wait *wait = fd < loop->io.size ? loop->io.waits[fd] : NULL; wait; wait = wait->next)
-        wait->reopened = true;
-    heddle_io_wait_closed(loop, fd);
+    heddle_loop *loop = (heddle_loop *)((char *)message - offsetof(heddle_loop, io.reopened));
+    loop->io.reopened_posted = false;
+    for (int fd = 0; fd < loop->io.size; fd++) {
+        for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
+            if (wait->reopened && !wait->park.woken)
+                fail_wait(wait);
+        }
+    }
+}
+
+static void note_reopened(heddle_loop *loop, int fd)
+{
+    bool waits = false;
+    /* A child's copies of the parent's loops have waits on stacks that are gone. */
+    if (heddle_loop_is_closed(loop) || heddle_loop_forked(loop) || fd >= loop->io.size)
+        return;
+    for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next)
+        wait->reopened = waits = true;
+    if (!waits || loop->io.reopened_posted)
+        return;
+    loop->io.reopened_posted = true;
+    loop->io.reopened.open = fail_reopened;
+    heddle_inbox_post(&loop->inbox, &loop->io.reopened);
+    heddle_loop_wake(loop);
+}
+
+void heddle_io_reopened(int fd)
+{
+    if (fd >= 0 && heddle_in_main_ractor())
+        heddle_loop_each_of_main(note_reopened, fd);
 }
 
 static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)

@@ -59,7 +59,7 @@ void heddle_io_wait_unlink(heddle_io_wait *wait);
 void heddle_io_wait_sweep(heddle_loop *loop);
 /* Fails the waits on this descriptor (Ruby >= 4.0 tells us of a close). */
 void heddle_io_wait_closed(heddle_loop *loop, int fd);
-/* The same where the number stays open, for another file. */
-void heddle_io_wait_reopened(heddle_loop *loop, int fd);
+/* IO#reopen has put another file behind this number: fails the waits on it in all loops of the main Ractor. */
+void heddle_io_reopened(int fd);
 
 #endif

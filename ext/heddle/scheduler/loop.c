@@ -108,6 +108,7 @@ static void forget_parent(heddle_loop *loop)
         loop->timers.entries[i]->slot = 0;
     loop->timers.count = 0;
     atomic_store(&loop->inbox.newest, NULL);
+    loop->io.reopened_posted = false;
     atomic_store(&loop->sleeping, 0);
     loop->armed = 0;
     loop->io.wait_count = 0;
@@ -142,6 +143,36 @@ bool heddle_in_main_ractor(void)
     return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
 }
 
+/* Linked and unlinked with the GVL of the main Ractor, or while a garbage collection has stopped all Ractors. */
+static heddle_loop *first_of_main;
+
+static void link_in_main(heddle_loop *loop)
+{
+    if (loop->previous_of_main || first_of_main == loop)
+        return;
+    loop->next_of_main = first_of_main;
+    if (first_of_main)
+        first_of_main->previous_of_main = loop;
+    first_of_main = loop;
+}
+
+static void unlink_from_main(heddle_loop *loop)
+{
+    if (loop->previous_of_main)
+        loop->previous_of_main->next_of_main = loop->next_of_main;
+    else if (first_of_main == loop)
+        first_of_main = loop->next_of_main;
+    if (loop->next_of_main)
+        loop->next_of_main->previous_of_main = loop->previous_of_main;
+    loop->next_of_main = loop->previous_of_main = NULL;
+}
+
+void heddle_loop_each_of_main(void (*visit)(heddle_loop *loop, int number), int number)
+{
+    for (heddle_loop *loop = first_of_main; loop; loop = loop->next_of_main)
+        visit(loop, number);
+}
+
 void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations)
 {
     loop->scheduler = scheduler;
@@ -153,6 +184,8 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_make_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
+    if (loop->in_main_ractor)
+        link_in_main(loop);
 }
 
 void heddle_loop_open(heddle_loop *loop)
@@ -179,6 +212,7 @@ void heddle_loop_open(heddle_loop *loop)
 
 void heddle_loop_release(heddle_loop *loop)
 {
+    unlink_from_main(loop);
     if (heddle_loop_forked(loop)) {
         /* Freed by the child's garbage collector, maybe: the descriptors here are ours, the kernel's state is not. */
         if (loop->selector)

@@ -148,6 +148,8 @@ typedef struct {
     uint8_t *notes;
     int size;
     size_t wait_count;
+    heddle_loop_message reopened; /* from heddle_io_reopened to this loop's thread */
+    bool reopened_posted;
     int64_t swept; /* when the foreign waits were last looked at, and what had happened until then */
     uint64_t swept_switches;
 } heddle_loop_io;
@@ -210,6 +212,7 @@ struct heddle_loop {
     heddle_loop_runs run;
     uint8_t state; /* heddle_loop_state, changed by heddle_loop_enter alone */
     bool in_main_ractor;
+    heddle_loop *next_of_main, *previous_of_main; /* the loops of the main Ractor; see heddle_loop_each_of_main */
 
     size_t armed;   /* waits that something outside this process's Ruby can end */
     int64_t polled; /* when a blind selector was last asked */
@@ -248,6 +251,8 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
 void heddle_loop_open(heddle_loop *loop);
 bool heddle_in_main_ractor(void);
 void heddle_loop_release(heddle_loop *loop);
+/* Calls the function for each loop of the main Ractor, of all threads: from this Ractor, with the GVL. */
+void heddle_loop_each_of_main(void (*visit)(heddle_loop *loop, int number), int number);
 void heddle_loop_mark(heddle_loop *loop);
 void heddle_loop_compact(heddle_loop *loop);
 size_t heddle_loop_memory_size(const heddle_loop *loop);

@@ -2,15 +2,12 @@
 
 module Heddle
   class Scheduler
-    # IO#reopen puts another file behind a descriptor that fibers may wait for. Ruby interrupts threads that do, and has
-    # no hook for schedulers.
+    # IO#reopen puts another file behind a descriptor that fibers may wait for, of this thread's loop or of another's.
+    # Ruby interrupts threads that do, and has no hook for schedulers.
     module Reopening
       # @see IO#reopen
       def reopen(...)
-        super.tap do
-          scheduler = Fiber.scheduler
-          scheduler.__send__(:reopened, fileno) if scheduler.is_a?(Scheduler)
-        end
+        super.tap { Scheduler.__send__(:reopened, fileno) }
       end
 
       ::IO.prepend(self)

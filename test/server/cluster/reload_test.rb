@@ -209,9 +209,13 @@ class ClusterReloadTest < Minitest::Test
   end
 
   def test_reloads_that_are_asked_for_meanwhile_come_after
-    write("config.ru", "sleep 0.3\n#{APP}")
+    write("config.ru", GATED)
     serve
-    3.times { signal("HUP") && sleep(0.1) } # sleeps between signals, which would become one
+    write("shut", "")
+    signal("HUP")
+    wait_until("the new code is not loaded") { molds.size == 2 }
+    signal("HUP")
+    File.unlink(path("shut"))
     wait_for("reloaded", 2)
   end
 
