@@ -1,3 +1,5 @@
+/* The Date field of responses, made once a second. */
+
 #include "http/answer_head.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Parses the head of a request over HTTP/1.1 (RFC 9112). */
+
 #include "http/authority.h"
 #include "http/fault.h"
 #include "http/head.h"

@@ -1,3 +1,5 @@
+/* Defines the classes of Heddle::Net that are written in C. */
+
 #include "net/net.h"
 
 #include "net/scoreboard_ruby.h"

@@ -1,3 +1,5 @@
+/* Replaces imported functions of libraries on macOS. */
+
 #include "offload/import_table.h"
 
 #ifdef __APPLE__

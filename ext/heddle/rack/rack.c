@@ -1,3 +1,5 @@
+/* Defines the classes of Heddle::Rack that are written in C. */
+
 #include "rack/rack.h"
 
 #include "rack/env.h"

@@ -1,3 +1,5 @@
+/* Suspends fibers and wakes them, and raises what came for a fiber while it waited. */
+
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/interrupt_masks.h"

@@ -1,3 +1,5 @@
+/* Writes header blocks (RFC 7541). */
+
 #include "http/h2/hpack.h"
 #include "http/h2/tables.h"
 

@@ -1,3 +1,5 @@
+/* The dynamic table of either direction (RFC 7541, section 2.3.2). */
+
 #include "http/h2/hpack.h"
 
 enum {

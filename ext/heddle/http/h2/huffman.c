@@ -1,3 +1,5 @@
+/* The code of RFC 7541, appendix B; tables.rb writes its tables. */
+
 #include "http/h2/hpack.h"
 #include "http/h2/tables.h"
 
