@@ -241,6 +241,7 @@ class MetricsTest < Minitest::Test
     labels = { "worker" => "0", "origin" => origin }
 
     assert_operator found["heddle_http_client_requests_total"][labels], :>=, 2
+    assert_operator found["heddle_http_client_answer_seconds_total"][labels], :>, 0
   end
 
   def test_only_so_many_origins_have_series_of_their_own

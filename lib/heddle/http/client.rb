@@ -30,14 +30,15 @@ module Heddle
       autoload :Proxy, "heddle/http/client/proxy"
       autoload :ProxyEnvironment, "heddle/http/client/proxy_environment"
       autoload :Redirect, "heddle/http/client/redirect"
+      autoload :Repetition, "heddle/http/client/repetition"
+      autoload :RetryAfter, "heddle/http/client/retry_after"
       autoload :Upload, "heddle/http/client/upload"
 
       # Bytes of a body in memory, decompressed.
       BODY_LIMIT = 67_108_864
       DEFAULT_HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
                                                 "Accept-Encoding" => "gzip, deflate" })
-      TOKEN = /\A[A-Z0-9_-]+\z/i
-      private_constant :DEFAULT_HEADERS, :TOKEN
+      private_constant :DEFAULT_HEADERS
 
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
@@ -48,8 +49,10 @@ module Heddle
 
       # For each origin that this process has connected to: how many connections are `open` and `idle`, requests that
       # are `waiting` for one, and counts of `requests`, connections `opened`, `waits`, and idle connections that the
-      # server had closed (`stale`). Clients with different settings are summed up. From any thread.
-      # @return [Hash{String => Hash{Symbol => Integer}}] in the order in which the origins were first used
+      # server had closed (`stale`); and the seconds that requests have waited for a connection (`wait_seconds`), that
+      # opening connections has taken (`connect_seconds`), and that servers have taken from a request to the head of
+      # their answer (`answer_seconds`). Clients with different settings are summed up. From any thread.
+      # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used
       def self.statistics
         Connections.origins.each_with_object({}) do |origin, all|
           (all[origin.to_s] ||= {}).merge!(origin.statistics) { |_, one, other| one + other }
@@ -65,6 +68,8 @@ module Heddle
       # @param max_connections [Integer] to one origin; further requests wait in their order
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] that are followed; 0: answers 3xx are returned
+      # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
+      #   when no connection came about, see {Repetition}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
       #   `no_proxy` say
       # @param deny_private [Boolean] connects to no address of this machine or of a private network, whatever a name
@@ -75,26 +80,27 @@ module Heddle
       #   `:prior_knowledge`: always, also without TLS (3.3)
       # @raise [ArgumentError]
       def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55, redirects: 5,
-                     proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil,
+                     retries: 0, proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil,
                      http2: true)
         Connections.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)
           raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
         end
 
-        @settings = Settings.new(tls: nil, proxy:, deny_private:, max_connections: positive(max_connections),
-                                 idle_timeout:, http2:)
+        @settings = Settings.new(tls: nil, proxy:, deny_private:, idle_timeout:, http2:,
+                                 max_connections: count("max_connections", max_connections, 1))
         @settings = @settings.with(tls: tls_context(tls)) if tls
         if deny_private && proxy.is_a?(String)
           raise ArgumentError, "deny_private: can't be kept behind the proxy #{proxy}"
         end
 
-        @headers = Fields.merge(DEFAULT_HEADERS, Fields.without_framing(headers)).compact.freeze
         @limits = TimeLimits.from(timeout)
         @redirects = redirects
+        @retries = count("retries", retries, 0)
         @body_limit = body_limit
         @origins = Origins.new(base, @settings)
-        @lines = Fields.lines(@headers)
+        headers = Fields.merge(DEFAULT_HEADERS, Fields.without_framing(headers)).compact
+        @requests = RequestBuilder.new(@origins, headers)
       end
 
       # @!method get(url, query: nil, headers: nil, timeout: nil)
@@ -130,9 +136,9 @@ module Heddle
       # @raise [Error]
       # @raise [IOError] an IO has fewer bytes than its size; what the body itself raises passes, too
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
-        request = build(method, url, query, headers, given(body, json, form, multipart))
+        request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         limits = timeout ? time_limits(timeout) : @limits
-        perform(request, limits, deadline_of(limits), @redirects) do |exchange, head|
+        perform(request, limits, deadline_of(limits)) do |exchange, head|
           decoder = Decoder.for(head, @body_limit)
           decoder ? decoder.read_all(exchange) : exchange.read_all(@body_limit)
         end
@@ -145,10 +151,10 @@ module Heddle
       def stream(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         raise ArgumentError, "stream needs a block: what to do with the response" unless block_given?
 
-        request = build(method, url, query, headers, given(body, json, form, multipart))
+        request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         limits = timeout ? time_limits(timeout) : @limits
         result = nil
-        perform(request, limits, deadline_of(limits), @redirects) do |exchange, head, answered|
+        perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
           body = Body.new(exchange, Decoder.for(head, nil), @body_limit)
           result = yield Response.new(head, body, answered.origin, answered.target)
           body
@@ -183,59 +189,25 @@ module Heddle
         { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?
       end
 
-      def build(method, url, query, headers, payload)
-        method = method.name.upcase if method.is_a?(Symbol)
-        raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method.match?(TOKEN)
-
-        origin, target, own = @origins.find(url)
-        target = add_query(target, query) if query
-        if method == "GET" && !headers && !payload && !own && !Trace.on?
-          return Request.new(method, origin, target, plain_lines(origin), nil)
-        end
-
-        body, described = Payload.make(method, payload || {})
-        given = [own, described, Fields.without_framing(headers)]
-        fields = given.reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
-        Request.new(method, origin, target, lines_of(origin, fields), body)
-      end
-
-      def lines_of(origin, fields)
-        host = fields.any? { |name, _| name.casecmp?("host") } ? "" : "Host: #{origin.authority}\r\n"
-        "#{host}#{origin.proxy_line}#{Fields.lines(Trace.on? ? Trace.add(fields) : fields)}"
-      end
-
-      # Of requests that have nothing of their own.
-      def plain_lines(origin)
-        return @plain_lines if @plain_origin.equal?(origin)
-
-        @plain_lines = nil # another thread must not see these lines with the next origin
-        @plain_origin = origin
-        @plain_lines = lines_of(origin, @headers)
-      end
-
-      def add_query(target, query)
-        query = URI.encode_www_form(query)
-        if query.empty?
-          target
-        else
-          "#{target}#{target.include?("?") ? "&" : "?"}#{query}"
-        end
-      end
-
       # @yield [Exchange, H1::ReceivedResponse, Request] the final answer's; the block returns the body
       # @return [Response]
-      def perform(request, limits, deadline, redirects, &)
-        until (outcome = try(request, limits, deadline, redirects, &)).is_a?(Response)
+      def perform(request, limits, deadline, &)
+        redirects = @redirects
+        repetition = Repetition.new(@retries, deadline) if @retries.positive?
+        until (outcome = try(request, limits, deadline, redirects, repetition, &)).is_a?(Response)
+          outcome.equal?(request) ? repetition.pause : redirects -= 1
           request = outcome
-          redirects -= 1
         end
         outcome
       end
 
-      # @return [Response, Request] the request that a redirect asks for
-      def try(request, limits, deadline, redirects)
+      # @return [Response, Request] the request that a redirect asks for; the same one, to be sent again
+      def try(request, limits, deadline, redirects, repetition)
         exchange = Exchange.new(request, limits, deadline)
-        head = exchange.head
+        head = repetition ? repetition.head(request, exchange) : exchange.head
+        return request unless head
+        return drain(exchange) && request if repetition&.after?(request, head)
+
         location = @redirects.positive? ? Redirect.location(head) : nil
         unless location
           body = yield(exchange, head, request)
@@ -250,10 +222,12 @@ module Heddle
       end
 
       # So that the connection serves the next request, where the rest is short.
+      # @return [true]
       def drain(exchange)
         exchange.read_all(65_536)
+        true
       rescue Error
-        nil # the connection is closed
+        true # the connection is closed
       end
 
       def time_limits(timeout)
@@ -269,10 +243,10 @@ module Heddle
         Net::TLS::ClientContext.for({ protocols: @settings.protocols, **options })
       end
 
-      def positive(value)
-        return value if value.is_a?(Integer) && value.positive?
+      def count(name, value, least)
+        return value if value.is_a?(Integer) && value >= least
 
-        raise ArgumentError, "max_connections is #{value.inspect}, and must be an Integer of 1 at least"
+        raise ArgumentError, "#{name} is #{value.inspect}, and must be an Integer of #{least} at least"
       end
     end
   end
@@ -291,6 +265,7 @@ require "heddle/http/client/h2_carrier"
 require "heddle/http/client/origin"
 require "heddle/http/client/origins"
 require "heddle/http/client/request"
+require "heddle/http/client/request_builder"
 require "heddle/http/client/response"
 require "heddle/http/client/settings"
 require "heddle/http/client/shared_connection"

@@ -49,6 +49,8 @@ class ClientPoolTest < ClientCase
         scope.cancel
       end
     end
+
+    assert_operator Client.statistics.fetch(server.url)[:wait_seconds], :>=, 0.05
   end
 
   # Whoever is cancelled while it waits, or with a connection, leaves room for the next one.
@@ -73,8 +75,13 @@ class ClientPoolTest < ClientCase
     server = echo
     2.upto(4) { |limit| Client.new(server.url, proxy: nil, max_connections: limit).get("/") }
 
+    figures = Client.statistics.fetch(server.url)
+
     assert_equal({ open: 3, idle: 3, waiting: 0, requests: 3, opened: 3, waits: 0, stale: 0 },
-                 Client.statistics.fetch(server.url))
+                 figures.reject { |name, _| name.end_with?("_seconds") })
+    assert_equal 0, figures[:wait_seconds]
+    assert_operator figures[:connect_seconds], :>, 0
+    assert_operator figures[:answer_seconds], :>, 0
   end
 
   def test_statistics_of_a_child_process_have_nothing_of_its_parent

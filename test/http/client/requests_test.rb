@@ -206,6 +206,30 @@ class ClientRequestsTest < ClientCase
     assert_raises(ArgumentError) { Client.new(deny_private: true, proxy: "http://127.0.0.1:1") }
   end
 
+  # Every server of a test has a private address. In this process one of them counts as public, the others do not.
+  def test_a_redirect_to_a_private_address_is_denied
+    inside = serve { |socket, _| socket.write(hello("secret")) }
+    hosts = %w[127.0.0.1 localhost [::ffff:127.0.0.1] [::ffff:7f00:1]]
+    outside = serve("127.0.0.2") do |socket, request|
+      location = hosts.fetch(request.target.delete_prefix("/").to_i)
+      socket.write("HTTP/1.1 302 Found\r\nLocation: http://#{location}:#{inside.port}/\r\nContent-Length: 0\r\n\r\n")
+    end
+    out, = ruby(<<~RUBY, "http://127.0.0.2:#{outside.port}")
+      require "heddle"
+      Heddle::HTTP::Client
+      Heddle::Net::PrivateNetworks.define_singleton_method(:outside?) { |address| address == "127.0.0.2" }
+      client = Heddle::HTTP::Client.new(ARGV.first, deny_private: true)
+      4.times do |number|
+        puts client.get("/\#{number}").body
+      rescue Heddle::HTTP::Client::PrivateAddressError
+        puts "denied"
+      end
+    RUBY
+
+    assert_equal "denied\n" * 4, out
+    assert_equal [4, 0], [outside.received.size, inside.received.size]
+  end
+
   def test_which_addresses_are_private
     outside = Heddle::Net::PrivateNetworks.method(:outside?)
     denied = %w[127.0.0.1 10.1.2.3

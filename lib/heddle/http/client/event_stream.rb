@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "time"
-
 module Heddle
   module HTTP
     class Client
@@ -11,11 +9,9 @@ module Heddle
         PAUSE = 3
         # Seconds that a pause grows to, while the server can't be reached.
         LONGEST_PAUSE = 60
-        # Answers after which it connects again: a server that is overloaded, or a proxy that has none.
-        PASSING = [429, 502, 503, 504].freeze
         # Errors that connecting again does not mend.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLarge, RedirectError].freeze
-        private_constant :PASSING, :FINAL
+        private_constant :FINAL
 
         # @return [String] of the last event that was complete
         attr_reader :last_id
@@ -50,7 +46,7 @@ module Heddle
           @client.stream(:get, @url, headers: request_headers, **@options) do |response|
             if response.status == 204
               nil
-            elsif PASSING.include?(response.status)
+            elsif RetryAfter::STATUSES.include?(response.status)
               longer_pause(response["retry-after"])
             else
               check(response)
@@ -94,17 +90,7 @@ module Heddle
           @failures += 1
           longest = [LONGEST_PAUSE, @pause].max
           own = [@pause * (2**[@failures - 1, 10].min), longest].min * (0.5 + (rand / 2))
-          seconds_of(retry_after).clamp(own, longest)
-        end
-
-        # @return [Numeric] of a number or a date (RFC 9110, 10.2.3)
-        def seconds_of(retry_after)
-          return 0 unless retry_after
-          return retry_after.to_i if retry_after.match?(/\A\d{1,9}\z/)
-
-          [Time.httpdate(retry_after) - Time.now, 0].max
-        rescue ArgumentError
-          0
+          RetryAfter.seconds(retry_after).clamp(own, longest)
         end
       end
     end

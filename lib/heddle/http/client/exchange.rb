@@ -25,8 +25,11 @@ module Heddle
         # @raise [Error]
         def head
           connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
+          began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
           @carrier = connection.carrier(@request, @limits, @deadline)
-          @carrier.head(@retries < RETRIES)
+          head = @carrier.head(@retries < RETRIES)
+          @origin.count_time(:answer_seconds, began)
+          head
         rescue Carrier::Again
           finish
           @retries += 1

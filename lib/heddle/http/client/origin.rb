@@ -34,7 +34,8 @@ module Heddle
           @unused_since = now
           @retired = nil
           @sharing = Sharing.new { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
-          @figures = { requests: 0, opened: 0, waits: 0, stale: 0 }
+          @figures = { requests: 0, opened: 0, waits: 0, stale: 0, wait_seconds: 0.0, connect_seconds: 0.0,
+                       answer_seconds: 0.0 }
         end
 
         # Such as "https://example.com".
@@ -52,7 +53,7 @@ module Heddle
         # @return [Connection]
         # @raise [Error]
         def acquire(limits, deadline, fresh: false)
-          shared = @sharing&.acquire(limits, deadline) { count_wait }
+          shared = @sharing && acquire_shared(limits, deadline)
           rejoin if shared && @retired
           return shared.is_a?(Connection) ? shared.begin_request(deadline) : shared if shared
 
@@ -83,6 +84,11 @@ module Heddle
           connection.close unless reusable
           Connections.reap_later if reusable
         end
+
+        # @param phase [Symbol] `:wait_seconds`, `:connect_seconds` or `:answer_seconds`
+        # @param began [Float] by CLOCK_MONOTONIC
+        # @return [void]
+        def count_time(phase, began) = @lock.synchronize { @figures[phase] += now - began }
 
         # @param connection [SharedConnection]
         def release_stream(connection)
@@ -123,7 +129,7 @@ module Heddle
         # Was it dropped? Then there may be another one of its key.
         def retired? = !@retired.nil?
 
-        # @return [Hash{Symbol => Integer}]
+        # @return [Hash{Symbol => Numeric}]
         def statistics
           idle, waiting = @sharing ? [@sharing.idle, @sharing.waiting] : [0, 0]
           @lock.synchronize { { open: @open, idle: @idle.size + idle, waiting: @waiters.size + waiting, **@figures } }
@@ -171,7 +177,9 @@ module Heddle
           room = @lock.synchronize { take_idle(&:close) || queue(waiter) }
           return room if room
 
+          began = now
           room = waiter.pop(timeout: seconds_left(limits.pool, deadline))
+          count_time(:wait_seconds, began)
           room or raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} were in use for too long"
         ensure
           give_up(waiter) if waiter && !room
@@ -200,7 +208,16 @@ module Heddle
           (waiter = @waiters.shift) ? waiter.push(:room) : leave
         end
 
-        def count_wait = @lock.synchronize { @figures[:waits] += 1 }
+        # @return [SharedConnection, Connection, nil] nil: the server speaks HTTP/1.1
+        def acquire_shared(limits, deadline)
+          waited = nil
+          @sharing.acquire(limits, deadline) do
+            waited ||= now
+            @lock.synchronize { @figures[:waits] += 1 }
+          end
+        ensure
+          count_time(:wait_seconds, waited) if waited
+        end
 
         # Where it is not known yet which version the server speaks.
         def open_any(limits, deadline)
@@ -213,8 +230,10 @@ module Heddle
 
         # @yieldreturn [Connection, SharedConnection]
         def open_connection
+          began = now
           connection = yield
           @lock.synchronize { @figures[:opened] += 1 }
+          count_time(:connect_seconds, began)
           connection
         ensure
           give_back_room unless connection

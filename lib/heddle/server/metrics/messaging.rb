@@ -73,6 +73,12 @@ module Heddle
           client_series("http_client_waits_total", "counter", "How often requests waited for a connection.", :waits)
           client_series("http_client_stale_connections_total", "counter",
                         "Idle connections that a request found closed by the server.", :stale)
+          client_series("http_client_wait_seconds_total", "counter",
+                        "Seconds that requests have waited for a connection.", :wait_seconds)
+          client_series("http_client_connect_seconds_total", "counter",
+                        "Seconds that opening connections has taken.", :connect_seconds)
+          client_series("http_client_answer_seconds_total", "counter",
+                        "Seconds from requests to the heads of their answers.", :answer_seconds)
         end
 
         def client_series(name, type, help, key)

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Sends a request again where the user has asked for it (`retries:`): after an answer that asks for another time,
+      # and after a connection that did not come about or was lost before the answer. A request that is not idempotent
+      # is repeated only where no connection came about, and so nothing of it was sent.
+      #
+      # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An
+      # answer or an error stands where the pause would be longer than {PATIENCE}, or than what is left of `total`.
+      class Repetition
+        # Seconds: what the first pause may have, what all of them may have, and what a server may ask for.
+        PAUSE = 0.25
+        LONGEST = 10
+        PATIENCE = 60
+        UNSENT = [ConnectError, ConnectTimeout, TLSTimeout].freeze
+        # Another try does not mend these, or might do twice what the request wants.
+        FINAL = [TLSError, PrivateAddressError, OutcomeUnknown].freeze
+        private_constant :UNSENT, :FINAL
+
+        # @return [Float, nil] seconds of the pause before the request is sent again
+        attr_reader :seconds
+
+        # @param retries [Integer]
+        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @param random [#rand]
+        def initialize(retries, deadline, random: Random)
+          @left = retries
+          @deadline = deadline
+          @random = random
+          @longest = PAUSE
+        end
+
+        # @param exchange [Exchange]
+        # @return [H1::ReceivedResponse, H2::ReceivedResponse, nil] nil: the request is to be sent again after {#pause}
+        # @raise [Error] that stands
+        def head(request, exchange)
+          exchange.head
+        rescue *UNSENT, ConnectionLost => e
+          raise if FINAL.any? { |final| e.is_a?(final) }
+          raise unless again?(request, 0, unsent: UNSENT.any? { |unsent| e.is_a?(unsent) })
+
+          nil
+        end
+
+        # @param head [H1::ReceivedResponse, H2::ReceivedResponse]
+        # @return [Boolean] is the request to be sent again, after {#pause}?
+        def after?(request, head)
+          RetryAfter::STATUSES.include?(head.status) &&
+            again?(request, RetryAfter.seconds(Fields.value(head.fields, "retry-after")))
+        end
+
+        # @return [void]
+        def pause = sleep(@seconds)
+
+        private
+
+        def again?(request, least, unsent: false)
+          return false unless @left.positive? && (unsent || request.idempotent?) && request.replayable?
+
+          @seconds = [@random.rand * @longest, least].max
+          return false if @seconds > PATIENCE || (@deadline && @seconds > seconds_left)
+
+          @left -= 1
+          @longest = [@longest * 2, LONGEST].min
+          true
+        end
+
+        def seconds_left = (@deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # Makes requests of what users give: a URL, header fields, a body.
+      class RequestBuilder
+        TOKEN = /\A[A-Z0-9_-]+\z/i
+        private_constant :TOKEN
+
+        # @param origins [Origins]
+        # @param headers [Hash] of every request
+        def initialize(origins, headers)
+          @origins = origins
+          @headers = headers.freeze
+          @plain = nil
+        end
+
+        # @param method [String, Symbol]
+        # @param url [String]
+        # @param query [Hash, nil]
+        # @param headers [Hash, nil]
+        # @param payload [Hash, nil] `body:`, `json:`, `form:` or `multipart:`
+        # @return [Request]
+        # @raise [ArgumentError]
+        def build(method, url, query, headers, payload)
+          method = method.name.upcase if method.is_a?(Symbol)
+          raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method.match?(TOKEN)
+
+          origin, target, own = @origins.find(url)
+          target = add_query(target, query) if query
+          if method == "GET" && !headers && !payload && !own && !Trace.on?
+            return Request.new(method, origin, target, plain_lines(origin), nil)
+          end
+
+          body, described = Payload.make(method, payload || {})
+          given = [own, described, Fields.without_framing(headers)]
+          fields = given.reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
+          Request.new(method, origin, target, lines_of(origin, fields), body)
+        end
+
+        private
+
+        def lines_of(origin, fields)
+          host = fields.any? { |name, _| name.casecmp?("host") } ? "" : "Host: #{origin.authority}\r\n"
+          "#{host}#{origin.proxy_line}#{Fields.lines(Trace.on? ? Trace.add(fields) : fields)}"
+        end
+
+        # Of requests that have nothing of their own. Origin and lines change at once: other threads read them.
+        def plain_lines(origin)
+          known, lines = @plain
+          return lines if known.equal?(origin)
+
+          lines = lines_of(origin, @headers)
+          @plain = [origin, lines].freeze
+          lines
+        end
+
+        def add_query(target, query)
+          query = URI.encode_www_form(query)
+          if query.empty?
+            target
+          else
+            "#{target}#{target.include?("?") ? "&" : "?"}#{query}"
+          end
+        end
+      end
+    end
+  end
+end
