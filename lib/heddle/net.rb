@@ -9,6 +9,7 @@ module Heddle
     autoload :Connector, "heddle/net/connector"
     autoload :PoolShares, "heddle/net/pool_shares"
     autoload :PrivateAddress, "heddle/net/connector"
+    autoload :Resolver, "heddle/net/resolver"
     autoload :ConnectTimeout, "heddle/net/connector"
     autoload :TLSTimeout, "heddle/net/connector"
 

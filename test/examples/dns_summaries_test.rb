@@ -54,6 +54,17 @@ class DNSSummariesExampleTest < Minitest::Test
     assert_match(/status: REFUSED/, dig("example.org", "A"))
   end
 
+  def test_measure_prints_what_was_asked_and_how_it_came
+    environment = { "DELAY" => "0.01", "PATH" => "#{ROOT}/exe:#{ENV.fetch("PATH")}", "RUBYLIB" => LIB }
+    out, status = Open3.capture2e(environment, RbConfig.ruby, "measure.rb", "5", chdir: FOLDER)
+
+    assert_predicate status, :success?, out
+    assert_match(/^5 of 5 answered in .* by one client; the service was asked 5 times, \d at once$/, out)
+    assert_match(/^5 of 5 answered in .* by dig, .*; the service was asked 10 times, \d at once$/, out)
+    assert_match(/^the first one again: \d+ ms; the service was asked 10 times/, out)
+    assert_match(/^a summary of 3000 bytes: Truncated, retrying in TCP mode, TCP$/, out)
+  end
+
   private
 
   def start(environment)

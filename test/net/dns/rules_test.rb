@@ -41,6 +41,19 @@ class DNSRulesTest < Minitest::Test
     end
   end
 
+  # Services that answer whatever comes: a query with such a source, forged, would begin a loop.
+  def test_packets_from_services_that_answer_everything_are_never_answered
+    server = DNS::Server.new("127.0.0.1:0") { flunk "no query" }
+    port = DNS::UDPPort.new(Addrinfo.udp("127.0.0.1", 0), server)
+    query = DNS::Message.query("a.test", :A).encode
+    ports = [0, 7, 9, 13, 17, 19, 37]
+    ports.each { |number| port.__send__(:accept, query, Socket.sockaddr_in(number, "192.0.2.1"), nil) }
+
+    assert_equal({ ignored: ports.size }, server.counts)
+  ensure
+    port&.close
+  end
+
   def test_what_can_not_be_read_gets_formerr_with_its_id
     whole = DNS::Message.query("a.test", :A, edns: nil).encode
     header = whole.byteslice(0, 12)

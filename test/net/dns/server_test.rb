@@ -104,6 +104,21 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  # Two writes would be two segments, for which some clients do not wait (RFC 7766, section 8).
+  def test_tcp_answers_have_length_and_message_in_one_write
+    serving(->(query) { query.answer("x" * 3_000, type: :TXT) }) do |dns|
+      dns.tcp do |socket|
+        10.times do
+          socket.write(framed(DNS::Message.query("a.test", :TXT).encode))
+          bytes = socket.readpartial(65_535)
+
+          assert_equal bytes.bytesize - 2, bytes.unpack1("n")
+          refute_predicate DNS::Message.parse(bytes.byteslice(2..)), :truncated?
+        end
+      end
+    end
+  end
+
   def test_a_client_that_ended_its_part_gets_its_answers
     gate = Thread::Queue.new
     serving(->(query) { query.answer(gate.pop) }) do |dns|

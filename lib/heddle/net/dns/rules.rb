@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "query"
+require_relative "rules/transaction"
 
 module Heddle
   module Net
@@ -17,18 +18,26 @@ module Heddle
       # The first rule that matches answers. Without one, and without `otherwise`, the query is refused.
       class Rules
         Rule = Struct.new(:pattern, :types, :block) do
+          # @param transaction [Transaction]
           # @return [Object, nil] what the pattern has found
-          def match(query)
-            return nil if types && !types.include?(query.type)
+          def match(transaction)
+            return nil if types && !types.include?(transaction.type)
 
             case pattern
-            when String then pattern if pattern == query.name
-            when Regexp then pattern.match(query.name)
-            else pattern.call(query.name, query.type) || nil
+            when String then pattern if pattern == transaction.name
+            when Regexp then pattern.match(transaction.name)
+            else pattern.call(transaction.name, transaction.type) || nil
             end
           end
+
+          def answer(transaction, found) = block.call(*[transaction, found].first(block_size))
+
+          # A lambda or a method takes only what it names.
+          def block_size = block.lambda? && block.arity >= 0 ? block.arity : 2
         end
-        private_constant :Rule
+        # The block of a rule throws it to leave the query to the next one.
+        NEXT = Object.new.freeze
+        private_constant :Rule, :NEXT
 
         def initialize(&)
           raise ArgumentError, "DNS::Rules.new needs a block: its rules" unless block_given?
@@ -56,14 +65,17 @@ module Heddle
           @otherwise = block
         end
 
+        # In a rule's block: this rule is not the one, the next one that matches answers.
+        def next! = throw(NEXT)
+
         # @param query [Query]
-        def call(query)
-          transaction = Transaction.new(query)
-          @rules.each do |rule|
-            found = rule.match(query)
-            return rule.block.call(*[transaction, found].first(block_size(rule.block))) if found
-          end
-          @otherwise&.call(transaction)
+        def call(query) = process(Transaction.new(self, query))
+
+        # @api private
+        # @param transaction [Transaction]
+        # @return [void]
+        def process(transaction)
+          @rules.any? { |rule| answer_by(rule, transaction) } || @otherwise&.call(transaction)
         end
 
         # @return [Proc] for {Server.new} and {DNS.serve}
@@ -77,47 +89,14 @@ module Heddle
 
         private
 
-        # A lambda or a method takes only what it names.
-        def block_size(block) = block.lambda? && block.arity >= 0 ? block.arity : 2
-
-        # A query in RubyDNS's words.
-        class Transaction
-          CODES = { noerror: :NOERROR, formerr: :FORMERR, servfail: :SERVFAIL, nxdomain: :NXDOMAIN, notimp: :NOTIMP,
-                    refused: :REFUSED, notauth: :NOTAUTH }.freeze
-
-          # @return [Query]
-          attr_reader :query
-
-          def initialize(query)
-            @query = query
+        # @return [Boolean] has the rule answered, and not left the query to the next one?
+        def answer_by(rule, transaction)
+          found = rule.match(transaction) or return false
+          catch(NEXT) do
+            rule.answer(transaction, found)
+            return true
           end
-
-          # @return [String]
-          def name = @query.name
-
-          # @return [Question]
-          def question = @query.question
-
-          # Adds one record to the answer.
-          #
-          # @param data [Array<Object>] its parts: an address; a preference and a name
-          # @param ttl [Integer] seconds
-          # @param name [String]
-          # @param resource_class [Symbol, Class] its type, where it is not the one asked for
-          def respond!(*data, ttl: Query::TTL, name: @query.name, resource_class: @query.type)
-            parts = data.map { |part| part.is_a?(Numeric) ? part : part.to_s }
-            @query.answer(parts.size == 1 ? parts.first : parts, ttl:, name:, type: Rules.type(resource_class))
-          end
-
-          # @param upstream [Client, Resolver]
-          def passthrough!(upstream) = @query.forward(upstream)
-
-          # @param rcode [Symbol, Integer] `:NXDomain`, or 3
-          # @raise [ArgumentError] for a code that there is not
-          def fail!(rcode)
-            code = rcode.is_a?(Integer) ? Codes.rcode_name(rcode) : CODES[rcode.to_s.downcase.to_sym]
-            @query.fail(code || rcode)
-          end
+          false
         end
       end
     end
