@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/enable"
+require "heddle/monotonic_clock"
 require "heddle/scheduler"
 require "heddle/stall"
 require "heddle/watch"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/monotonic_clock"
 require "socket"
 
 require_relative "resolver/address_order"
