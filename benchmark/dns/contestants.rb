@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../lib/heddle/version"
+
 module Bench
   module DNS
     # A name server with one static answer. Name servers in C are baselines: a ceiling, no rivals.

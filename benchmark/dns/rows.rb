@@ -59,7 +59,7 @@ module Bench
         # As many as dnsperf may wait for: it sends on while a server falls behind.
         WAITING = 65_536
 
-        def self.variants = [new(10_000), new(30_000)]
+        def self.variants = [10_000, 20_000, 30_000].map { |rate| new(rate) }
 
         def initialize(rate)
           super()

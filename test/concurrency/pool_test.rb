@@ -213,8 +213,9 @@ class PoolTest < Minitest::Test
     in_loop do
       pool = Heddle::Pool.new(limit: 1) { @made.empty? && (@made << :begun) ? forever : new_resource }
       victim = Heddle.async { pool.acquire }
+      turns(1) until @made == [:begun] # the first use of a pool may wait for files that it loads
       other = Heddle.async { pool.with(&:number) }
-      turns
+      turns(1) until pool.waiting == 1
       victim.cancel
       assert_equal 2, other.value
       assert_equal 1, pool.size
