@@ -51,6 +51,16 @@ install_now() {
 # The packages of the programs that tests use.
 program_packages() { sed 's/#.*//' "$root/bin/packages.txt" | awk 'NF == 2 { print $2 }'; }
 
+# The npm packages that tests use, into vendor/node_modules. Uses $root.
+node_packages="undici@7.16.0"
+install_node_packages() {
+  [ ! -d "$root/vendor/node_modules/${node_packages%@*}" ] || return 0
+  command -v npm >/dev/null || install_packages "Testing" npm || return 1
+  # shellcheck disable=SC2086 # a list of words
+  with_progress "installing $node_packages" "$heddle_log/npm.log" '' 0 \
+    npm install --prefix "$root/vendor" --no-save --no-audit --no-fund $node_packages
+}
+
 # unpack_server PURPOSE PACKAGE: unpacks the package into vendor/PACKAGE where the machine does not have its program.
 # Debian's packages start a server when they are installed; unpacked it does nothing until it is asked to. Says so
 # when that fails. Uses $root.

@@ -26,6 +26,7 @@ class RackupHandlerTest < Minitest::Test
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0"], folder: @folder)
 
     assert_equal "HTTP/1.1 at /a", served.get("/a").body
+    assert_equal "HTTP/2 at /a", Open3.capture2("curl", "-sS", "--http2-prior-knowledge", served.at("/a").to_s).first
     assert_match(/^Heddle .* serves on #{Regexp.escape(served.uri.to_s.chomp("/"))}$/, served.output)
     status = served.stop
 

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "server/server_helpers"
-require "open3"
+require "server/tls_helpers"
 require "tempfile"
 
 # Clients of HTTP/2 that others have written.
 class Http2PeersTest < Minitest::Test
-  include ServerHelpers
+  include TLSHelpers
 
   LARGE = "0123456789abcdef" * 20_000
   APP = lambda do |env|
@@ -27,6 +26,51 @@ class Http2PeersTest < Minitest::Test
       request.end("x".repeat(1000 * i));
     }
   JS
+
+  # undici's HTTP/2 is for TLS alone.
+  UNDICI = <<~'JS'
+    const { Agent, request } = require(process.argv[3]);
+    const connect = { rejectUnauthorized: false };
+    const dispatcher = new Agent({ allowH2: true, connect, connections: 1, pipelining: 20 });
+    const post = async (size) => {
+      const options = { dispatcher, method: "POST", body: "x".repeat(size) };
+      const { statusCode, body } = await request(process.argv[2], options);
+      return `${statusCode} ${await body.text()}`;
+    };
+    (async () => {
+      const texts = await Promise.all(Array.from({ length: 20 }, (_, i) => post(1000 * i)));
+      const { body } = await request(process.argv[2] + "large", { dispatcher });
+      console.log([...texts, (await body.text()).length].join("\n"));
+      await dispatcher.close();
+    })();
+  JS
+
+  HTTPX = <<~PYTHON
+    import httpx, sys
+    with httpx.Client(http1=False, http2=True) as client:
+        response = client.get(sys.argv[1] + "large")
+        print(response.http_version, response.status_code, len(response.content))
+        for size in range(0, 200_000, 40_000):
+            print(client.post(sys.argv[1], content=b"x" * size).text)
+        print(client.post(sys.argv[1], content=(b"y" * 10_000 for _ in range(5))).text)
+  PYTHON
+
+  ASYNC = <<~'RUBY'
+    require "async"
+    require "async/http/client"
+    require "async/http/endpoint"
+    require "async/http/protocol/http2"
+    Sync do
+      protocol = Async::HTTP::Protocol::HTTP2
+      client = Async::HTTP::Client.new(Async::HTTP::Endpoint.parse(ARGV.first, protocol:), protocol:, retries: 0)
+      tasks = Array.new(20) { |i| Async { client.post("/", {}, ["x" * (1_000 * i)]).read } }
+      puts tasks.map(&:wait)
+      response = client.get("/large")
+      puts "#{response.version} #{response.read.bytesize}"
+    ensure
+      client&.close
+    end
+  RUBY
 
   PYTHON = <<~PYTHON
     import socket, sys
@@ -58,11 +102,11 @@ class Http2PeersTest < Minitest::Test
     output
   end
 
-  def run_script(text, *command)
+  def run_script(text, *interpreter, arguments: [url])
     Tempfile.create("peer") do |file|
       file.write(text)
       file.close
-      output_of(command.first, file.path, *command.drop(1))
+      output_of(*interpreter, file.path, *arguments)
     end
   end
 
@@ -88,9 +132,43 @@ class Http2PeersTest < Minitest::Test
 
   def test_node
     serving(APP) do
-      lines = run_script(NODE, "node", url).lines(chomp: true)
+      lines = run_script(NODE, "node").lines(chomp: true)
 
       assert_equal Array.new(20) { |i| "hello #{1_000 * i}" }.sort, lines.sort
+    end
+  end
+
+  # Installed by bin/setup --system.
+  UNDICI_FOLDER = File.expand_path("../../vendor/node_modules/undici", __dir__)
+
+  def test_undici
+    skip "undici is not installed" unless File.directory?(UNDICI_FOLDER)
+
+    serving_tls(APP) do
+      lines = run_script(UNDICI, "node", arguments: ["https://localhost:#{port}/", UNDICI_FOLDER]).lines(chomp: true)
+
+      assert_equal [*Array.new(20) { |i| "200 hello #{1_000 * i}" }, "320000"], lines
+      assert_equal ["HTTP/2"], output.string.scan(%r{HTTP/[\d.]+}).uniq
+    end
+  end
+
+  def test_httpx
+    serving(APP) do
+      skip "python3-httpx is not installed" unless system("/usr/bin/python3 -c 'import httpx' 2> /dev/null")
+      lines = run_script(HTTPX, "/usr/bin/python3").lines(chomp: true)
+
+      assert_equal "HTTP/2 200 320000", lines.shift
+      assert_equal ["hello 0", "hello 40000", "hello 80000", "hello 120000", "hello 160000", "hello 50000"], lines
+    end
+  end
+
+  # protocol-http2 in the gem async-http.
+  def test_async_http
+    serving(APP) do
+      support = File.expand_path("../../bin/support/gem_paths.rb", __dir__)
+      lines = run_script(ASYNC, RbConfig.ruby, "-r#{support}").lines(chomp: true)
+
+      assert_equal [*Array.new(20) { |i| "hello #{1_000 * i}" }, "HTTP/2 320000"], lines
     end
   end
 
@@ -98,7 +176,7 @@ class Http2PeersTest < Minitest::Test
     serving(APP) do
       skip "python3-h2 is not installed" unless system("/usr/bin/python3 -c 'import h2' 2> /dev/null")
 
-      assert_equal "{320000}\n", run_script(PYTHON, "/usr/bin/python3", port.to_s)
+      assert_equal "{320000}\n", run_script(PYTHON, "/usr/bin/python3", arguments: [port.to_s])
     end
   end
 end
