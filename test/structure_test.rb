@@ -54,6 +54,8 @@ class StructureTest < Minitest::Test
   def test_only_http_1_frames_with_lines_and_chunks
     assert_empty found("ext/heddle/{net,rack,pubsub,scheduler}/**/*.[ch]", /transfer-encoding|"chunked/)
     assert_empty found("ext/heddle/http/h2/*.[ch]", %r{chunk_head|HTTP/1})
+    assert_empty found("ext/heddle/http/h2_{begin,body,carrier,events,exchange,response,server,tunnel}.[ch]",
+                       %r{split_lines|HTTP/1|HEDDLE_AS_LINES})
   end
 
   # 9

@@ -34,9 +34,10 @@ static void check_text(const char *expected, const heddle_buffer *out)
 
 static const char date[] = "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
 
-static void write_whole(heddle_buffer *out)
+static void write_whole(heddle_buffer *out, heddle_head_form form)
 {
     heddle_answer answer = answer_with(426);
+    answer.form = form;
     heddle_answer_begin(&answer, out);
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "Upgrade", 7, "x", 1));
@@ -49,25 +50,69 @@ static void write_whole(heddle_buffer *out)
     CHECK(!answer.keep_alive);
 }
 
-static void a_buffer_that_is_too_small_says_how_much_it_takes(void)
+/* Each room up to what it takes. */
+static void check_small_buffers(heddle_head_form form, size_t needed)
 {
-    heddle_buffer whole = empty();
-    write_whole(&whole);
-    check_text("HTTP/1.1 426 Upgrade Required\r\nx-longer-than-all-that-are-taken: a\r\nupgrade: x\r\nx: \r\n"
-               "date: Thu, 01 Jan 1970 00:00:00 GMT\r\ncontent-length: 9223372036854775807\r\n"
-               "connection: upgrade\r\nconnection: close\r\n\r\n", &whole);
     heddle_buffer none = {0};
-    write_whole(&none);
-    CHECK_EQUAL(whole.used, none.used);
-    for (size_t room = 0; room < whole.used; room++) {
+    write_whole(&none, form);
+    CHECK_EQUAL(needed, none.used);
+    for (size_t room = 0; room < needed; room++) {
         char *exact = malloc(room + 1);
         exact[room] = 42;
         heddle_buffer small = {.bytes = exact, .room = room};
-        write_whole(&small);
-        CHECK_EQUAL(whole.used, small.used);
+        write_whole(&small, form);
+        CHECK_EQUAL(needed, small.used);
         CHECK_EQUAL(42, exact[room]);
         free(exact);
     }
+}
+
+static void a_buffer_that_is_too_small_says_how_much_it_takes(void)
+{
+    heddle_buffer whole = empty();
+    write_whole(&whole, HEDDLE_AS_LINES);
+    check_text("HTTP/1.1 426 Upgrade Required\r\nx-longer-than-all-that-are-taken: a\r\nupgrade: x\r\nx: \r\n"
+               "date: Thu, 01 Jan 1970 00:00:00 GMT\r\ncontent-length: 9223372036854775807\r\n"
+               "connection: upgrade\r\nconnection: close\r\n\r\n", &whole);
+    check_small_buffers(HEDDLE_AS_LINES, whole.used);
+}
+
+/* The packed fields as text, one a line. */
+static heddle_buffer unpack(const heddle_buffer *packed)
+{
+    static char text[ROOM];
+    heddle_buffer out = {.bytes = text, .room = sizeof(text)};
+    for (size_t at = 0; at < packed->used;) {
+        heddle_packed_field size;
+        memcpy(&size, packed->bytes + at, sizeof(size));
+        const char *name = packed->bytes + at + sizeof(size);
+        out.used += (size_t)snprintf(text + out.used, ROOM - out.used, "%.*s: %.*s\n", (int)size.name_size, name,
+                                     (int)size.value_size, name + size.name_size);
+        at += sizeof(size) + size.name_size + size.value_size;
+    }
+    return out;
+}
+
+static void packed_fields_are_those_that_are_not_about_the_connection(void)
+{
+    heddle_buffer packed = empty();
+    write_whole(&packed, HEDDLE_AS_FIELDS);
+    heddle_buffer text = unpack(&packed);
+    check_text("x-longer-than-all-that-are-taken: a\nupgrade: x\nx: \ndate: Thu, 01 Jan 1970 00:00:00 GMT\n"
+               "content-length: 9223372036854775807\n", &text);
+    check_small_buffers(HEDDLE_AS_FIELDS, packed.used);
+
+    heddle_answer chunked = answer_with(200), empty_one = answer_with(205);
+    chunked.form = empty_one.form = HEDDLE_AS_FIELDS;
+    packed.used = 0;
+    heddle_answer_begin(&chunked, &packed);
+    heddle_answer_end(&chunked, &packed, "", 0, NULL, 0);
+    CHECK_EQUAL(0, packed.used);
+    CHECK_EQUAL(HEDDLE_CONTENT_CHUNKED, chunked.framing);
+    heddle_answer_begin(&empty_one, &packed);
+    heddle_answer_end(&empty_one, &packed, "", 0, NULL, 0);
+    text = unpack(&packed);
+    check_text("content-length: 0\n", &text);
 }
 
 static void refused_fields_leave_nothing_behind(void)
@@ -180,13 +225,13 @@ static void rejections_are_whole_answers(void)
 {
     heddle_rejection rejection = {.status = 503, .reason = "too much is asked at once"};
     heddle_buffer out = empty();
-    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, true, "retry-after: 1\r\n");
+    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, true, "1");
     check_text("HTTP/1.1 503 Service Unavailable\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
                "content-type: text/plain; charset=utf-8\r\ncontent-length: 52\r\nretry-after: 1\r\n"
                "connection: close\r\n\r\n503 Service Unavailable: too much is asked at once.\n", &out);
     size_t used = out.used;
     out.used = 0;
-    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, false, "retry-after: 1\r\n");
+    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, false, "1");
     CHECK_EQUAL(used - 52, out.used);
 
     rejection.status = 499;
@@ -202,6 +247,8 @@ static void rejections_are_whole_answers(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("answer", "packed fields are those that are not about the connection",
+              packed_fields_are_those_that_are_not_about_the_connection);
     check_run("answer", "a buffer that is too small says how much it takes",
               a_buffer_that_is_too_small_says_how_much_it_takes);
     check_run("answer", "refused fields leave nothing behind", refused_fields_leave_nothing_behind);

@@ -125,6 +125,29 @@ static void no_limit_cuts_what_is_written_whole(void)
     owner_free(owner);
 }
 
+/* 65,000 bytes wait, of which the connection may keep 60,000: as long as that a client may be about to read. */
+static void a_share_is_exceeded_when_too_much_has_waited_for_a_second(void)
+{
+    static char bytes[65000];
+    open_tunnel(0);
+    owner->limits.connection_output = 60000;
+    heddle_h2_set_now(owner->session, SECOND);
+    CHECK(heddle_h2_write_whole(owner->session, stream, bytes, 60000, NULL, 0));
+    heddle_h2_set_now(owner->session, 5 * SECOND);
+    CHECK(!heddle_h2_exceeds_share(owner->session, stream)); /* no more than it may keep */
+    CHECK(heddle_h2_write_whole(owner->session, stream, bytes, 5000, NULL, 0));
+    CHECK(!heddle_h2_exceeds_share(owner->session, stream));
+    heddle_h2_set_now(owner->session, 6 * SECOND - 1);
+    CHECK(!heddle_h2_exceeds_share(owner->session, stream));
+    heddle_h2_set_now(owner->session, 6 * SECOND);
+    CHECK(heddle_h2_exceeds_share(owner->session, stream));
+    owner->now = 6 * SECOND;
+    widen_window(10000);
+    CHECK(next_frame(HEDDLE_H2_DATA));
+    CHECK(!heddle_h2_exceeds_share(owner->session, stream));
+    owner_free(owner);
+}
+
 static void nothing_is_written_behind_the_end(void)
 {
     open_tunnel(0);
@@ -217,6 +240,8 @@ int main(int argc, char **argv)
     check_run("writing", "both pieces leave in order as the window opens", both_pieces_leave_in_order_as_the_window_opens);
     check_run("writing", "one piece may be empty, and both", one_piece_may_be_empty_and_both);
     check_run("writing", "no limit cuts what is written whole", no_limit_cuts_what_is_written_whole);
+    check_run("writing", "a share is exceeded when too much has waited for a second",
+              a_share_is_exceeded_when_too_much_has_waited_for_a_second);
     check_run("writing", "nothing is written behind the end", nothing_is_written_behind_the_end);
     check_run("writing", "bytes keep their order, whatever the sizes and windows",
               bytes_keep_their_order_whatever_the_sizes_and_windows);

@@ -51,6 +51,29 @@ static void check_length(const heddle_answer *answer, const heddle_response_head
     }
 }
 
+/* Each packed field is a line, in the same order. */
+static void check_packed(const heddle_buffer *packed, const heddle_buffer *lines)
+{
+    const char *line = lines->bytes, *end = lines->bytes + lines->used;
+    for (size_t at = 0; at < packed->used;) {
+        heddle_packed_field size;
+        PROMISE(packed->used - at >= sizeof(size));
+        memcpy(&size, packed->bytes + at, sizeof(size));
+        at += sizeof(size);
+        PROMISE(packed->used - at >= (size_t)size.name_size + size.value_size);
+        const char *name = packed->bytes + at, *value = name + size.name_size;
+        at += size.name_size + size.value_size;
+        do {
+            line = memchr(line, '\n', (size_t)(end - line));
+            PROMISE(line);
+            line++;
+        } while ((size_t)(end - line) < size.name_size + size.value_size + 4 ||
+                 memcmp(line, name, size.name_size) != 0 || memcmp(line + size.name_size, ": ", 2) != 0 ||
+                 memcmp(line + size.name_size + 2, value, size.value_size) != 0 ||
+                 memcmp(line + size.name_size + 2 + size.value_size, "\r\n", 2) != 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 3)
@@ -61,8 +84,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     char *bytes = malloc(ROOM);
     PROMISE(bytes);
-    heddle_buffer out = {.bytes = bytes, .room = ROOM};
+    heddle_buffer out = {.bytes = bytes, .room = ROOM}, packed = {.bytes = malloc(ROOM), .room = ROOM};
+    PROMISE(packed.bytes);
+    heddle_answer same = answer;
+    same.form = HEDDLE_AS_FIELDS;
     heddle_answer_begin(&answer, &out);
+    heddle_answer_begin(&same, &packed);
 
     unsigned written = 0;
     int plain = 1;
@@ -79,6 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         heddle_field_result result = heddle_answer_field(&answer, &out, name, (size_t)(mark - at), value,
                                                          (size_t)(stop - mark - 1));
         PROMISE(result == HEDDLE_FIELD_WRITTEN ? out.used > before : out.used == before);
+        PROMISE(result == heddle_answer_field(&same, &packed, name, (size_t)(mark - at), value,
+                                              (size_t)(stop - mark - 1)));
         if (result == HEDDLE_FIELD_WRITTEN) {
             written++;
             plain &= is_plain(value, (size_t)(stop - mark - 1));
@@ -89,6 +118,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at = stop < end ? stop + 1 : end;
     }
     heddle_answer_end(&answer, &out, date, sizeof(date) - 1, "x", data[0] & 64 ? 1 : 0);
+    heddle_answer_end(&same, &packed, date, sizeof(date) - 1, "x", data[0] & 64 ? 1 : 0);
+    PROMISE(same.framing == answer.framing && same.length == answer.length && same.keep_alive == answer.keep_alive);
+    if (out.used <= ROOM && packed.used <= ROOM)
+        check_packed(&packed, &out);
+    free(packed.bytes);
     if (out.used > ROOM || written + WRITTEN_ELSEWHERE > FUZZ_FIELDS) {
         free(bytes);
         return 0;

@@ -1,12 +1,9 @@
 #include "http/answer_head.h"
+#include "http/field_value.h"
 #include "selector/assert.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #define PUT(out, text) put_bytes(out, text, sizeof(text) - 1)
 
@@ -18,15 +15,15 @@ static inline void put_bytes(heddle_buffer *out, const char *bytes, size_t size)
     out->used = used + size;
 }
 
-static void put_number(heddle_buffer *out, int64_t number)
+/* Decimal digits, at the end of `room`; how many. */
+static size_t write_digits(char *end, int64_t number)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    char *at = end;
     do {
-        digits[--at] = (char)('0' + number % 10);
+        *--at = (char)('0' + number % 10);
         number /= 10;
     } while (number);
-    put_bytes(out, digits + at, sizeof(digits) - at);
+    return (size_t)(end - at);
 }
 
 /* -- names (RFC 9110, 5.1 and 5.6.2) ----------------------------------------------------------------------------- */
@@ -63,71 +60,9 @@ static bool is_token(const char *name, size_t size)
     return good;
 }
 
-/* -- values (RFC 9110, 5.5) -------------------------------------------------------------------------------------- */
-
-#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-static inline uint64_t zero_bytes(uint64_t word)
-{
-    return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
-}
-
-static inline bool word_forbidden(uint64_t word)
-{
-    return (zero_bytes(word) | zero_bytes(word ^ EACH_BYTE('\r')) | zero_bytes(word ^ EACH_BYTE('\n'))) != 0;
-}
-
-static inline uint64_t load_word(const char *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof(word));
-    return word;
-}
-
-static inline uint64_t load_half(const char *bytes)
-{
-    uint32_t half;
-    memcpy(&half, bytes, sizeof(half));
-    return half;
-}
-
-static inline bool byte_forbidden(char byte)
-{
-    return byte == '\r' || byte == '\n' || byte == 0;
-}
-
-/* The last words overlap those before them, so that no byte is looked at alone. */
-static inline bool value_forbidden(const char *value, size_t size)
-{
-    if (size < 4)
-        return size && (byte_forbidden(value[0]) || byte_forbidden(value[size / 2]) || byte_forbidden(value[size - 1]));
-    if (size < 8)
-        return word_forbidden(load_half(value) | load_half(value + size - 4) << 32);
-#ifdef __SSE2__
-    if (size >= 16) {
-        const __m128i cr = _mm_set1_epi8('\r'), lf = _mm_set1_epi8('\n'), nul = _mm_setzero_si128();
-        size_t at = 0;
-        for (;;) {
-            __m128i piece = _mm_loadu_si128((const __m128i *)(value + at));
-            __m128i found = _mm_or_si128(_mm_cmpeq_epi8(piece, cr), _mm_cmpeq_epi8(piece, lf));
-            if (_mm_movemask_epi8(_mm_or_si128(found, _mm_cmpeq_epi8(piece, nul))))
-                return true;
-            if (at == size - 16)
-                return false;
-            at = at + 32 <= size ? at + 16 : size - 16;
-        }
-    }
-#endif
-    for (size_t at = 0; at + 8 < size; at += 8) {
-        if (word_forbidden(load_word(value + at)))
-            return true;
-    }
-    return word_forbidden(load_word(value + size - 8));
-}
-
 bool heddle_answer_value_allowed(const char *value, size_t size)
 {
-    return !value_forbidden(value, size);
+    return !heddle_value_is_forbidden(value, size);
 }
 
 /* -- lists (RFC 9110, 5.6.1) ------------------------------------------------------------------------------------- */
@@ -215,7 +150,7 @@ static heddle_field_result take_coding(heddle_answer *answer, const char *value,
 /* `upgrade` is said by whoever writes the field Upgrade, and that is here. */
 static heddle_field_result take_connection(heddle_answer *answer, const char *value, size_t size)
 {
-    if (value_forbidden(value, size))
+    if (heddle_value_is_forbidden(value, size))
         return HEDDLE_BAD_VALUE;
     list options = {.at = value, .end = value + size};
     while (next_element(&options))
@@ -274,17 +209,32 @@ void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out)
     HEDDLE_ASSERT(answer->status >= 100 && answer->status <= 999);
     answer->declared_length = -1;
     answer->declared_close = answer->declared_chunked = answer->declared_upgrade = answer->declared_date = false;
+    if (answer->form == HEDDLE_AS_FIELDS)
+        return;
     char room[HEDDLE_STATUS_LINE_ROOM];
     size_t size;
     const char *line = heddle_status_line(answer->status, &size, room);
     put_bytes(out, line, size);
 }
 
-static inline heddle_field_result write_field(heddle_buffer *out, const char *name, size_t name_size,
-                                              const char *value, size_t value_size)
+static inline void put_packed(heddle_buffer *out, const char *name, size_t name_size, const char *value,
+                              size_t value_size)
 {
-    if (value_forbidden(value, value_size))
+    heddle_packed_field head = {(uint32_t)name_size, (uint32_t)value_size};
+    put_bytes(out, (const char *)&head, sizeof(head));
+    put_bytes(out, name, name_size);
+    put_bytes(out, value, value_size);
+}
+
+static inline heddle_field_result write_field(const heddle_answer *answer, heddle_buffer *out, const char *name,
+                                              size_t name_size, const char *value, size_t value_size)
+{
+    if (heddle_value_is_forbidden(value, value_size))
         return HEDDLE_BAD_VALUE;
+    if (answer->form == HEDDLE_AS_FIELDS) {
+        put_packed(out, name, name_size, value, value_size);
+        return HEDDLE_FIELD_WRITTEN;
+    }
     size_t used = out->used, size = name_size + value_size + 4;
     if (used <= out->room && size <= out->room - used) {
         char *at = out->bytes + used;
@@ -312,15 +262,15 @@ static heddle_field_result short_field(heddle_answer *answer, heddle_buffer *out
     case IGNORED:
         return HEDDLE_FIELD_TAKEN;
     case DATE:
-        result = write_field(out, name, name_size, value, value_size);
+        result = write_field(answer, out, name, name_size, value, value_size);
         answer->declared_date |= result == HEDDLE_FIELD_WRITTEN;
         return result;
     case UPGRADE:
-        result = write_field(out, name, name_size, value, value_size);
+        result = write_field(answer, out, name, name_size, value, value_size);
         answer->declared_upgrade |= result == HEDDLE_FIELD_WRITTEN;
         return result;
     default:
-        return write_field(out, name, name_size, value, value_size);
+        return write_field(answer, out, name, name_size, value, value_size);
     }
 }
 
@@ -337,8 +287,8 @@ heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *ou
     }
     if (!is_token(name, name_size))
         return HEDDLE_BAD_NAME;
-    size_t start = out->used;
-    heddle_field_result result = write_field(out, name, name_size, value, value_size);
+    size_t start = out->used + (answer->form == HEDDLE_AS_FIELDS ? sizeof(heddle_packed_field) : 0);
+    heddle_field_result result = write_field(answer, out, name, name_size, value, value_size);
     if (result == HEDDLE_FIELD_WRITTEN && out->used <= out->room)
         lower_token(out->bytes + start, name, name_size);
     return result;
@@ -347,8 +297,7 @@ heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *ou
 heddle_field_result heddle_answer_known_field(heddle_answer *answer, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size)
 {
-    (void)answer;
-    return write_field(out, name, name_size, value, value_size);
+    return write_field(answer, out, name, name_size, value, value_size);
 }
 
 bool heddle_answer_plain_name(const char *name, size_t name_size)
@@ -393,10 +342,16 @@ static heddle_framing framing_of(const heddle_answer *answer, int64_t length)
     return answer->minor == 1 && !answer->until_close ? HEDDLE_CONTENT_CHUNKED : HEDDLE_CONTENT_UNTIL_CLOSE;
 }
 
-static void put_length(heddle_buffer *out, int64_t length)
+static void put_length(const heddle_answer *answer, heddle_buffer *out, int64_t length)
 {
+    char room[20], *end = room + sizeof(room);
+    size_t size = write_digits(end, length);
+    if (answer->form == HEDDLE_AS_FIELDS) {
+        put_packed(out, "content-length", sizeof("content-length") - 1, end - size, size);
+        return;
+    }
     PUT(out, "content-length: ");
-    put_number(out, length);
+    put_bytes(out, end - size, size);
     PUT(out, "\r\n");
 }
 
@@ -409,23 +364,24 @@ static void put_framing(heddle_answer *answer, heddle_buffer *out)
     switch (answer->framing) {
     case HEDDLE_CONTENT_BY_LENGTH:
         answer->length = length;
-        put_length(out, length);
+        put_length(answer, out, length);
         break;
     case HEDDLE_CONTENT_CHUNKED:
-        PUT(out, "transfer-encoding: chunked\r\n");
+        if (answer->form == HEDDLE_AS_LINES)
+            PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
         /* The application writes to the socket itself, in the coding that it has named. */
-        if (answer->declared_chunked && answer->minor == 1)
+        if (answer->declared_chunked && answer->minor == 1 && answer->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
         /* HEAD gets the length that GET would get; of the statuses without content, 205 alone may carry one. */
         answer->length = 0;
         if (answer->status == 205)
-            put_length(out, 0);
+            put_length(answer, out, 0);
         else if (length >= 0 && !is_bodiless(answer->status) && !answer->declared_chunked)
-            put_length(out, length);
+            put_length(answer, out, length);
         break;
     case HEDDLE_CONTENT_RAW:
         break;
@@ -433,7 +389,7 @@ static void put_framing(heddle_answer *answer, heddle_buffer *out)
 }
 
 /* RFC 9112, 9.3 and 9.6; RFC 9110, 7.8 */
-static void put_connection(heddle_answer *answer, heddle_buffer *out)
+static void put_connection(const heddle_answer *answer, heddle_buffer *out)
 {
     if (answer->status == 101 || answer->declared_upgrade)
         PUT(out, "connection: upgrade\r\n");
@@ -445,17 +401,28 @@ static void put_connection(heddle_answer *answer, heddle_buffer *out)
         PUT(out, "connection: keep-alive\r\n");
 }
 
+static void put_date(const heddle_answer *answer, heddle_buffer *out, const char *line, size_t size)
+{
+    enum { NAME = sizeof("date") - 1, AROUND = sizeof("date: \r\n") - 1 };
+    if (answer->form == HEDDLE_AS_LINES)
+        put_bytes(out, line, size);
+    else if (size > AROUND)
+        put_packed(out, line, NAME, line + NAME + 2, size - AROUND);
+}
+
 void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size)
 {
     if (!answer->declared_date)
-        put_bytes(out, date, date_size);
+        put_date(answer, out, date, date_size);
     if (protocol_size && !answer->declared_upgrade)
         short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
     put_framing(answer, out);
     if (answer->declared_close || answer->until_close || answer->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
         answer->framing == HEDDLE_CONTENT_RAW)
         answer->keep_alive = false;
+    if (answer->form == HEDDLE_AS_FIELDS)
+        return;
     put_connection(answer, out);
     PUT(out, "\r\n");
 }
@@ -475,24 +442,31 @@ size_t heddle_chunk_head(char *out, size_t size)
     return (size_t)digits + 2;
 }
 
-void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
-                             bool content, const char *more_fields)
+size_t heddle_rejection_text(const heddle_rejection *rejection, char *text)
 {
-    char room[HEDDLE_STATUS_LINE_ROOM];
-    size_t size;
-    const char *line = heddle_status_line(rejection->status, &size, room), *phrase = heddle_status_phrase(rejection->status);
-    char text[sizeof(rejection->reason) + 64];
-    int text_size = snprintf(text, sizeof(text), "%d %s: %s.\n", rejection->status, *phrase ? phrase : "Error",
-                             rejection->reason);
-    HEDDLE_ASSERT(text_size > 0 && (size_t)text_size < sizeof(text));
+    const char *phrase = heddle_status_phrase(rejection->status);
+    int size = snprintf(text, HEDDLE_REJECTION_ROOM, "%d %s: %s.\n", rejection->status, *phrase ? phrase : "Error",
+                        rejection->reason);
+    HEDDLE_ASSERT(size > 0 && size < HEDDLE_REJECTION_ROOM);
+    return (size_t)size;
+}
 
-    put_bytes(out, line, size);
+void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
+                             bool content, const char *retry_after)
+{
+    heddle_answer answer = {.status = rejection->status};
+    char text[HEDDLE_REJECTION_ROOM];
+    size_t size = heddle_rejection_text(rejection, text);
+    heddle_answer_begin(&answer, out);
     put_bytes(out, date, date_size);
-    PUT(out, "content-type: text/plain; charset=utf-8\r\n");
-    put_length(out, text_size);
-    if (more_fields)
-        put_bytes(out, more_fields, strlen(more_fields));
+    PUT(out, "content-type: " HEDDLE_REJECTION_TYPE "\r\n");
+    put_length(&answer, out, (int64_t)size);
+    if (retry_after) {
+        PUT(out, "retry-after: ");
+        put_bytes(out, retry_after, strlen(retry_after));
+        PUT(out, "\r\n");
+    }
     PUT(out, "connection: close\r\n\r\n");
     if (content)
-        put_bytes(out, text, (size_t)text_size);
+        put_bytes(out, text, size);
 }

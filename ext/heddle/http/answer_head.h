@@ -23,9 +23,20 @@ typedef enum {
     HEDDLE_CONTENT_RAW,        /* after 101 or CONNECT: the connection is the application's stream */
 } heddle_framing;
 
+/* How a head is written. */
+typedef enum {
+    HEDDLE_AS_LINES,  /* a status line, field lines and an empty line (RFC 9112) */
+    HEDDLE_AS_FIELDS, /* names and values, each pair behind a heddle_packed_field: their protocol frames them */
+} heddle_head_form;
+
+typedef struct {
+    uint32_t name_size, value_size;
+} heddle_packed_field;
+
 /* The facts about a response. The first part is set by the caller, fields of the application are added one by one. */
 typedef struct {
     heddle_method request;
+    heddle_head_form form;
     uint8_t minor;            /* of the request's HTTP/1.x */
     int status;               /* 200 to 999, or 101 */
     bool keep_alive;          /* client and server would go on */
@@ -38,7 +49,7 @@ typedef struct {
     heddle_framing framing;   /* set by heddle_answer_end, and `length` with it: of the content that follows, or -1 */
 } heddle_answer;
 
-/* Starts one: the status line. */
+/* Starts one: the status line, where there are lines. */
 void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out);
 
 typedef enum {
@@ -68,8 +79,8 @@ bool heddle_answer_ignores(const char *name, size_t name_size);
 bool heddle_answer_value_allowed(const char *value, size_t size);
 
 /*
-* Date unless the application set one, framing, connection, the empty line; decides framing and keep_alive. `date`:
- * the whole line. `protocol`: what a 101 upgrades to, unless a field of the application has said it.
+ * Date unless the application set one, framing, and in lines also connection and the empty line; decides framing and
+ * keep_alive. `date`: the whole line. `protocol`: what a 101 upgrades to, unless a field of the application has said it.
  */
 void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);
@@ -80,8 +91,20 @@ size_t heddle_chunk_head(char *out, size_t size);
 /* An IMF-fixdate field line, "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n": 37 bytes and a NUL. */
 void heddle_date_line(char *out, int64_t seconds);
 
-/* The whole answer to what is refused: a sentence for a person, connection: close. */
+#define HEDDLE_REJECTION_TYPE "text/plain; charset=utf-8"
+
+enum {
+    HEDDLE_REJECTION_ROOM = sizeof(((heddle_rejection *)0)->reason) + 64,
+};
+
+/* The content of a rejection's answer, a sentence for a person, into HEDDLE_REJECTION_ROOM bytes. How many it was. */
+size_t heddle_rejection_text(const heddle_rejection *rejection, char *text);
+
+/*
+ * The whole answer to what is refused, in lines, with connection: close. `retry_after`: the value of that field; NULL:
+ * there is none.
+ */
 void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
-                             bool content, const char *more_fields);
+                             bool content, const char *retry_after);
 
 #endif

@@ -134,7 +134,7 @@ static void reject_name(VALUE name)
     rb_raise(invalid_response, "the header name %+" PRIsVALUE " must be a String", name);
 }
 
-/* -- field lines ------------------------------------------------------------------------------------------------- */
+/* -- fields ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     heddle_answer *answer;
@@ -406,13 +406,15 @@ void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers
     RB_GC_GUARD(protocol);
 }
 
-void heddle_early_hints(heddle_buffer *out, VALUE headers)
+void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form)
 {
     size_t start = out->used;
-    heddle_answer answer = {.minor = 1, .status = 103, .length = -1};
+    heddle_answer answer = {.form = form, .minor = 1, .status = 103, .length = -1};
     heddle_buffer_reserve(out, FRAME);
     heddle_answer_begin(&answer, out);
     write_headers(&answer, out, headers, start);
+    if (form == HEDDLE_AS_FIELDS)
+        return;
     if (!grow_buffer(out, 2)) {
         out->used = start;
         rb_memerror();

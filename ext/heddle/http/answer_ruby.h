@@ -30,7 +30,7 @@ void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers
                         size_t date_size);
 
 /* A whole interim answer 103 (RFC 8297). Raises InvalidResponse. */
-void heddle_early_hints(heddle_buffer *out, VALUE headers);
+void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form);
 
 /* Defines Heddle::HTTP::InvalidResponse. */
 void Init_heddle_answer(VALUE http);

@@ -96,5 +96,5 @@ const char *heddle_body_rejection(const heddle_engine *engine, const heddle_exch
                       (unsigned long long)engine->body_disk_limit);
     else
         heddle_reject(rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
-    return "retry-after: 1\r\n";
+    return "1";
 }

@@ -55,6 +55,7 @@ struct heddle_engine {
     heddle_h2_workspace h2_workspace;
     uint64_t h2_memory; /* how much connections may draw together, see heddle_h2_hold */
     uint64_t h2_drawn;
+    uint64_t h2_lent; /* bytes of these: */
     heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2_response.c */
     heddle_websockets websockets;
     heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */

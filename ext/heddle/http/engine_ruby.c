@@ -116,6 +116,7 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
     limits->control_burst = NUM2UINT(read_limit(configuration, "http2_control_frames"));
     limits->control_rate = refill_of(limits->control_burst);
     limits->control_answers = NUM2UINT(read_limit(configuration, "http2_control_answers"));
+    limits->overhead = NUM2UINT(read_limit(configuration, "http2_overhead"));
     limits->updates = NUM2UINT(read_limit(configuration, "http2_updates"));
     limits->continuations = NUM2UINT(read_limit(configuration, "http2_continuations"));
     limits->settings_entries = NUM2UINT(read_limit(configuration, "http2_settings"));

@@ -44,7 +44,7 @@ typedef struct {
     /* A runner has taken it. The connection may be gone afterwards. NULL: nothing is to be done. */
     void (*taken)(heddle_exchange *exchange);
     /* Nobody has taken it, and nobody will: the client gets this answer. The exchange and its connection may be gone. */
-    void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection, const char *more_fields);
+    void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after);
     /* The application has left it unfinished: the client must see that. The connection may be gone. Never raises. */
     void (*abandon)(heddle_exchange *exchange);
 } heddle_exchange_operations;

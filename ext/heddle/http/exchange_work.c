@@ -45,7 +45,7 @@ static void reject_work(heddle_work *work, heddle_overload why)
         heddle_reject(&rejection, 503, "the server stops");
         break;
     }
-    exchange->operations->reject(exchange, &rejection, "retry-after: 1\r\n");
+    exchange->operations->reject(exchange, &rejection, "1");
 }
 
 static uint32_t label_of(const heddle_work *work)

@@ -45,9 +45,9 @@ static heddle_h1_progress reject_too_large(heddle_connection *connection)
 static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
 {
     heddle_rejection rejection;
-    const char *more_fields =
+    const char *retry_after =
         heddle_body_rejection(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &rejection);
-    heddle_h1_reject(connection, &rejection, more_fields);
+    heddle_h1_reject(connection, &rejection, retry_after);
     return HEDDLE_H1_ENDED;
 }
 

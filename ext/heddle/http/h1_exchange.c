@@ -223,9 +223,9 @@ static VALUE object_class(void)
     return exchange_class;
 }
 
-static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *more_fields)
+static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after)
 {
-    heddle_h1_reject(exchange->work.connection, rejection, more_fields);
+    heddle_h1_reject(exchange->work.connection, rejection, retry_after);
 }
 
 static void abandon_exchange(heddle_exchange *exchange)

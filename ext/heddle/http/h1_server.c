@@ -113,19 +113,19 @@ static void send_more(heddle_connection *connection)
 /* -- refusing ---------------------------------------------------------------------------------------------------- */
 
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
-                             const char *more_fields)
+                             const char *retry_after)
 {
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
     heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE, content,
-                            more_fields);
+                            retry_after);
     if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
         return false;
     heddle_connection_has_output(connection);
     return true;
 }
 
-void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *more_fields)
+void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *retry_after)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
@@ -134,7 +134,7 @@ void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rej
     h1->exchange = NULL;
     if (!heddle_engine_count_rejection(connection, rejection))
         return;
-    if (heddle_h1_add_rejection(connection, rejection, content, more_fields))
+    if (heddle_h1_add_rejection(connection, rejection, content, retry_after))
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
     else
         heddle_h1_close(connection);

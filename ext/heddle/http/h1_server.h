@@ -63,9 +63,9 @@ void heddle_h1_begin(heddle_connection *connection);
 /* It has sent something else: answers with this status, and closes. It may be gone afterwards. */
 void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason);
 
-/* Puts the answer to what is refused into the output; false: there is no memory. `more_fields`: whole lines, or NULL. */
+/* Puts the answer to what is refused into the output; false: there is no memory. `retry_after`: a value, or NULL. */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
-                             const char *more_fields);
+                             const char *retry_after);
 /* Is what the application has left of the body likely worth reading for the sake of the connection? */
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
 /* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */

@@ -86,7 +86,7 @@ void heddle_h1_close(heddle_connection *connection);
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration);
 /* As soon as everything is sent. */
 void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next);
-/* Answers by itself what never becomes a request of the application, and closes. `more_fields`: whole lines, or NULL. */
-void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *more_fields);
+/* Answers by itself what never becomes a request of the application, and closes. `retry_after`: a value, or NULL. */
+void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *retry_after);
 
 #endif

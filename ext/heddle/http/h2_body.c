@@ -21,8 +21,8 @@ static void reject_body(heddle_h2_carrier *carrier, int error)
 {
     heddle_exchange *exchange = carrier->exchange;
     heddle_rejection rejection;
-    const char *more_fields = heddle_body_rejection(engine_of(carrier), exchange, error, &rejection);
-    exchange->operations->reject(exchange, &rejection, more_fields);
+    const char *retry_after = heddle_body_rejection(engine_of(carrier), exchange, error, &rejection);
+    exchange->operations->reject(exchange, &rejection, retry_after);
 }
 
 /* Of one without a content-length; the others are refused at the head. */

@@ -86,8 +86,6 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
     free(carrier);
 }
 
-static void queue_next(heddle_h2_server *server);
-
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
@@ -98,7 +96,7 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
     heddle_exchange_detach(exchange);
     if (running)
         heddle_connection_end_work(server->connection);
-    queue_next(server);
+    heddle_h2_queue_next(server);
 }
 
 void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
@@ -108,7 +106,7 @@ void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
     heddle_h2_free_carrier(carrier);
     heddle_exchange_detach(exchange);
     heddle_connection_end_work(server->connection);
-    queue_next(server);
+    heddle_h2_queue_next(server);
 }
 
 /* -- requests ------------------------------------------------------------------------------------------------------ */
@@ -120,12 +118,24 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Puts the next exchange of this connection into the ready list. Carriers may be refused, and gone, afterwards. */
-static void queue_next(heddle_h2_server *server)
+/* Of an open connection. */
+static bool is_held_back(const heddle_h2_server *server)
+{
+    const heddle_engine *engine = heddle_engine_of_connection(server->connection);
+    return server->lent > 0 && engine->h2_lent > engine->h2_memory;
+}
+
+bool heddle_h2_may_queue(const heddle_h2_server *server)
+{
+    return server->waiting_count > 0 && !server->queued && !is_held_back(server);
+}
+
+void heddle_h2_queue_next(heddle_h2_server *server)
 {
     heddle_link *link;
     server->depth++; /* nothing is sent, and so nothing closed, before the caller sends */
-    while (server->connection && !server->queued && (link = heddle_link_first(&server->waiting))) {
+    while (server->connection && !server->queued && !is_held_back(server) &&
+           (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
         server->queued = carrier; /* refused, it leaves this place to the next one */
@@ -145,7 +155,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     carrier->due.passed = reject_late;
     heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), timeout));
     list_waiting(carrier);
-    queue_next(server);
+    heddle_h2_queue_next(server);
 }
 
 void heddle_h2_exchange_taken(heddle_exchange *exchange)
@@ -157,7 +167,7 @@ void heddle_h2_exchange_taken(heddle_exchange *exchange)
     if (server->queued == carrier)
         server->queued = NULL;
     uint64_t rejected = exchange->engine->rejected;
-    queue_next(server);
+    heddle_h2_queue_next(server);
     if (exchange->engine->rejected != rejected)
         heddle_last_use(heddle_h2_send(server));
 }

@@ -52,7 +52,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
 
 static bool is_full(const heddle_subscriber *subscriber)
 {
-    return heddle_h2_unsent(events_at(subscriber)->tunnel.stream) > HEDDLE_PENDING_LIMIT;
+    return heddle_h2_tunnel_is_full(&events_at(subscriber)->tunnel, HEDDLE_PENDING_LIMIT);
 }
 
 static void end_slow(heddle_subscriber *subscriber)

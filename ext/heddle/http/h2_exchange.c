@@ -147,15 +147,16 @@ static void check_written(heddle_h2_write_result result)
 }
 
 /*
- * call-seq: write_head(bytes, ended) -> nil
+ * call-seq: write_head(status, fields, ended) -> nil
  *
- * Sends a head as HTTP::H1::ResponseWriter makes it; with +ended+ no content follows. Raises ClientGone.
+ * Sends a head with fields as H2::ResponseWriter makes them; with +ended+ no content follows. Raises ClientGone.
  */
-static VALUE exchange_write_head(VALUE self, VALUE bytes, VALUE ended)
+static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE ended)
 {
+    int code = NUM2INT(status);
     heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
-    Check_Type(bytes, T_STRING);
-    check_written(heddle_h2_send_head(carrier, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), RTEST(ended)));
+    Check_Type(fields, T_STRING);
+    check_written(heddle_h2_send_head(carrier, code, RSTRING_PTR(fields), (size_t)RSTRING_LEN(fields), RTEST(ended)));
     heddle_last_use(heddle_h2_send(carrier->server));
     return Qnil;
 }
@@ -284,7 +285,7 @@ static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VA
     int status = heddle_answer_status(status_value); /* may run the application's code */
     find_writable(handle);
     heddle_answer head = {
-        .request = request->method_id, .minor = 1, .status = status, .keep_alive = true,
+        .request = request->method_id, .form = HEDDLE_AS_FIELDS, .minor = 1, .status = status, .keep_alive = true,
         .length = request->method_id == HEDDLE_HEAD ? -1 : size,
     };
     heddle_buffer *out = &engine->out;
@@ -298,7 +299,7 @@ static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VA
         return false;
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;
-    check_written(heddle_h2_send_head(carrier, out->bytes + start, head_size, !content));
+    check_written(heddle_h2_send_head(carrier, head.status, out->bytes + start, head_size, !content));
     handle->status = head.status;
     if (content) {
         heddle_h2_session *session = carrier->server->session;
@@ -321,11 +322,11 @@ static bool write_piece(heddle_exchange_handle *handle, VALUE string)
     return false;
 }
 
-static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *more_fields)
+static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
-    heddle_h2_send_rejection(server, carrier->stream, rejection, exchange->head.method_id != HEDDLE_HEAD, more_fields);
+    heddle_h2_send_rejection(server, carrier->stream, rejection, exchange->head.method_id != HEDDLE_HEAD, retry_after);
     heddle_h2_drop_carrier(carrier);
     if (heddle_engine_count_rejection(server->connection, rejection))
         heddle_last_use(heddle_h2_send(server));
@@ -359,7 +360,7 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
-    rb_define_method(exchange_class, "write_head", exchange_write_head, 2);
+    rb_define_method(exchange_class, "write_head", exchange_write_head, 3);
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
     rb_define_method(exchange_class, "reject", exchange_reject, 2);

@@ -1,7 +1,8 @@
-/* Responses over HTTP/2: heads, from heads as they are written for HTTP/1.1, and content that is complete. */
+/* Responses over HTTP/2: heads, rejections, and content that is complete. */
 
 #include "http/h2_server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,53 +11,58 @@ enum {
     COPIED = 16384, /* bytes of a string: a longer one is lent */
 };
 
-/* The head's lines as fields; the number of them, or -1: too many. */
-static int split_lines(const char *at, const char *end, heddle_h2_field *fields)
+/* The number of fields, or -1: they are too many, or not packed as heddle_packed_field says. */
+static int unpack_fields(const char *at, const char *end, heddle_h2_field *fields)
 {
     int count = 0;
-    for (const char *line_end; at < end && *at != '\r'; at = line_end + 2) {
-        line_end = memchr(at, '\r', (size_t)(end - at));
-        const char *colon = memchr(at, ':', (size_t)(line_end - at));
-        if (count == MOST_FIELDS)
+    while (at < end) {
+        heddle_packed_field size;
+        if (count == MOST_FIELDS || (size_t)(end - at) < sizeof(size))
             return -1;
-        fields[count++] = (heddle_h2_field){at, colon + 1, (uint32_t)(colon - at), (uint32_t)(line_end - colon - 1)};
+        memcpy(&size, at, sizeof(size));
+        at += sizeof(size);
+        if ((uint64_t)size.name_size + size.value_size > (uint64_t)(end - at))
+            return -1;
+        const char *value = at + size.name_size;
+        fields[count++] = (heddle_h2_field){at, value, size.name_size, size.value_size};
+        at = value + size.value_size;
     }
     return count;
 }
 
-static heddle_h2_write_result send_head(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes,
-                                        size_t size, bool end)
+heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
+                                           bool end)
 {
     heddle_h2_field fields[MOST_FIELDS];
-    const char *line_end = memchr(bytes, '\r', size);
-    int status = atoi(bytes + sizeof("HTTP/1.1"));
-    int count = split_lines(line_end + 2, bytes + size, fields);
+    int count = unpack_fields(bytes, bytes + size, fields);
     if (count < 0)
         return HEDDLE_H2_MISPLACED;
-    return heddle_h2_write_head(session, stream, status, fields, (size_t)count, end);
+    return heddle_h2_write_head(carrier->server->session, carrier->stream, status, fields, (size_t)count, end);
 }
 
-heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const char *bytes, size_t size, bool end)
+static heddle_h2_field make_field(const char *name, const char *value, size_t value_size)
 {
-    return send_head(carrier->server->session, carrier->stream, bytes, size, end);
+    return (heddle_h2_field){name, value, (uint32_t)strlen(name), (uint32_t)value_size};
 }
 
 void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
-                              bool content, const char *more_fields)
+                              bool content, const char *retry_after)
 {
-    char bytes[1024];
-    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_engine_of_connection(server->connection)),
-                            HEDDLE_DATE_LINE, content, more_fields);
-    const char *body = memmem(bytes, answer.used, "\r\n\r\n", 4);
-    if (answer.used > answer.room || !body)
+    enum { DATE = sizeof("date: ") - 1, DATE_SIZE = HEDDLE_DATE_LINE - sizeof("date: \r\n") + 1 };
+    char text[HEDDLE_REJECTION_ROOM], length[24];
+    size_t size = heddle_rejection_text(rejection, text);
+    const char *date = heddle_engine_date(heddle_engine_of_connection(server->connection));
+    const heddle_h2_field fields[] = {
+        make_field("date", date + DATE, DATE_SIZE),
+        make_field("content-type", HEDDLE_REJECTION_TYPE, sizeof(HEDDLE_REJECTION_TYPE) - 1),
+        make_field("content-length", length, (size_t)snprintf(length, sizeof(length), "%zu", size)),
+        make_field("retry-after", retry_after, retry_after ? strlen(retry_after) : 0),
+    };
+    heddle_h2_write_head(server->session, stream, rejection->status, fields, retry_after ? 4 : 3, !content);
+    if (!content)
         return;
-    body += 4;
-    size_t size = (size_t)(bytes + answer.used - body);
-    send_head(server->session, stream, bytes, (size_t)(body - bytes), size == 0);
-    heddle_h2_write(server->session, stream, body, size);
-    if (size > 0)
-        heddle_h2_finish(server->session, stream, NULL, 0);
+    heddle_h2_write(server->session, stream, text, size);
+    heddle_h2_finish(server->session, stream, NULL, 0);
 }
 
 /* -- content ------------------------------------------------------------------------------------------------------- */
@@ -64,12 +70,17 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 /* A String whose bytes the session sends. */
 typedef struct {
     heddle_link link; /* among those of its engine */
+    heddle_engine *engine;
+    heddle_h2_server *server;
+    size_t size;
     VALUE string;     /* frozen, marked and pinned by the engine */
 } string_loan;
 
 static void end_loan(void *data)
 {
     string_loan *loan = data;
+    loan->engine->h2_lent -= loan->size;
+    loan->server->lent -= loan->size;
     heddle_link_remove(&loan->link);
     free(loan);
 }
@@ -83,13 +94,17 @@ void heddle_h2_mark_loans(const heddle_engine *engine)
 
 static bool lend_string(heddle_h2_carrier *carrier, VALUE string)
 {
+    heddle_h2_server *server = carrier->server;
+    heddle_engine *engine = heddle_engine_of_connection(server->connection);
+    size_t size = (size_t)RSTRING_LEN(string);
     string_loan *loan = malloc(sizeof(*loan));
     if (!loan)
         return false;
-    *loan = (string_loan){.string = string};
-    heddle_link_push_first(&heddle_engine_of_connection(carrier->server->connection)->h2_loans, &loan->link);
-    if (heddle_h2_lend_until(carrier->server->session, carrier->stream, RSTRING_PTR(string), (size_t)RSTRING_LEN(string),
-                             end_loan, loan))
+    *loan = (string_loan){.engine = engine, .server = server, .size = size, .string = string};
+    heddle_link_push_first(&engine->h2_loans, &loan->link);
+    engine->h2_lent += size;
+    server->lent += size;
+    if (heddle_h2_lend_until(server->session, carrier->stream, RSTRING_PTR(string), size, end_loan, loan))
         return true;
     end_loan(loan);
     return false;

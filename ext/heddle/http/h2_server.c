@@ -158,6 +158,8 @@ static HEDDLE_FATE settle_next(heddle_h2_server *server)
         return cut_off_writers(server);
     if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
+    if (heddle_h2_may_queue(server)) /* a string has left */
+        heddle_connection_flush_later(connection);
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
         server->write_deadline = later_by(heddle_engine_of_connection(connection)->write_timeout);
@@ -175,6 +177,12 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
         return HEDDLE_GONE;
     if (server->depth > 0) /* the caller of the session does it */
         return HEDDLE_ALIVE;
+    if (heddle_h2_may_queue(server)) {
+        server->depth++;
+        heddle_h2_queue_next(server);
+        if (!heddle_h2_leave_session(server))
+            return HEDDLE_GONE;
+    }
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
@@ -371,7 +379,7 @@ static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
-                             heddle_h2_is_closing(server->session)))
+                             heddle_h2_is_closing(server->session) || heddle_h2_may_queue(server)))
         return;
     if (!send_output(server, true))
         return;

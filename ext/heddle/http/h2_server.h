@@ -60,6 +60,7 @@ struct heddle_h2_server {
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
     size_t held;            /* the same, and the heads of requests that wait */
     size_t drawn;           /* of these, what is more than the connection's own share */
+    size_t lent;            /* bytes of strings that its streams have yet to send */
     uint64_t lingered;      /* bytes that were thrown away */
     int64_t write_deadline; /* until when the kernel has to take some of the output; INT64_MAX: there is none */
     unsigned depth; /* of calls into the session */
@@ -134,6 +135,14 @@ bool heddle_h2_holds_too_much(const heddle_h2_server *server);
 /* The same for bodies and frames of WebSockets, earlier: bodies go to files then, and frames wait at the client. */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
+/*
+ * While strings of more than http2_memory wait for slow clients, a connection with one of them has no further request
+ * begun. Could one be begun again?
+ */
+bool heddle_h2_may_queue(const heddle_h2_server *server);
+/* Puts the next exchange into the ready list. Carriers may be refused, and gone, afterwards. */
+void heddle_h2_queue_next(heddle_h2_server *server);
+
 /* The exchange is over, and its stream somebody else's, whose owner is set. */
 void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier);
 /* A runner has taken it: `taken` of the operations. */
@@ -158,13 +167,13 @@ void heddle_h2_end_body(heddle_h2_carrier *carrier);
 /* -- h2_response.c --------------------------------------------------------------------------------------------------- */
 
 /*
- * Sends a head that was written for HTTP/1.1: its status and its fields, without those about the connection.
- * HEDDLE_H2_GONE where there is no memory, either.
+ * Sends a head: its fields as HEDDLE_AS_FIELDS packs them. HEDDLE_H2_GONE where there is no memory, either.
  */
-heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, const char *bytes, size_t size, bool end);
-/* The same for a rejection, with its sentence. */
+heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
+                                           bool end);
+/* The whole answer to what is refused. `retry_after`: the value of that field, or NULL. */
 void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
-                              bool content, const char *more_fields);
+                              bool content, const char *retry_after);
 
 /*
  * Part of a response's content: copied as long as there is room, else kept as a frozen String until it is sent. No fiber

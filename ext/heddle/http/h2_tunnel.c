@@ -61,6 +61,12 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
     return true;
 }
 
+bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit)
+{
+    heddle_h2_set_now(tunnel->server->session, heddle_clock_coarse());
+    return heddle_h2_unsent(tunnel->stream) > limit || heddle_h2_exceeds_share(tunnel->server->session, tunnel->stream);
+}
+
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size)
 {
     if (size == 0)

@@ -54,6 +54,8 @@ struct heddle_h2_tunnel {
 void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange);
 /* Copies both pieces. false: the stream is gone, or there is no memory. On any thread. */
 bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more, size_t more_size);
+/* Do more than `limit` bytes wait, or more than its share of what the connection may keep? On any thread. */
+bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit);
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);
 /* Bytes that the owner has not used, but holds back the stream alone for: others may send. */
 void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size);

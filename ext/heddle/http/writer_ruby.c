@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H1::ResponseWriter and Heddle::HTTP::DateLine: heads of answers as Strings. */
+/* Heddle::HTTP::ResponseWriter and Heddle::HTTP::DateLine: heads of answers as Strings. */
 
 #include "http/answer_ruby.h"
 #include "http/http.h"
@@ -79,6 +79,7 @@ static VALUE date_line_line(int argc, VALUE *argv, VALUE self)
 
 typedef struct {
     heddle_buffer buffer;
+    heddle_head_form form;
     VALUE date_line;
 } response_writer;
 
@@ -105,17 +106,28 @@ static size_t writer_size(const void *data)
 }
 
 static const rb_data_type_t writer_type = {
-    .wrap_struct_name = "Heddle::HTTP::H1::ResponseWriter",
+    .wrap_struct_name = "Heddle::HTTP::ResponseWriter",
     .function = {.dmark = writer_mark, .dfree = writer_free, .dsize = writer_size, .dcompact = writer_compact},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-static VALUE writer_allocate(VALUE class)
+static VALUE allocate_writer(VALUE class, heddle_head_form form)
 {
     response_writer *writer;
     VALUE self = TypedData_Make_Struct(class, response_writer, &writer_type, writer);
     writer->date_line = Qnil;
+    writer->form = form;
     return self;
+}
+
+static VALUE line_writer_allocate(VALUE class)
+{
+    return allocate_writer(class, HEDDLE_AS_LINES);
+}
+
+static VALUE field_writer_allocate(VALUE class)
+{
+    return allocate_writer(class, HEDDLE_AS_FIELDS);
 }
 
 static response_writer *writer_of(VALUE self)
@@ -128,7 +140,8 @@ static response_writer *writer_of(VALUE self)
 /*
  * call-seq: ResponseWriter.new(date_line = DateLine.new)
  *
- * Turns answers into bytes (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15). No I/O. One writer serves a loop.
+ * Turns answers into bytes (RFC 9110, 6.4 and 15). No I/O. One writer serves a loop. H1::ResponseWriter writes the lines
+ * of RFC 9112, H2::ResponseWriter the fields that H2::Exchange#write_head takes.
  */
 static VALUE writer_initialize(int argc, VALUE *argv, VALUE self)
 {
@@ -201,6 +214,7 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
     response_writer *writer = writer_of(self);
     heddle_answer answer = {
         .request = method_of(request),
+        .form = writer->form,
         .minor = (uint8_t)NUM2UINT(rb_funcall(request, rb_intern("minor"), 0)),
         .status = NIL_P(options.protocol) ? heddle_answer_status(status) : 101,
         .keep_alive = RTEST(options.keep_alive) && RTEST(rb_funcall(request, rb_intern("keep_alive?"), 0)),
@@ -230,24 +244,29 @@ static VALUE writer_early_hints(VALUE self, VALUE headers)
 {
     response_writer *writer = writer_of(self);
     writer->buffer.used = 0;
-    heddle_early_hints(&writer->buffer, headers);
+    heddle_early_hints(&writer->buffer, headers, writer->form);
     return to_binary(writer->buffer.bytes, writer->buffer.used);
 }
 
-void Init_heddle_http_writer(VALUE h1)
+void Init_heddle_http_writer(VALUE http)
 {
-    Init_heddle_answer(rb_path2class("Heddle::HTTP"));
+    Init_heddle_answer(http);
 
-    date_line_class = rb_define_class_under(rb_path2class("Heddle::HTTP"), "DateLine", rb_cObject);
+    date_line_class = rb_define_class_under(http, "DateLine", rb_cObject);
     rb_gc_register_mark_object(date_line_class);
     rb_define_alloc_func(date_line_class, date_line_allocate);
     rb_define_method(date_line_class, "line", date_line_line, -1);
 
-    VALUE writer = rb_define_class_under(h1, "ResponseWriter", rb_cObject);
-    rb_define_alloc_func(writer, writer_allocate);
+    VALUE writer = rb_define_class_under(http, "ResponseWriter", rb_cObject);
+    rb_undef_alloc_func(writer);
     rb_define_method(writer, "initialize", writer_initialize, -1);
     rb_define_method(writer, "head", writer_head, -1);
     rb_define_method(writer, "early_hints", writer_early_hints, 1);
+
+    VALUE lines = rb_define_class_under(rb_define_module_under(http, "H1"), "ResponseWriter", writer);
+    rb_define_alloc_func(lines, line_writer_allocate);
     /* A whole interim answer (RFC 9110, 15.2.1). */
-    rb_define_const(writer, "CONTINUE", rb_obj_freeze(to_binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
+    rb_define_const(lines, "CONTINUE", rb_obj_freeze(to_binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
+    VALUE fields = rb_define_class_under(rb_define_module_under(http, "H2"), "ResponseWriter", writer);
+    rb_define_alloc_func(fields, field_writer_allocate);
 }

@@ -15,6 +15,8 @@ module Heddle
       attr_reader :configuration
       # @return [H1::ResponseWriter]
       attr_reader :writer
+      # @return [H2::ResponseWriter]
+      attr_reader :field_writer
 
       # @param configuration [Configuration]
       # @param on_rejection [#to_proc, nil] called with the client's address, a status and a reason for what was
@@ -30,6 +32,7 @@ module Heddle
                      body_folder: "/tmp", stream_bodies: false, http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new
+        @field_writer = H2::ResponseWriter.new
         @detached = ObjectSpace::WeakMap.new
         @on_notice = on_notice
         set_up(configuration, on_rejection&.to_proc, proxies, body_folder, stream_bodies, http2)

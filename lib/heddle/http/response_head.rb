@@ -5,7 +5,7 @@ module Heddle
     # The head of an answer as bytes, and what it says about the content that follows.
     #
     # @!attribute status [Integer] as sent
-    # @!attribute bytes [String]
+    # @!attribute bytes [String] lines of HTTP/1.1, or the fields that H2::Exchange#write_head takes
     # @!attribute framing [Symbol] how the content is framed: :none (there is none), :length, :chunked, :close
     #   (up to the end of the connection) or :raw (after an upgrade, the connection is the stream's)
     # @!attribute length [Integer, nil] of the content in bytes, where it is known

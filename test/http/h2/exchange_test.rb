@@ -21,7 +21,7 @@ class H2ExchangeTest < Minitest::Test
 
   def test_content_behind_a_head_without_any_is_refused_and_does_not_wait
     serve(frames("HEADERS es+eh 1 get"), open: true) do |exchange|
-      exchange.write_head("HTTP/1.1 204 No Content\r\n\r\n", true)
+      exchange.write_head(204, "", true)
 
       assert_raises(IOError) { exchange.write("late") }
     end

@@ -16,6 +16,7 @@ class H2LimitsTest < Minitest::Test
     http2_resets: [1, ["HEADERS eh 1 post", "RST_STREAM - 1 #8", "HEADERS eh 3 post", "RST_STREAM - 3 #8"], CALM],
     http2_control_frames: [10, ["PING - 0 0000000000000000"] * 11, CALM],
     http2_control_answers: [2, ["PING - 0 0000000000000000"] * 3, CALM],
+    http2_overhead: [1_024, ["fe - 0 00*9000"], CALM],
     http2_updates: [10, ["WINDOW_UPDATE - 0 #1"] * 11, CALM],
     http2_continuations: [0, ["HEADERS es 1 get", "CONTINUATION eh 1 a=b"], CALM],
     http2_settings: [6, ["SETTINGS - 0 00030000ffff*7"], CALM]

@@ -7,7 +7,6 @@ enum {
     A_STREAM = 10,           /* more of these for each stream */
     A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
     OVERHEAD_RATIO = 8,      /* bytes received for each that was worth something */
-    OVERHEAD_ALLOWANCE = 1 << 20,
     CHECKS = 4,              /* of progress in each write_timeout */
     REST_AFTER = 2,          /* seconds without streams */
 };
@@ -18,8 +17,8 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
         .connection_window = 1 << 20, .header_limit = 32768, .header_count = 100, .crumb_count = 50,
         .body_limit = UINT64_MAX, .streams_a_feed = 100, .fields_a_feed = 1000, .rejected_burst = 100, .reset_burst = 100, .reset_rate = 33,
-        .control_burst = 1000, .control_rate = 330, .control_answers = 100, .updates = 100, .settings_entries = 32,
-        .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20, .write_rate = 1000,
+        .control_burst = 1000, .control_rate = 330, .overhead = 1 << 20, .control_answers = 100, .updates = 100,
+        .settings_entries = 32, .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20, .write_rate = 1000,
         .write_timeout = INT64_C(30) * SECOND, .head_timeout = INT64_C(10) * SECOND,
         .idle_timeout = INT64_C(75) * SECOND, .drain_delay = SECOND,
     };
@@ -77,7 +76,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
     session->received += HEDDLE_H2_HEADER_SIZE + frame->length;
     if (frame->type == HEDDLE_H2_DATA || frame->type == HEDDLE_H2_HEADERS || frame->type == HEDDLE_H2_CONTINUATION)
         session->payload += frame->length;
-    if (session->received / OVERHEAD_RATIO > session->payload + OVERHEAD_ALLOWANCE) {
+    if (session->received / OVERHEAD_RATIO > session->payload + session->limits->overhead) {
         heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little");
         return false;
     }

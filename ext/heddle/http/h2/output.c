@@ -8,6 +8,7 @@
 
 enum {
     CHECKS = 4,
+    CROWDED = 1000000000, /* ns, before streams have no more than their share: a client may be about to read */
     SMALLEST_PIECE = 1024, /* a frame at the end of the room is not cut to less, unless that is all there is */
 };
 
@@ -86,6 +87,12 @@ static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 
 /* -- bodies -------------------------------------------------------------------------------------------------------- */
 
+/* Bytes of all bodies that the session has copied. */
+static size_t count_kept(const heddle_h2_session *session)
+{
+    return session->queued - session->lent;
+}
+
 static void queue_segment(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_segment *segment)
 {
     if (stream->queued == 0)
@@ -94,6 +101,8 @@ static void queue_segment(heddle_h2_session *session, heddle_h2_stream *stream, 
         session->check_at = session->now + session->limits->write_timeout / CHECKS;
     *(stream->last ? &stream->last->next : &stream->first) = segment;
     stream->last = segment;
+    if (count_kept(session) <= session->limits->connection_output)
+        session->crowded_since = session->now;
     stream->queued += segment->size;
     session->queued += segment->size;
     heddle_h2_list_stream(session, stream);
@@ -108,7 +117,7 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
 {
     const heddle_h2_limits *limits = session->limits;
     size_t room = stream->queued < limits->stream_output ? limits->stream_output - stream->queued : 0;
-    size_t kept = session->queued - session->lent;
+    size_t kept = count_kept(session);
     size_t shared = kept < limits->connection_output ? limits->connection_output - kept : 0;
     /* A stream without any may always have a frame's worth: else those that wait could wait for each other. */
     if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
@@ -166,6 +175,13 @@ bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream,
 size_t heddle_h2_unsent(const heddle_h2_stream *stream)
 {
     return stream->queued;
+}
+
+bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream)
+{
+    size_t all = session->limits->connection_output, share = all / session->stream_count;
+    return count_kept(session) > all && session->now - session->crowded_since >= CROWDED &&
+           stream->queued > (share > HEDDLE_H2_FRAME_SIZE ? share : HEDDLE_H2_FRAME_SIZE);
 }
 
 static bool queue_loan(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_segment *loan)

@@ -34,6 +34,7 @@ typedef struct {
     uint32_t rejected_burst;       /* streams beyond max_streams; refilled as resets are */
     uint32_t reset_burst, reset_rate; /* streams ended early, whoever ends them; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on streams that are gone */
+    uint32_t overhead;            /* bytes by which an eighth of all may exceed those that were worth something */
     uint32_t control_answers;     /* of SETTINGS and PING, not yet pulled */
     uint32_t updates;             /* WINDOW_UPDATE and PRIORITY frames of a connection without streams */
     uint32_t settings_entries;    /* of one frame */
@@ -192,6 +193,11 @@ bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream,
                            const char *more, size_t more_size);
 /* Bytes of the body that were not pulled yet. */
 size_t heddle_h2_unsent(const heddle_h2_stream *stream);
+/*
+ * For owners that use heddle_h2_write_whole: have bodies exceeded connection_output for a second, and does this stream
+ * exceed an equal share of it, and a frame's worth?
+ */
+bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
  * Ends a tunnel without a word of on_reset: in order where both sides have ended it, or can; else, and if `abrupt`, with
  * RST_STREAM.

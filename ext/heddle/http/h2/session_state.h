@@ -215,6 +215,7 @@ struct heddle_h2_session {
     uint32_t answers;    /* in there, to PING and SETTINGS */
     uint32_t listed_count;
     size_t queued;       /* of all streams */
+    int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
     size_t lent;         /* of that, what heddle_h2_lend_until was given: no memory of the session's */
 
     heddle_h2_bucket resets, rejections, controls;

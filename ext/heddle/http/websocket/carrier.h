@@ -22,6 +22,8 @@ typedef struct {
     bool (*write)(heddle_websocket *socket, const char *bytes, size_t size, VALUE string);
     /* Bytes that are queued. On any thread. */
     size_t (*pending)(const heddle_websocket *socket);
+    /* Is that more than `limit`, or than the carrier allows? On any thread. */
+    bool (*is_full)(const heddle_websocket *socket, uint64_t limit);
     /* Sends what can be sent now. 0: nothing is pending; -EAGAIN: some is; others: the carrier is broken. */
     int (*flush)(heddle_websocket *socket);
     /* Reads until there is no input, the session is no longer open, or heddle_websocket_must_pause: then it is paused. */

@@ -85,6 +85,11 @@ static size_t count_pending(const heddle_websocket *socket)
     return socket->work.connection->output.size;
 }
 
+static bool is_full(const heddle_websocket *socket, uint64_t limit)
+{
+    return count_pending(socket) > limit;
+}
+
 static int flush_output(heddle_websocket *socket)
 {
     heddle_connection *connection = socket->work.connection;
@@ -169,6 +174,7 @@ static void set_deadline(heddle_websocket *socket, int64_t at)
 const heddle_websocket_carrier heddle_websocket_h1_carrier = {
     .write = write_output,
     .pending = count_pending,
+    .is_full = is_full,
     .flush = flush_output,
     .read = read_input,
     .end = begin_to_end,

@@ -169,6 +169,11 @@ static size_t count_pending(const heddle_websocket *socket)
     return heddle_h2_unsent(socket->stream->tunnel.stream);
 }
 
+static bool is_full(const heddle_websocket *socket, uint64_t limit)
+{
+    return heddle_h2_tunnel_is_full(&socket->stream->tunnel, limit);
+}
+
 /* Bytes that the client's windows hold back stay, whatever the kernel would take. */
 static int flush_stream(heddle_websocket *socket)
 {
@@ -318,6 +323,7 @@ static void set_deadline(heddle_websocket *socket, int64_t at)
 const heddle_websocket_carrier heddle_websocket_h2_carrier = {
     .write = write_output,
     .pending = count_pending,
+    .is_full = is_full,
     .flush = flush_stream,
     .read = read_input,
     .end = begin_to_end,

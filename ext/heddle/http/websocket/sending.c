@@ -11,6 +11,11 @@ size_t heddle_websocket_pending(const heddle_websocket *socket)
     return socket->work.connection ? socket->carrier->pending(socket) : 0;
 }
 
+bool heddle_websocket_exceeds_output(const heddle_websocket *socket)
+{
+    return socket->work.connection && socket->carrier->is_full(socket, socket->engine->websockets.output_limit);
+}
+
 bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
                                    size_t size)
 {
@@ -24,13 +29,11 @@ bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_op
 
 bool heddle_websocket_check_pace(heddle_websocket *socket)
 {
-    uint64_t limit = socket->engine->websockets.output_limit;
-    size_t pending = heddle_websocket_pending(socket);
-    if (pending <= limit)
+    if (!heddle_websocket_exceeds_output(socket))
         return true;
     if (!heddle_websocket_is_in_loop(socket)) {
         /* Only the loop can ask the kernel. A thread that is far ahead of it ends the socket: what is refused is lost. */
-        bool far_ahead = pending / 4 > limit;
+        bool far_ahead = heddle_websocket_pending(socket) / 4 > socket->engine->websockets.output_limit;
         socket->overflowed = true;
         socket->overrun |= far_ahead;
         heddle_connection_flush_later(socket->work.connection);
@@ -39,7 +42,7 @@ bool heddle_websocket_check_pace(heddle_websocket *socket)
     int result = socket->carrier->flush(socket); /* the kernel may not have been asked yet */
     if (result != 0 && result != -EAGAIN)
         heddle_websocket_break_off(socket);
-    if (heddle_websocket_pending(socket) <= limit)
+    if (!heddle_websocket_exceeds_output(socket))
         return socket->state == HEDDLE_WEBSOCKET_OPEN;
     heddle_websocket_end_slow(socket);
     return false;

@@ -187,6 +187,8 @@ void heddle_websocket_retire(heddle_websocket *socket);
 
 /* Bytes that have not left; 0 where the carrier is gone. */
 size_t heddle_websocket_pending(const heddle_websocket *socket);
+/* Is that more than its limits allow? */
+bool heddle_websocket_exceeds_output(const heddle_websocket *socket);
 /* Queues a short frame. false: no memory. Held. On any thread. */
 bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
                                    size_t size);

@@ -228,12 +228,11 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
 static bool is_full(const heddle_subscriber *subscriber)
 {
     heddle_websocket *socket = subscription_of(subscriber)->socket;
-    uint64_t limit = socket->engine->websockets.output_limit;
     if (subscription_of(subscriber)->form == HEDDLE_WEBSOCKET_TO_HANDLER)
-        return socket->waiting_size > limit;
-    if (heddle_websocket_pending(socket) > limit)
+        return socket->waiting_size > socket->engine->websockets.output_limit;
+    if (heddle_websocket_exceeds_output(socket))
         socket->carrier->flush(socket); /* the kernel may not have been asked yet; a failure comes as an event */
-    return heddle_websocket_pending(socket) > limit;
+    return heddle_websocket_exceeds_output(socket);
 }
 
 static void end_slow_socket(heddle_subscriber *subscriber)

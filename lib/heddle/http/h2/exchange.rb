@@ -31,13 +31,13 @@ module Heddle
         # @return [ResponseHead] which nobody has sent yet
         # @raise [InvalidResponse]
         def make_head(status, headers, length: nil, **)
-          engine.writer.head(self, status, headers, length:, keep_alive: true)
+          engine.field_writer.head(self, status, headers, length:, keep_alive: true)
         end
 
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGone]
-        def send_head(head) = write_head(head.bytes, false)
+        def send_head(head) = write_head(head.status, head.bytes, false)
 
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
@@ -63,7 +63,7 @@ module Heddle
         # @return [void]
         # @raise [InvalidResponse]
         # @raise [ClientGone]
-        def send_early_hints(headers) = write_head(engine.writer.early_hints(headers), false)
+        def send_early_hints(headers) = write_head(103, engine.field_writer.early_hints(headers), false)
 
         # @return [void]
         def send_continue = nil

@@ -21,6 +21,9 @@ module Heddle
         Limit.new(:http2_control_answers, :count, 100, 1,
                   "answers to PING and SETTINGS that an HTTP/2 client has not fetched; more end the connection with " \
                   "ENHANCE_YOUR_CALM", 10_000),
+        Limit.new(:http2_overhead, :bytes, 1_048_576, 1_024,
+                  "bytes by which an eighth of all that an HTTP/2 client has sent may exceed its DATA, HEADERS and " \
+                  "CONTINUATION frames; more end the connection with ENHANCE_YOUR_CALM", 1_073_741_824),
         Limit.new(:http2_updates, :count, 100, 10,
                   "PRIORITY frames, and WINDOW_UPDATE frames, of an HTTP/2 connection, and 10 more of each for each " \
                   "request (4 more WINDOW_UPDATE frames for each DATA frame sent). More end the connection with " \
@@ -39,7 +42,10 @@ module Heddle
                   "bytes of a response that are kept for an HTTP/2 client that does not take them; then the " \
                   "application waits", 1_073_741_824),
         Limit.new(:http2_connection_buffer, :bytes, 1_048_576, 16_384,
-                  "the same for all responses of a connection", 1_073_741_824),
+                  "the same for all responses of a connection, and for its WebSockets and event streams. When more " \
+                  "has waited for a second, those with more than an equal share are too slow for their next message. " \
+                  "Then a WebSocket is closed with 1008, and an event stream does what its application has chosen",
+                  1_073_741_824),
         Limit.new(:http2_write_rate, :rate, 1_000, 0,
                   "the least rate at which an HTTP/2 client takes a response, over write_timeout; a slower one is " \
                   "reset with CANCEL", 1_000_000_000),
@@ -47,7 +53,8 @@ module Heddle
                   "bytes of requests, and of WebSockets' frames, that wait on HTTP/2 connections, in each loop, " \
                   "beyond what a connection over HTTP/1.1 could have (112 KiB and body_buffer each). At three " \
                   "quarters of it bodies go to files and frames wait at the client; beyond it further requests " \
-                  "are reset with REFUSED_STREAM")
+                  "are reset with REFUSED_STREAM. While complete responses of more than as many bytes wait for slow " \
+                  "clients, a connection with one of them has no further request begun")
       ].freeze
     end
   end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+# test: sanitize
+
+require "test_helper"
+require "heddle/event_stream"
+require "server/web_socket_helpers"
+require "support/h2_client"
+require "support/h2_web_socket_client"
+
+# What clients of HTTP/2 that don't read can make the server keep.
+class Http2MemoryTest < Minitest::Test
+  include WebSocketHelpers
+
+  # Its windows are closed.
+  def client_that_reads_nothing(paths)
+    client = H2Client.new(connect)
+    client.send_preface
+    client.send_frame("SETTINGS - 0 000400000000")
+    paths.each_with_index do |path, i|
+      client.send_frame("HEADERS es+eh #{(2 * i) + 1} :method=GET :scheme=http :authority=a :path=#{path}")
+    end
+    (@clients ||= []) << Struct.new(:io).new(client)
+    client
+  end
+
+  # Each response is one string of 300,000 bytes.
+  def serving_large_strings(memory)
+    @begun = Thread::Queue.new
+    app = lambda do |env|
+      @begun << env["PATH_INFO"] if env["PATH_INFO"] != "/other"
+      [200, { "content-type" => "text/plain" }, [env["PATH_INFO"] * (300_000 / env["PATH_INFO"].size)]]
+    end
+    serving(app, lint: false, http2_memory: memory) { yield Array.new(10) { |i| "/#{i}" } }
+  end
+
+  def begun(count) = Array.new(count) { @begun.pop(timeout: PATIENCE) }
+
+  # Several ticks of the loop.
+  def serve_others = 3.times { get("/other") }
+
+  def bodies_of(client, count)
+    bodies = Hash.new { |hash, stream| hash[stream] = +"" }
+    ended = 0
+    while ended < count && (frame = client.read_frame)
+      bodies[frame.stream] << frame.payload if frame.type == "DATA"
+      ended += 1 if frame.end_stream?
+    end
+    bodies.sort.map(&:last)
+  end
+
+  def test_while_responses_fill_http2_memory_a_connection_with_one_has_no_further_request_begun
+    serving_large_strings(500_000) do |paths|
+      client = client_that_reads_nothing(paths)
+
+      assert_equal paths.first(3), begun(3) # the third was ready before the second had its response
+      serve_others
+
+      assert_predicate @begun, :empty?
+      client.send_frame("SETTINGS - 0 000400100000")
+      client.send_frame("WINDOW_UPDATE - 0 #100000000")
+
+      assert_equal(paths.map { |path| path * 150_000 }, bodies_of(client, 10))
+      assert_equal paths.drop(3), begun(7)
+    end
+  end
+
+  def test_requests_that_were_held_back_begin_when_the_client_resets_others
+    serving_large_strings(500_000) do |paths|
+      client = client_that_reads_nothing(paths)
+      begun(3)
+      [1, 3].each { |stream| client.send_frame("RST_STREAM - #{stream} #8") }
+
+      assert_equal paths[3, 2], begun(2)
+    end
+  end
+
+  def test_with_enough_http2_memory_all_requests_begin
+    serving_large_strings(3_000_000) do |paths|
+      client_that_reads_nothing(paths)
+
+      assert_equal paths, begun(10)
+    end
+  end
+
+  def counting(app)
+    Heddle::PubSub::History.open(16 << 20, 16_384, 100, 300)
+    lambda do |env|
+      next app.call(env) unless env["PATH_INFO"] == "/subscribers"
+
+      [200, {}, [Heddle::PubSub.counts(Fiber.scheduler)[:subscribers].to_s]]
+    end
+  end
+
+  def until_now = Timeout.timeout(PATIENCE) { Thread.pass until yield }
+
+  # 160 KB for each of eight subscribers on one connection, whose client reads nothing, and then little until the block
+  # is true.
+  def flood_subscribers(connect)
+    connection = H2WebSocketConnection.new(self.connect, window: 0)
+    Array.new(8) { connect.call(connection) }
+    until_now { get("/subscribers").body == "8" }
+    20.times { Heddle::PubSub.publish(name, "x" * 8_192) }
+    until_now { Heddle::PubSub.publish(name, "y") && yield }
+  ensure
+    (@clients ||= []) << Struct.new(:io).new(connection)
+  end
+
+  def test_event_streams_share_http2_connection_buffer
+    app = counting(->(_env) { Heddle::EventStream.response(name) })
+    serving(app, lint: false, http2_connection_buffer: 65_536) do
+      flood_subscribers(->(connection) { connection.connect("/", method: "GET", protocol: nil) }) do
+        get("/subscribers").body == "0"
+      end
+    end
+  end
+
+  def test_web_sockets_share_http2_connection_buffer
+    subscribing = Class.new do
+      def initialize(topic) = @topic = topic
+      def on_open(client) = client.subscribe(@topic)
+    end.new(name)
+    serving(counting(upgrading(subscribing)), lint: false, http2_websockets: true, http2_connection_buffer: 65_536) do
+      flood_subscribers(:connect.to_proc) do
+        get("/subscribers") && server.engines.sum { |engine| engine.websockets[:too_slow] } == 8
+      end
+    end
+  end
+end
