@@ -71,6 +71,9 @@ module Bench
     class Served
       CONFIG = File.expand_path("web/config.ru", __dir__)
 
+      # @return [HTTP::Contestant]
+      attr_reader :server
+
       # @param key [String] the contestant's
       # @param server [HTTP::Contestant]
       def initialize(key, server, place, connections)

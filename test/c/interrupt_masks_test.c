@@ -127,7 +127,7 @@ heddle_fiber *heddle_fiber_current(heddle_loop *self)
     return record;
 }
 
-void heddle_fiber_check(heddle_loop *self, VALUE fiber)
+void heddle_fiber_raise_delayed(heddle_loop *self, VALUE fiber)
 {
     (void)self;
     (void)fiber;

@@ -24,6 +24,12 @@ class AbandonedQueryTest < Minitest::Test
   end
 
   DatabasePrograms::LIBRARIES.each_key do |library|
+    define_method("test_#{library}_repeats_a_cancel_that_came_before_the_query") do
+      seen = database_program("lost_cancel_program", library, "pg", limit: 1)
+
+      assert_equal({ "same" => true, "running" => 0 }, seen)
+    end
+
     define_method("test_#{library}_discards_a_connection_whose_cancel_is_not_confirmed") do
       seen = database_program("unconfirmed_program", library, "pg", limit: 1)
 

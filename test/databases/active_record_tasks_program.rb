@@ -4,6 +4,7 @@
 
 require_relative "support/access"
 require "json"
+require "stringio"
 
 class Number < ActiveRecord::Base; end
 
@@ -30,7 +31,11 @@ Heddle.run do
   # A child of a task in a transaction has a connection of its own.
   ActiveRecord::Base.transaction do
     Number.create!(id: 2)
+    kept = $stderr
+    $stderr = StringIO.new
     seen[:child_sees] = Heddle.async { Number.count }.value
+    seen[:warned] = $stderr.string
+    $stderr = kept
     seen[:parent_sees] = Number.count
     raise ActiveRecord::Rollback
   end

@@ -29,6 +29,11 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_equal [1, 2], seen.values_at("child_sees", "parent_sees")
   end
 
+  def test_in_development_a_warning_says_that_a_task_takes_a_connection_beside_the_transaction
+    assert_match(/the task at \S+_program\.rb:\d+ takes a database connection of its own while the task around it/,
+                 seen["warned"])
+  end
+
   def test_a_child_that_can_never_have_a_connection_gets_an_error_at_once_with_both_places
     assert_match(/all 3 connections of the pool primary .+ at \S+_program\.rb:\d+, .+ waits at \S+_program\.rb:\d+\./,
                  seen["nested"])

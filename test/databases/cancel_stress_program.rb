@@ -1,40 +1,43 @@
 # frozen_string_literal: true
 
-# Cancels queries at random moments, while others that are not cancelled use the same connections. HEDDLE_CANCELS: how
-# many; the seed repeats the moments, but not what the server makes of them. Prints as JSON what went wrong.
+# Cancels queries at random moments and in each way that there is, while others that are not cancelled use the same
+# connections. Prints as JSON what went wrong.
 
-require_relative "support/access"
-require "json"
+require_relative "support/stress"
 
-CANCELS = Integer(ENV.fetch("HEDDLE_CANCELS", "1000"))
-SEED = Integer(ENV.fetch("HEDDLE_SEED", Random.new_seed.to_s)) % (1 << 32)
 TASKS = 8
-random = Random.new(SEED)
+WAYS = {
+  "timeout" => ->(limit, query) { Heddle.timeout(limit) { query.call } },
+  "plain_timeout" => ->(limit, query) { Timeout.timeout(limit) { query.call } },
+  "race" => ->(limit, query) { Heddle.race([query, -> { sleep limit }]) },
+  "cancel" => lambda do |limit, query|
+    task = Heddle.async { query.call }
+    sleep limit
+    task.cancel
+    task.wait
+  end,
+  "scope" => lambda do |limit, query|
+    Heddle.scope do |scope|
+      scope.async { query.call }
+      sleep limit
+      scope.cancel
+    end
+  end
+}.freeze
 
-cancelled = 0
-answered = 0
-number = 0
-wrong = []
-
-ask = lambda do |limit|
-  mine = number += 1
-  sql = random.rand < 0.5 ? "SELECT #{mine}" : "SELECT #{mine} + 0 * #{SLEEP}(0.003) AS mark_stress"
-  sql = "SELECT #{mine} AS mark_stress FROM pg_sleep(0.003)" if DRIVER == "pg" && sql.include?("mark")
-  answer = limit ? Heddle.timeout(limit) { ACCESS.value(sql) } : ACCESS.value(sql)
-  answered += 1
-  wrong << "asked for #{mine}, got #{answer.inspect}" unless answer.to_i == mine
-rescue Heddle::TimeoutError
-  cancelled += 1
-  wrong << "cancelled without being told to" unless limit
-rescue StandardError => e
-  wrong << "#{e.class}: #{e.message}"
+cancelled = Hash.new(0)
+abandon = lambda do |way, abandoning|
+  before = Stress.cancelled
+  Stress.ask(given_up: true) { |query| abandoning.call(Stress.moment, query) }
+  cancelled[way] += Stress.cancelled - before
 end
 
 Heddle.run do
   Heddle.map(1..TASKS) do |task|
-    ask.call(task.even? ? random.rand * 0.004 : nil) until cancelled >= CANCELS || wrong.any?
+    until Stress.done?
+      task.even? ? abandon.call(*WAYS.to_a.sample(random: Stress::RANDOM)) : Stress.ask(&:call)
+    end
   end
-  began = now
-  sleep 0.002 while Observer.running("mark_stress").positive?
-  puts JSON.generate(seed: SEED, cancelled:, answered:, wrong: wrong.first(5), gone: (now - began).round(3))
+  puts JSON.generate(seed: Stress::SEED, cancelled: Stress.cancelled, ways: cancelled.keys.sort,
+                     answered: Stress.answered, wrong: Stress::WRONG.first(5), gone: Stress.await_end)
 end

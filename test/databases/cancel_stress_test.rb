@@ -7,11 +7,24 @@ class CancelStressTest < Minitest::Test
   include DatabasePrograms
 
   DatabasePrograms.each_access(self, "cancels_never_strike_or_answer_another_request") do |library, driver|
-    cancels = ENV.fetch("HEDDLE_CANCELS", "1000")
-    seen = database_program("cancel_stress_program", library, driver, limit: 3, env: { "HEDDLE_CANCELS" => cancels })
+    seen = stress("cancel_stress_program", library, driver, "1000")
+
+    assert_equal %w[cancel plain_timeout race scope timeout], seen["ways"]
+  end
+
+  DatabasePrograms.each_access(self, "clients_that_leave_never_disturb_another_request") do |library, driver|
+    stress("disconnect_stress_program", library, driver, "200")
+  end
+
+  private
+
+  def stress(program, library, driver, cancels)
+    cancels = ENV.fetch("HEDDLE_CANCELS", cancels)
+    seen = database_program(program, library, driver, limit: 3, env: { "HEDDLE_CANCELS" => cancels })
 
     assert_empty seen["wrong"], "seed #{seen["seed"]}"
     assert_operator seen["cancelled"], :>=, Integer(cancels)
     assert_operator seen["answered"], :>, 0
+    seen
   end
 end

@@ -107,6 +107,28 @@ class RunnerTest < Minitest::Test
     assert_same(*fibers)
   end
 
+  # An Enumerator that is never resumed stays in its block.
+  def test_a_time_limit_of_a_fiber_that_was_left_does_not_strike_the_next_use
+    seen = serve_many(3) do |i|
+      next Enumerator.new { |out| Timeout.timeout(0.001) { out << :left } }.next if i.zero?
+
+      Enumerator.new { |out| out << (error_of(Exception) { sleep 0.01 } || :slept) }.next
+    end
+
+    assert_equal %i[left slept slept], seen
+  end
+
+  def test_a_mask_of_a_fiber_that_was_left_delays_no_time_limit_of_the_next_use
+    late = Class.new(StandardError)
+    seen = serve_many(2) do |i|
+      next Enumerator.new { |out| Thread.handle_interrupt(late => :never) { out << :left } }.next if i.zero?
+
+      Enumerator.new { |out| out << error_of(late) { Timeout.timeout(0.001, late) { sleep 5 } }.class }.next
+    end
+
+    assert_equal [:left, late], seen
+  end
+
   def test_a_fiber_is_retired_after_a_thousand_uses
     fibers = serve_many(1001) { Fiber.current }
 

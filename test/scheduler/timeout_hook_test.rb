@@ -275,6 +275,22 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
+  # trilogy has such blocks in methods that never wait, and rescues nothing there.
+  def test_a_mask_that_has_delayed_nothing_raises_nothing
+    steps = []
+    scheduled do |scheduler|
+      error = assert_raises(Timeout::Error) do
+        Timeout.timeout(0.001) { compute_for(0.005) && note_masks(steps) && sleep }
+      end
+      scheduler.interrupt(Fiber.current, IndexError.new)
+      note_masks(steps)
+
+      assert_raises(IndexError) { sleep 0 }
+      assert_equal "execution expired", error.message
+    end
+    assert_equal %i[masked masked], steps
+  end
+
   def test_handle_interrupt_keeps_its_own_errors
     scheduled do
       assert_raises(ArgumentError) { Thread.handle_interrupt(Exception => :never) }
@@ -284,6 +300,18 @@ class TimeoutHookTest < Minitest::Test
   end
 
   private
+
+  def compute_for(seconds)
+    to = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > to
+    true
+  end
+
+  def note_masks(steps)
+    Thread.handle_interrupt(Exception => :never) do
+      steps << Thread.handle_interrupt(Exception => :immediate) { :masked }
+    end
+  end
 
   def sleep_for(seconds)
     sleep seconds

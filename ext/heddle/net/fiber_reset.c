@@ -47,6 +47,7 @@ int heddle_fiber_reset(heddle_fiber *fiber)
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
     fiber->unpreempted = 0; /* of an Enumerator that was left within such a block */
+    heddle_fiber_drop_timeouts(fiber); /* the same: else they struck what the next use resumes */
     rb_protect(reset_fiber, fiber->fiber, &state);
     return state;
 }

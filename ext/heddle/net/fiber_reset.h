@@ -5,7 +5,8 @@
 
 /*
  * Takes from the current fiber what one use must not see of another: its storage, fiber-locals, instance variables,
- * and an interrupt that has not struck. 0, or the state of what was raised.
+ * an interrupt that has not struck, time limits and interrupt masks of nested fibers that were left. 0, or the state of
+ * what was raised.
  */
 int heddle_fiber_reset(heddle_fiber *fiber);
 

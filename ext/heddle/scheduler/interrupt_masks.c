@@ -80,7 +80,7 @@ static VALUE call_block(VALUE data)
 {
     const masked_block *self = (const masked_block *)data;
     if (self->immediate) /* what a block around this one delays */
-        heddle_fiber_check(self->loop, rb_fiber_current());
+        heddle_fiber_raise_delayed(self->loop, rb_fiber_current());
     return rb_yield(Qnil);
 }
 
@@ -91,7 +91,7 @@ static VALUE end_block(VALUE data)
     bool open = self->mask.owner != NULL;
     unlink_mask(&self->mask);
     if (open)
-        heddle_fiber_check(self->loop, rb_fiber_current());
+        heddle_fiber_raise_delayed(self->loop, rb_fiber_current());
     return Qnil;
 }
 

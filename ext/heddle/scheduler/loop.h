@@ -86,6 +86,7 @@ struct heddle_timeout {
     VALUE message;
     VALUE raised;    /* the exception raised for it, or Qundef */
     bool fired;
+    bool delayed;    /* by an interrupt mask, at a wait or a preemption: it is raised where the mask ends */
 };
 
 /*
@@ -383,6 +384,11 @@ void heddle_park_wait_and_leave(heddle_park *park);
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /* Raises what a wait of this fiber would raise before it begins. The calling fiber's own. */
 void heddle_fiber_check(heddle_loop *loop, VALUE fiber);
+/*
+ * Raises the time limit that an interrupt mask has delayed, if no other mask does. Nothing else: between two waits a
+ * cancellation, or a time limit that has just passed, would strike code that expects none.
+ */
+void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber);
 /*
  * Waits for a submitted operation. An exception meanwhile cancels the operation, and propagates only after its last
  * event: until then the kernel owns the operation's memory.

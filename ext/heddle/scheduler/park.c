@@ -232,10 +232,12 @@ static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (!timeout->fired || timeout->raised != Qundef)
             continue;
-        if (heddle_timeout_holds(timeout, running) && !heddle_interrupt_masked(fiber, running, timeout->exception))
-            outermost = timeout;
-        else
+        if (!heddle_timeout_holds(timeout, running))
             fiber->must_raise = true;
+        else if (heddle_interrupt_masked(fiber, running, timeout->exception))
+            fiber->must_raise = timeout->delayed = true;
+        else
+            outermost = timeout;
     }
     return outermost;
 }
@@ -343,6 +345,23 @@ void heddle_fiber_check(heddle_loop *loop, VALUE fiber)
         fire_passed_timeouts(here.owner);
     if (here.owner->must_raise)
         raise_pending(&here);
+}
+
+void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
+{
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    heddle_timeout *outermost = NULL;
+    if (owner->delivering)
+        heddle_hooks.raise_delivered(owner);
+    for (heddle_timeout *timeout = owner->timeouts; timeout; timeout = timeout->outer) {
+        if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_holds(timeout, fiber) &&
+            !heddle_interrupt_masked(owner, fiber, timeout->exception))
+            outermost = timeout;
+    }
+    if (outermost) {
+        outermost->raised = heddle_timeout_exception(outermost);
+        rb_exc_raise(outermost->raised);
+    }
 }
 
 static VALUE wait_interruptibly(VALUE park)

@@ -11,8 +11,10 @@ static void expire_timeout(heddle_timer *timer)
     timeout->owner->must_raise = true;
     /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
     heddle_park *park = timeout->owner->park;
-    if (park && heddle_timeout_holds(timeout, park->fiber) &&
-        !heddle_interrupt_masked(timeout->owner, park->fiber, timeout->exception))
+    if (!park || !heddle_timeout_holds(timeout, park->fiber))
+        return;
+    timeout->delayed = heddle_interrupt_masked(timeout->owner, park->fiber, timeout->exception);
+    if (!timeout->delayed)
         heddle_park_wake(park);
 }
 

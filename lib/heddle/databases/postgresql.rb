@@ -4,6 +4,10 @@ module Heddle
   module Databases
     # Connections of the gem pg. libpq knows whether a query is under way, so nothing has to be recorded beforehand.
     module Postgresql
+      # Seconds after a cancel request until the next one. Together less than {PATIENCE}.
+      PAUSES = [0.05, 0.1, 0.2].freeze
+      private_constant :PAUSES
+
       class << self
         # @return [void]
         def install = nil
@@ -53,14 +57,19 @@ module Heddle
           close(connection) unless done
         end
 
+        # A cancel request that arrives before the query cancels nothing, as the backend does nothing yet. So it is
+        # repeated while the query runs.
         def cancel(connection)
-          connection.cancel
-          connection.discard_results
+          PAUSES.each do |seconds|
+            connection.cancel
+            break if Databases.within(seconds) { connection.discard_results }
+          end
           await_late_cancel(connection)
         end
 
         # The query may have ended before the cancel request arrived. The server has sent its signal when `cancel`
-        # returns, but the backend may not have seen it: it must strike this empty query, not the next user's.
+        # returns, but the backend may not have seen it: it must strike this empty query, not the next user's. Several
+        # signals that wait are one.
         def await_late_cancel(connection)
           connection.async_exec("")
         rescue ::PG::QueryCanceled

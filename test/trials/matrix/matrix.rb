@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "rbconfig"
+require "tmpdir"
 $LOAD_PATH.unshift(File.expand_path("../..", __dir__)) # of the tests' support
 require_relative "../../../bin/support/gem_paths"
 require_relative "../../../lib/heddle/cli/doctor/gem_rows"
@@ -19,7 +20,10 @@ module Trials
     PATIENCE = 120
     ROWS = Heddle::CLI::Doctor::GemRows::ALL
     # Other gems that have to be there first.
-    NEEDS = { "activestorage" => ["railties"] }.freeze
+    NEEDS = { "activestorage" => ["railties"], "waterdrop" => ["karafka-rdkafka"] }.freeze
+    # Gems with binaries for GNU's C library and for musl. RubyGems before 3.3.22 takes musl's on either, and grpc's
+    # binary only by force.
+    BINARIES = %w[grpc karafka-rdkafka rdkafka].freeze
 
     # @return [Array<Heddle::CLI::Doctor::GemRows::Row>] those with a program
     def self.tried = ROWS.reject { |row| row.tested_by || row.untried }
@@ -96,9 +100,21 @@ module Trials
       return version unless version.empty?
 
       [*NEEDS[row.name], row.name].each do |name|
-        system(environment, ruby, "-S", "gem", "install", "--no-document", "--conservative", name, out: File::NULL)
+        Dir.mktmpdir do |folder|
+          name, *force = fetch(name, ruby, environment, folder) if BINARIES.include?(name)
+          system(environment, ruby, "-S", "gem", "install", "--no-document", "--conservative", *force, name,
+                 out: File::NULL)
+        end
       end
       IO.popen([environment, ruby, *find], &:read)
+    end
+
+    # @return [Array<String>] the path of the gem with the binary for GNU's C library, and an option for its installation
+    def fetch(name, ruby, environment, folder)
+      system(environment, ruby, "-S", "gem", "fetch", name, "--platform", "#{RbConfig::CONFIG["host_cpu"]}-linux-gnu",
+             chdir: folder, out: File::NULL)
+      found = Dir[File.join(folder, "*-linux-gnu.gem")].first
+      found ? [found, "--force"] : [name]
     end
 
     def output_of(environment, ruby, row)
