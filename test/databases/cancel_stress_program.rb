@@ -39,5 +39,5 @@ Heddle.run do
     end
   end
   puts JSON.generate(seed: Stress::SEED, cancelled: Stress.cancelled, ways: cancelled.keys.sort,
-                     answered: Stress.answered, wrong: Stress::WRONG.first(5), gone: Stress.await_end)
+                     answered: Stress.answered, wrong: Stress.wrong.first(5), gone: Stress.await_end)
 end

@@ -28,7 +28,7 @@ end
 
 def stay(client)
   answer = client.get("/")
-  Stress::WRONG << "a client that stayed got #{answer.code}" unless answer.code == "200"
+  Stress.wrong << "a client that stayed got #{answer.code}" unless answer.code == "200"
 end
 
 configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], access_log: false, cancel_on_disconnect: :safe)
@@ -44,4 +44,4 @@ clients.each(&:join)
 server.stop
 serving.join
 puts JSON.generate(seed: Stress::SEED, cancelled: Stress.cancelled, answered: Stress.answered,
-                   wrong: Stress::WRONG.first(5), gone: Stress.await_end)
+                   wrong: Stress.wrong.first(5), gone: Stress.await_end)

@@ -11,13 +11,13 @@ module Stress
   RANDOM = Random.new(SEED)
   # Seconds until a query is given up, at most.
   LONGEST = 0.004
-  WRONG = []
 
   class << self
-    attr_reader :answered, :cancelled
+    # `wrong`: what must not happen, in words.
+    attr_reader :answered, :cancelled, :wrong
 
     # @return [Boolean] whether enough queries were cancelled, or something went wrong
-    def done? = cancelled >= CANCELS || WRONG.any?
+    def done? = cancelled >= CANCELS || wrong.any?
 
     # @return [Float] seconds
     def moment = RANDOM.rand * LONGEST
@@ -38,7 +38,7 @@ module Stress
       answer = nil
       yield -> { answer = ACCESS.value(sql(mine)) }
     rescue StandardError => e
-      WRONG << "#{e.class}: #{e.message} at #{e.backtrace&.first}" unless given_up && e.is_a?(Timeout::Error)
+      wrong << "#{e.class}: #{e.message} at #{e.backtrace&.first}" unless given_up && e.is_a?(Timeout::Error)
     ensure
       answer ? note_answer(mine, answer) : @cancelled += 1
     end
@@ -54,8 +54,9 @@ module Stress
 
     def note_answer(number, answer)
       @answered += 1
-      WRONG << "asked for #{number}, got #{answer.inspect}" unless answer.to_i == number
+      wrong << "asked for #{number}, got #{answer.inspect}" unless answer.to_i == number
     end
   end
   @number = @answered = @cancelled = 0
+  @wrong = []
 end

@@ -109,7 +109,7 @@ module Trials
       IO.popen([environment, ruby, *find], &:read)
     end
 
-    # @return [Array<String>] the path of the gem with the binary for GNU's C library, and an option for its installation
+    # @return [Array<String>] the path of the gem with the binary for GNU's C library, and how to install it
     def fetch(name, ruby, environment, folder)
       system(environment, ruby, "-S", "gem", "fetch", name, "--platform", "#{RbConfig::CONFIG["host_cpu"]}-linux-gnu",
              chdir: folder, out: File::NULL)
