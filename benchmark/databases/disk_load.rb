@@ -33,6 +33,7 @@ module Bench
       FORGET = <<~RUBY
         files = ARGV.map { |path| File.open(path) }
         files.each(&:fdatasync)
+        $stdout.syswrite("ready")
         loop { files.each { |file| file.advise(:dontneed) } and sleep(0.01) }
       RUBY
       # Random writes, each of which waits for the disk.
@@ -48,7 +49,7 @@ module Bench
         @connection.exec("CHECKPOINT")
         first = @connection.exec("SELECT pg_relation_filepath('#{Queries::SCANNED}')").getvalue(0, 0)
         first = File.join(server.folder, "data", first)
-        @pids = [run(FORGET, *Dir["#{first}{,.[0-9]*}"]), run(WRITE, written, BLOCK.to_s, BLOCKS.to_s)]
+        @pids = [await(FORGET, *Dir["#{first}{,.[0-9]*}"]), run(WRITE, written, BLOCK.to_s, BLOCKS.to_s)]
       end
 
       def check
@@ -73,7 +74,18 @@ module Bench
 
       private
 
-      def run(program, *arguments) = Process.spawn(RbConfig.ruby, "-e", program, *arguments)
+      def run(program, *arguments, **) = Process.spawn(RbConfig.ruby, "-e", program, *arguments, **)
+
+      # Until it says that it is ready.
+      def await(program, *)
+        reader, writer = IO.pipe
+        pid = run(program, *, out: writer)
+        writer.close
+        reader.readpartial(10)
+        pid
+      ensure
+        reader.close
+      end
 
       # Of the connection's process, from the disk and not from the kernel's memory.
       def bytes_read = Integer(File.read("/proc/#{@connection.backend_pid}/io")[/^read_bytes: (\d+)/, 1])

@@ -41,6 +41,8 @@ module Bench
 
       server = contestant.served(size.fetch(:place), connections: row.connections)
       HTTP::Server.run(server, ruby_flags:) { |running| row.measure(running, size) }
+    rescue Gem::GemNotFoundException => e
+      raise Child::Failed, e.message
     end
   end
 end
