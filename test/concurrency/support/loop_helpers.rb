@@ -5,7 +5,7 @@ require "heddle"
 
 # Loaded now: what is loaded in a loop waits for files, which is not what the tests look at.
 %i[Context Deadline Every Map Race Root Supervisor TreeSignal].each { |name| Heddle::Concurrency.const_get(name) }
-%i[Barrier Channel Condition Pool Promise Semaphore TimeoutError].each { |name| Heddle.const_get(name) }
+%i[Barrier Channel Condition Databases Pool Promise Semaphore TimeoutError].each { |name| Heddle.const_get(name) }
 
 module Heddle
   # What tests of tasks share. No test sleeps to wait for something: it lets the others have turns.
