@@ -14,8 +14,9 @@ module Heddle
   module NativeLibraries
     # Extensions that come with Ruby and keep nothing by their thread while they call back.
     REENTRANT = %w[monitor stringio date_core json/ext/generator].freeze
-    # Libraries that are known to keep something by thread.
-    NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c].freeze
+    # Libraries that are known to keep something by thread: an error handler (nokogiri), a list of calls (ffi and
+    # wasmtime), a lock that its owner may take again (mini_racer).
+    NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c wasmtime_rb mini_racer_extension].freeze
 
     @reentrant = REENTRANT
     @not_reentrant = NOT_REENTRANT

@@ -110,6 +110,17 @@ class RequestBodiesTest < Minitest::Test
     assert_match(/503 .*could not write the body to its disk: No such file or directory/, output.string)
   end
 
+  # Applications that log their requests themselves serve without lines for requests.
+  def test_without_lines_for_requests_the_log_says_once_that_a_disk_can_not_be_written_to
+    folder = Dir.mktmpdir
+    serving(counting, body_folder: folder, access_log: false) do
+      Dir.rmdir(folder)
+      2.times { assert_operator exchange(post(BODY.bytesize), BODY), :start_with?, "HTTP/1.1 503 " }
+    end
+
+    assert_equal 1, output.string.scan("requests are answered with 503: the server could not write the body").size
+  end
+
   def test_a_folder_that_can_not_be_written_to_is_known_at_boot
     error = assert_raises(Heddle::Server::ConfigurationError) { start(counting, body_folder: "/nowhere/at/all") }
 

@@ -23,7 +23,8 @@ module Heddle
       PATIENCE = 2
       # A ring's memory would be too much for a request now and then.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
-      # Seconds between two attempts to take over what another server still has.
+      # Seconds between two attempts to take over what another server still has, and between two looks at whether the
+      # connections are as many as there may be. Then those that have been silent for as long are closed.
       LOOK = 0.5
       private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :PATIENCE, :SELECTOR, :LOOK
 
@@ -95,6 +96,7 @@ module Heddle
           @main = Fiber.current
           sockets = open_sockets(scheduler)
           succeed(scheduler, sockets) unless @later.empty?
+          make_room(sockets) if @listeners.any?(&:port)
           ready << true
           scheduler.park until @stopping
         ensure
@@ -123,6 +125,16 @@ module Heddle
         address.open.tap { @later.delete(address) }
       rescue BootError
         []
+      end
+
+      # TCP clients are not authenticated: those that say nothing must not keep others from looking.
+      def make_room(group)
+        Heddle.async(name: "room", background: true) do
+          loop do
+            sleep(LOOK)
+            group.sockets.each { |sockets| sockets.shutdown_idle(LOOK) if sockets.connections >= CONNECTIONS }
+          end
+        end
       end
 
       # TCP clients are not authenticated; the mode of the unix socket decides who may open it.

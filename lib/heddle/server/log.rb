@@ -16,6 +16,9 @@ module Heddle
         { text: %i[Text], json: %i[Json], clf: %i[Clf COMMON], combined: %i[Clf COMBINED] }
       )
 
+      MINUTE = 60
+      private_constant :MINUTE
+
       # @param configuration [Configuration]
       # @param output [#write] for requests and notices, where the configuration names no file
       # @return [Log] as the options say
@@ -65,12 +68,15 @@ module Heddle
         @output.write(line) if line
       end
 
-      # A client sent what is no request.
+      # A client sent what is no request, or one that the server has no room for. The latter is said once a minute where
+      # requests have no lines.
       # @param address [String] the client's
       # @param status [Integer] of the answer
       # @param reason [String]
       def rejected(address, status, reason)
-        @output.write(@format.rejected(address, status, reason)) if @access
+        if @access then @output.write(@format.rejected(address, status, reason))
+        elsif status == 503 then notice_shortage(reason)
+        end
       end
 
       # The application raised.
@@ -109,6 +115,14 @@ module Heddle
       def banner(text) = say(@format.banner(text))
 
       private
+
+      def notice_shortage(reason)
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        return if @shortage_noticed && now - @shortage_noticed < MINUTE
+
+        @shortage_noticed = now
+        notice("requests are answered with 503: #{reason}")
+      end
 
       # In a format that knows nothing but requests, whatever is said beside them would be a malformed line.
       def say(line) = @format.only_requests? ? write_error(line) : @output.write(line)

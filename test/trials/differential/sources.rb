@@ -13,6 +13,7 @@ module Trials
     CACHE = File.join(ENV.fetch("XDG_CACHE_HOME", File.join(Dir.home, ".cache")), "heddle/trials")
     # Instead of what can be fetched: a folder with one checkout a suite, by the suite's name.
     CHECKOUTS = ENV.fetch("HEDDLE_TRIAL_SOURCES", nil)
+    GLIBC_ONLY = File.join(Suite::ROOT, "test/trials/support/glibc_only.rb")
     # A framework's gem, of one version for all suites.
     FRAMEWORKS = { "minitest" => "minitest 5.27.0", "test_unit" => "test-unit 3.7.8", "rspec" => "rspec 3.13.2" }.freeze
 
@@ -102,14 +103,14 @@ module Trials
       FileUtils.mkdir_p(File.join(gems, "bin")) # RubyGems of Ruby 3.3 expects it
       name, version = gem.split
       # The specification comes last: the folder of a gem that could not be built is there, too.
-      return if Dir.glob("#{name}-#{version || "[0-9]*"}.gemspec", base: File.join(gems, "specifications")).any?
+      return if Dir.glob("#{name}-#{version || "[0-9]*"}{,-*}.gemspec", base: File.join(gems, "specifications")).any?
 
       # A folder of its own for its programs, which may have the names of another gem's.
       programs = File.join(gems, "bin", gem).tap { |folder| FileUtils.mkdir_p(folder) }
-      options = ["--no-document", "--platform", "ruby", "--install-dir", gems, "--bindir", programs,
-                 *("--version" if version), *version]
+      options = ["--no-document", *(@suite.binary? ? %w[--force] : %w[--platform ruby]), "--install-dir", gems,
+                 "--bindir", programs, *("--version" if version), *version]
       output, status = Open3.capture2e({ "GEM_HOME" => gems, "GEM_PATH" => gems, "RUBYOPT" => nil },
-                                       @ruby, "-S", "gem", "install", *options, name)
+                                       @ruby, "-r#{GLIBC_ONLY}", "-S", "gem", "install", *options, name)
       status.success? or raise Missing, "#{@suite.name}: gem install #{gem} failed:\n#{output.lines.last(20).join}"
     end
   end

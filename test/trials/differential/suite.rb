@@ -38,6 +38,8 @@ module Trials
     def beside = settings.fetch("beside", "")
     def server = settings["server"]
     def needs = settings.fetch("needs", [])
+    # Whether its gem is not built from its sources.
+    def binary? = settings.fetch("binary", false)
     # Whether its gems have a folder of their own.
     def own_gems? = settings.fetch("own_gems", false)
     # Files whose examples start loops of their own, and so run in no other one.
