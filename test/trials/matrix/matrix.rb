@@ -24,6 +24,9 @@ module Trials
     # Gems with binaries for GNU's C library and for musl. RubyGems before 3.3.22 takes musl's on either, and grpc's
     # binary only by force.
     BINARIES = %w[grpc karafka-rdkafka rdkafka].freeze
+    # Gems with binaries for Linux, whose sources take minutes to build.
+    FORCED = %w[commonmarker google-protobuf mini_racer wasmtime].freeze
+    GLIBC_ONLY = "-r#{ROOT}/test/trials/support/glibc_only.rb".freeze
 
     # @return [Array<Heddle::CLI::Doctor::GemRows::Row>] those with a program
     def self.tried = ROWS.reject { |row| row.tested_by || row.untried }
@@ -101,8 +104,9 @@ module Trials
 
       [*NEEDS[row.name], row.name].each do |name|
         Dir.mktmpdir do |folder|
+          force = FORCED.include?(name) ? ["--force"] : []
           name, *force = fetch(name, ruby, environment, folder) if BINARIES.include?(name)
-          system(environment, ruby, "-S", "gem", "install", "--no-document", "--conservative", *force, name,
+          system(environment, ruby, GLIBC_ONLY, "-S", "gem", "install", "--no-document", "--conservative", *force, name,
                  out: File::NULL)
         end
       end
