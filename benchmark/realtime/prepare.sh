@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Sourced by bin/bench: Node.js with its package ws, and what the peers' gems compile with. Uses $root.
+# Sourced by bin/bench: Node.js with its package ws, Redis and PostgreSQL, and what the peers' gems compile with. Uses $root.
 
 if command -v apt-get >/dev/null; then
-  install_packages "bin/bench realtime" nodejs npm libssl-dev || :
+  install_packages "bin/bench realtime" nodejs npm libssl-dev redis-server postgresql libpq-dev || :
 fi
 if command -v npm >/dev/null && [ ! -d "$root/tmp/bench/node/node_modules/ws" ]; then
   mkdir -p "$root/tmp/bench/node"

@@ -4,7 +4,10 @@ require_relative "../http/rows/http_row"
 require_relative "../http/native"
 require_relative "rows/socket_row"
 require_relative "rows/idle"
+require_relative "rows/tls_idle"
 require_relative "rows/traffic"
+require_relative "rows/cable_reload"
+require_relative "rows/delivery"
 
 module Bench
   module Realtime
@@ -13,7 +16,10 @@ module Bench
       module_function
 
       # @return [Array<Row>]
-      def all = [idle, subscribed, publish, handshakes, echo, stopped]
+      def all
+        [idle, subscribed, tls, publish, handshakes, echo, stopped, cable, cable_reload,
+         *Delivery::BACKENDS.flat_map { |name, backend| delivery(name, backend) }]
+      end
 
       def idle
         Idle.new(key: "idle", title: "10,000 idle sockets, each", path: "/idle", connections: 10_000,
@@ -23,6 +29,33 @@ module Bench
       def subscribed
         Idle.new(key: "subscribed", title: "10,000 idle sockets with one subscription, each", path: "/room",
                  connections: 10_000, goals: [Goal.new(at_most: 2.5, unit: "kB")])
+      end
+
+      def tls
+        TlsIdle.new(key: "tls", title: "2,000 idle sockets over TLS, each", path: "/idle", connections: 2_000,
+                    goals: [best(1.0)])
+      end
+
+      def cable
+        Idle.new(key: "cable", title: "2,000 idle connections of Action Cable with one stream, each", path: "/cable",
+                 connections: 2_000, goals: [Goal.new(at_most: 15, unit: "kB")])
+      end
+
+      def cable_reload
+        CableReload.new(key: "cable-reload", title: "1,000 broadcasts to 200 clients of Action Cable over a reload: " \
+                                                    "not in order, or not at all",
+                        path: "/cable", connections: 200, goals: [Goal.new(at_most: 0, unit: "messages")])
+      end
+
+      def delivery(name, backend)
+        label = backend::LABEL
+        [Delivery.new(key: "#{name}-cut", title: "10,000 messages, #{label}'s connections cut three times: lost",
+                      backend:, strike: :cut_connections, messages: 10_000),
+         Delivery.new(key: "#{name}-killed", title: "2,000 messages, #{label} killed three times: lost",
+                      backend:, strike: :restart, messages: 2_000),
+         Delivery.new(key: "#{name}-forgets",
+                      title: "2,000 messages, #{label} without durable storage killed three times: lost, no reset",
+                      backend:, strike: :restart, messages: 2_000, durable: false)]
       end
 
       def publish

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../http/server_suite"
+require_relative "server"
 require_relative "contestants"
 require_relative "rows"
 
@@ -8,7 +9,8 @@ module Bench
   # WebSockets of Heddle beside those of other servers.
   class RealtimeSuite < HTTP::ServerSuite
     CONTESTANTS = [Realtime::Contestants::Heddle, Realtime::Contestants::Iodine, Realtime::Contestants::Node,
-                   Realtime::Contestants::Falcon, Realtime::Contestants::Cable].freeze
+                   Realtime::Contestants::Falcon, Realtime::Contestants::Cable,
+                   Realtime::Contestants::HeddleCable].freeze
 
     def name = "realtime"
 
@@ -20,7 +22,11 @@ module Bench
 
     # Rows ask contestants how a client speaks with their application.
     def sample(row, contestant, size, ruby_flags:)
-      HTTP::Server.run(contestant, ruby_flags:) { |server| row.measure(server, contestant, size) }
+      return row.measure(size) if row.respond_to?(:alone?)
+
+      contestant = contestant.with_processes(row.processes) unless row.processes == 1
+      contestant = contestant.over_tls if row.tls?
+      Realtime::Server.run(contestant, ruby_flags:) { |server| row.measure(server, contestant, size) }
     end
 
     def charts

@@ -10,8 +10,8 @@ module Bench
                      rate: "req/s asked", per_core: "req/s a core",
                      empty_mb: "empty server MB", created_s: "created after s", objects: "objects each",
                      joined_s: "joined after s", gone_ms: "gone after ms",
-                     unavailable: "answers with 503",
-                     answered: "answered 1/s" }.freeze
+                     unavailable: "answers with 503", answered: "answered 1/s",
+                     closed: "closed sockets", resets: "resets", unconfirmed: "not confirmed", doubled: "twice" }.freeze
 
     REMARK = 120 # characters
 

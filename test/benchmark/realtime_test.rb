@@ -29,7 +29,7 @@ class RealtimeBenchmarkSuiteTest < Minitest::Test
   def test_each_application_is_there
     servers = File.join(Bench::ROOT, "benchmark/realtime/servers")
 
-    assert_equal %w[cable.ru falcon.ru heddle.ru iodine.ru ws.js], Dir.children(servers).sort
+    assert_equal %w[cable.ru channels.rb falcon.ru heddle.ru iodine.ru ws.js], Dir.children(servers).sort
   end
 
   def sockets(handler, count, &)
@@ -63,6 +63,20 @@ class RealtimeBenchmarkSuiteTest < Minitest::Test
 
       assert_operator said.call[:handshakes], :>, 4
     end
+  end
+
+  # A subscriber that missed a message knows of it, or it is lost.
+  def test_messages_count_as_lost_unless_a_reset_says_so
+    rows = %w[redis-killed redis-forgets].map { |key| @suite.row(key) }
+    account = (1..6).map { |number| [number.to_s, number == 2 ? nil : "a:#{number}"] }
+    received = [["1", "a:1"], [nil, "b:1"], ["5", "b:2"], ["6", "a:6"], ["6", "a:6"]]
+    durable, forgetful = rows.map { |row| row.__send__(:sample, account, received) }
+
+    assert_equal [2 + 1, 1, 1], durable.values_at(:value, :resets, :unconfirmed), "3 and 4, and 6 came twice"
+    assert_equal [0 + 1, 1], forgetful.values_at(:value, :doubled)
+    twice = rows.last.__send__(:sample, account, [["1", "a:1"], ["2", "a:1"], *account.drop(2)])
+
+    assert_equal 1, twice[:doubled], "one position of two messages"
   end
 
   def test_sockets_that_are_refused_have_failed

@@ -40,6 +40,15 @@ class PrivatePostgresql < PrivateServer
   # @return [PG::Connection]
   def connect = PG.connect(host: folder, dbname: "postgres", user: USER)
 
+  # Ends the connections of an application.
+  # @param application [String]
+  # @return [void]
+  def cut_connections(application)
+    pg = connect
+    pg.exec_params("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", [application])
+    pg.close
+  end
+
   def restart
     super
     wait_until_it_accepts

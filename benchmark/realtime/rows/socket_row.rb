@@ -15,6 +15,12 @@ module Bench
 
         def time_limit = 120
 
+        # @return [Boolean] whether the server listens over TLS
+        def tls? = false
+
+        # @return [Integer] of the server that serve
+        def processes = 1
+
         private
 
         # @yieldparam ask [#call] sends a line to the program and returns its answer

@@ -1,31 +1,33 @@
 # frozen_string_literal: true
 
+# Action Cable's own server, or Heddle::Cable: CABLE_ADAPTER=heddle.
+adapter = ENV.fetch("CABLE_ADAPTER", "async")
+gem adapter == "heddle" ? "actioncable-next" : "actioncable"
+
+require "active_support"
+require "active_support/core_ext/hash/indifferent_access"
 require "action_cable"
 require "logger"
 
-# Named by the client.
-module Channels
-  # Has one stream; what comes goes to all.
-  class Room < ActionCable::Channel::Base
-    def subscribed = stream_from("room")
-    def speak(data) = ActionCable.server.broadcast("room", data["text"])
-  end
-
-  # Waits, or sends back what comes.
-  class Echo < ActionCable::Channel::Base
-    def echo(data) = transmit(data["text"])
-  end
+if adapter == "heddle"
+  require "heddle"
+  Heddle::Cable.install
 end
+require_relative "channels"
 
 ActionCable.server.config.tap do |config|
-  config.cable = { "adapter" => "async" }
+  config.cable = { "adapter" => adapter }.with_indifferent_access
   config.logger = Logger.new(nil)
   config.disable_request_forgery_protection = true
   config.connection_class = -> { ActionCable::Connection::Base }
 end
 
 run lambda { |env|
-  next [200, { "content-type" => "text/plain" }, ["hello\n"]] if env["PATH_INFO"] == "/hello"
-
-  ActionCable.server.call(env)
+  case env["PATH_INFO"]
+  when "/hello" then [200, { "content-type" => "text/plain" }, ["hello\n"]]
+  when "/broadcast"
+    ActionCable.server.broadcast("room", env["QUERY_STRING"])
+    [204, {}, []]
+  else ActionCable.server.call(env)
+  end
 }

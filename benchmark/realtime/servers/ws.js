@@ -1,11 +1,17 @@
 "use strict"
-// Node.js with the package ws: node ws.js PORT
+// Node.js with the package ws: node ws.js PORT [CERTIFICATE KEY]
+const fs = require("fs")
 const http = require("http")
+const https = require("https")
 const { WebSocketServer } = require("ws")
 
 const room = new Set()
 const sockets = new WebSocketServer({ noServer: true })
-const server = http.createServer((_request, response) => response.end("hello\n"))
+const [port, certificate, key] = process.argv.slice(2)
+const answer = (_request, response) => response.end("hello\n")
+const server = certificate
+  ? https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) }, answer)
+  : http.createServer(answer)
 
 server.on("upgrade", (request, socket, head) => {
   sockets.handleUpgrade(request, socket, head, (client) => {
@@ -20,4 +26,4 @@ server.on("upgrade", (request, socket, head) => {
     })
   })
 })
-server.listen(Number(process.argv[2]), "127.0.0.1", 4096)
+server.listen(Number(port), "127.0.0.1", 4096)

@@ -16,11 +16,7 @@ class PubSubPostgresqlTest < Minitest::Test
 
   def url = @backend_server.url
 
-  def cut_connections
-    pg = @backend_server.connect
-    pg.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'heddle pub/sub'")
-    pg.close
-  end
+  def cut_connections = @backend_server.cut_connections("heddle pub/sub")
 
   def crash = @backend_server.restart
 

@@ -1,42 +1,30 @@
 # frozen_string_literal: true
 
 require_relative "support/machines"
-require "concurrency/support/private_server"
-require "socket"
+require_relative "support/private_redis"
 
 # A real Redis gives messages their order.
 class PubSubRedisTest < Minitest::Test
   include BackendPromises
 
-  DURABLE = %w[--appendonly yes --appendfsync always].freeze
-
   def setup
-    program = need_program("redis-server")
+    @program = need_program("redis-server")
     skip "needs the gem redis-client: bin/setup" if Gem::Specification.find_all_by_name("redis-client").empty?
     require "redis-client"
-    start(program, DURABLE)
+    @backend_server = PrivateRedis.new(@program)
   end
 
-  def start(program, storage)
-    @backend_server = PrivateServer.new("redis.sock") do |folder|
-      [program, "--port", port.to_s, "--bind", "127.0.0.1", "--unixsocket", File.join(folder, "redis.sock"),
-       "--dir", folder, "--save", "", *storage]
-    end
-  end
+  def url = @backend_server.url
 
-  def port = @port ||= Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+  def redis = @redis ||= @backend_server.connect
 
-  def url = "redis://127.0.0.1:#{port}/0"
-
-  def redis = @redis ||= RedisClient.config(path: File.join(@backend_server.folder, "redis.sock")).new_client
-
-  def cut_connections = redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+  def cut_connections = @backend_server.cut_connections
 
   def crash = @backend_server.restart
 
   def test_a_crash_that_may_have_lost_messages_is_a_reset_with_a_new_epoch
     @backend_server.stop
-    start(need_program("redis-server"), %w[--appendonly no])
+    @backend_server = PrivateRedis.new(@program, PrivateRedis::FORGETFUL)
     one = machine
     before = %w[a b].map { |data| one.publish(data) }
     2.times { one.message }
