@@ -16,7 +16,6 @@ module Heddle
   # It answers GET for the page itself, for its script, and for its WebSocket, below the path it is mounted at.
   class Live
     autoload :Connection, "heddle/live/connection"
-    autoload :Dispatcher, "heddle/live/dispatcher"
     autoload :NotFound, "heddle/live/page"
     autoload :Page, "heddle/live/page"
     autoload :Patch, "heddle/live/patch"
@@ -129,7 +128,7 @@ module Heddle
 
     def root(page, base, token)
       "<div data-live=\"#{token}\" data-live-socket=\"#{Template.escape(base + SOCKET_PATH)}\">" \
-        "#{@page.own_template.join(page.pieces)}</div>"
+        "#{@page.own_template.join(page.render_pieces)}</div>"
     end
   end
 end

@@ -11,6 +11,7 @@ module Heddle
   module PubSub
     autoload :Backend, "heddle/pubsub/backend"
     autoload :Message, "heddle/pubsub/message"
+    autoload :Readers, "heddle/pubsub/readers"
     autoload :Reading, "heddle/pubsub/reading"
 
     # There is no server to publish to; the message says why.

@@ -57,6 +57,7 @@ module Heddle
     autoload :Root, "heddle/concurrency/root"
     autoload :Shield, "heddle/concurrency/shield"
     autoload :Supervisor, "heddle/concurrency/supervisor"
+    autoload :Timers, "heddle/concurrency/timers"
     autoload :TreeSignal, "heddle/concurrency/tree_signal"
   end
 

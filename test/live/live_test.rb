@@ -3,6 +3,7 @@
 require "test_helper"
 require "server/web_socket_helpers"
 require "json"
+require "rack/urlmap"
 
 # Live pages as a client meets them that may send anything.
 class LiveTest < Minitest::Test
@@ -84,6 +85,28 @@ class LiveTest < Minitest::Test
       assert_equal %w[200 text/javascript], [script.code, script["content-type"]]
       assert_equal %w[404 404 400], ["/other", "/?title=none", "/?title=%ff"].map { |path| get(path).code }
     end
+  end
+
+  def test_it_can_be_mounted_below_a_path
+    serving_page(Rack::URLMap.new("/clicks" => live)) do
+      page = get("/clicks?title=A").body
+      script = page[/script src="([^"]+)"/, 1]
+      socket = page[/data-live-socket="([^"]+)"/, 1]
+
+      assert_equal ["200", "/clicks/live"], [get(script).code, socket]
+      client = dial(socket)
+      client.text({ token: page[/data-live="([^"]+)"/, 1] }.to_json)
+
+      assert_equal [[0, "A", 0, ""]], hear(client)["pieces"]
+    end
+  end
+
+  # With its script, without comments.
+  def test_it_stays_a_small_library
+    files = Dir[File.expand_path("../../lib/heddle/{live.rb,live/*}", __dir__)]
+    lines = files.sum { |file| File.foreach(file).grep_v(%r{\A\s*(#|//|\z)}).size }
+
+    assert_operator lines, :<=, 600
   end
 
   def test_an_event_calls_its_method_and_only_what_has_changed_comes_back

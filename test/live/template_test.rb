@@ -15,13 +15,13 @@ class LiveTemplateTest < Minitest::Test
 
   def html(text, **)
     template, made = page(text, **)
-    template.join(made.pieces)
+    template.join(made.render_pieces)
   end
 
   def test_only_values_are_rendered_and_the_text_between_them_is_static
     template, made = page("<p><%= @a %>, <%= @b %></p>", a: "x", b: 7)
 
-    assert_equal [[0, "x", 7]], made.pieces
+    assert_equal [[0, "x", 7]], made.render_pieces
     assert_equal [["<p>", ", ", "</p>"]], template.statics
   end
 
@@ -37,8 +37,8 @@ class LiveTemplateTest < Minitest::Test
     ERB
     template, made = page(text, list: [1, 2])
 
-    assert_equal [[0], [1, 1], [2], [1, 2], [3]], made.pieces
-    assert_equal "<ul>\n    <li>1</li>\n    <hr>\n    <li>2</li>\n</ul>\n", template.join(made.pieces)
+    assert_equal [[0], [1, 1], [2], [1, 2], [3]], made.render_pieces
+    assert_equal "<ul>\n    <li>1</li>\n    <hr>\n    <li>2</li>\n</ul>\n", template.join(made.render_pieces)
   end
 
   def test_html_is_escaped_unless_it_is_raw

@@ -7,17 +7,17 @@ module Heddle
     class Executor
       # Calls the block every so many seconds until it is shut down.
       class Timer
+        # @param timers [Concurrency::Timers]
         # @param interval [Numeric]
-        def initialize(interval, &block)
-          @timer = Live::Dispatcher.current.every(interval.to_f, self, block)
+        def initialize(timers, interval, &)
+          @timer = timers.every(interval.to_f, self, &)
         end
 
         # @api private
         def post(timer) = timer.call
 
-        # The timer may be kept until its time: it keeps nothing of the connection.
         # @return [void]
-        def shutdown = @timer.session = @timer.block = nil
+        def shutdown = @timer.stop
       end
 
       # @return [void]
@@ -26,7 +26,8 @@ module Heddle
       # @param interval [Numeric] seconds
       # @return [#shutdown]
       def timer(interval, &block)
-        return Timer.new(interval, &block) if Fiber.current_scheduler.is_a?(Scheduler)
+        scheduler = Fiber.current_scheduler
+        return Timer.new(Concurrency::Context.of(scheduler).timers, interval, &block) if scheduler.is_a?(Scheduler)
 
         Concurrent::TimerTask.new(execution_interval: interval, &block).tap(&:execute)
       end

@@ -4,9 +4,13 @@ module Heddle
   module Cable
     # Calls of other threads, such as an adapter's, for the sockets of one loop. They run in the loop, in their order.
     class ThreadCalls
+      # Calls that may wait: then the other threads do.
+      LIMIT = 1_000
+      private_constant :LIMIT
+
       # In the loop.
       def initialize
-        @calls = Thread::Queue.new
+        @calls = Thread::SizedQueue.new(LIMIT)
         @thread = Thread.current
         root = Concurrency::Context.of(Fiber.current_scheduler).root
         root.async(name: "cable thread calls", background: true) { run }
@@ -18,7 +22,11 @@ module Heddle
       # Has {Socket#perform_work} called in the loop.
       # @param socket [Socket]
       # @return [void]
-      def push(socket, *call) = @calls << [socket, call]
+      def push(socket, *call)
+        @calls << [socket, call]
+      rescue ClosedQueueError
+        nil # the loop has ended, and its sockets with it
+      end
 
       private
 
@@ -26,6 +34,8 @@ module Heddle
         while (socket, call = @calls.pop)
           socket.perform_work(*call)
         end
+      ensure
+        @calls.close
       end
     end
   end

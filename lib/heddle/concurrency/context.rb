@@ -15,6 +15,9 @@ module Heddle
       # @return [Clock]
       attr_reader :clock
 
+      # @return [Timers]
+      def timers = @timers ||= Timers.new(@scheduler)
+
       # @return [Task, nil] the task of Heddle.run's block, in a loop that Heddle.run has made
       attr_accessor :root
 
@@ -29,7 +32,7 @@ module Heddle
         @clock = Clock.new(scheduler)
         @implicit_tasks = {}.compare_by_identity
         @hosted = {}.compare_by_identity
-        @detached_tasks = nil
+        @detached_tasks = @timers = nil
         @pool_waiting = 0
         @root = @passed_on = @on_pool_wait = nil
       end

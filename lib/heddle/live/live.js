@@ -86,19 +86,15 @@
     let socket, id, statics, pieces
     let pause = 500
 
-    function draw() {
-      const template = document.createElement("template")
-      template.innerHTML = html(statics, pieces)
-      morphChildren(root, template.content)
-    }
-
     function receive(event) {
       const word = JSON.parse(event.data)
       if (word.reload) return setTimeout(() => location.reload(), performance.now() < 5000 ? 5000 : 0)
 
       if (Array.isArray(word)) pieces = patched(pieces, word)
       else ({ id, statics, pieces } = word)
-      draw()
+      const template = document.createElement("template")
+      template.innerHTML = html(statics, pieces)
+      morphChildren(root, template.content)
       socket.send("1")
       pause = 500
       root.dataset.liveState = "connected"

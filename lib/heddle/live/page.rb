@@ -127,10 +127,6 @@ module Heddle
       # @param html [String] that is not to be escaped
       # @return [Raw]
       def raw(html) = Raw.new(html.to_s)
-
-      # @api private
-      # @return [Array<Array>] see {Template}
-      def pieces = render_pieces
     end
 
     # HTML that is not escaped.

@@ -11,12 +11,6 @@ module Heddle
 
       # @return [String] by which its client finds it again
       attr_reader :id
-      # @return [Hash{String => Object}] what the page was mounted with
-      attr_reader :params
-      # @return [WebSocket::Client, nil] nil: it is disconnected
-      attr_reader :client
-      # @return [Dispatcher]
-      attr_reader :dispatcher
 
       # @param page_class [Class]
       # @param params [Hash{String => Object}]
@@ -26,7 +20,7 @@ module Heddle
         @id = SecureRandom.urlsafe_base64
         @params = params
         @user = user
-        @dispatcher = Dispatcher.current
+        @scheduler = Concurrency.scheduler!("a page of Heddle::Live (it needs mode fiber)")
         @turn = Thread::Mutex.new
         @inbox = []
         @topics = []
@@ -45,7 +39,7 @@ module Heddle
       # @param params [Hash{String => Object}]
       # @param user [String, nil]
       # @return [Boolean] whether a client with these may go on with it, in this loop
-      def fits?(params, user) = @params == params && @user == user && @dispatcher.equal?(Dispatcher.current)
+      def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
       # The client is there, or is back: it gets everything.
       # @param client [WebSocket::Client]
@@ -53,12 +47,10 @@ module Heddle
       def attach(client)
         take_turn do
           @client&.close(1000, "the page is connected elsewhere")
-          @departure&.session = nil
+          @departure&.stop
           @client = client
-          @pieces = @page.pieces
-          @awaited = true
-          @dirty = false
-          write(id: @id, statics: @page.class.own_template.statics, pieces: @pieces)
+          pieces = @page.render_pieces
+          write({ id: @id, statics: @page.class.own_template.statics, pieces: }, pieces)
         end
       end
 
@@ -69,7 +61,7 @@ module Heddle
         return false unless @client.equal?(client)
 
         @client = nil
-        @departure = @dispatcher.after(patience, self, -> { end_page unless @client })
+        @departure = context.timers.after(patience, self) { end_page unless @client }
         true
       end
 
@@ -106,7 +98,7 @@ module Heddle
           @lost = true
         end
         @inbox << [block, *arguments]
-        @task ||= @dispatcher.start("page") { drain }
+        @task ||= context.root.async(name: "live page", background: true) { drain }
       end
 
       # The page ends, soon.
@@ -116,14 +108,16 @@ module Heddle
       # @see Page#subscribe
       def subscribe(topic, block)
         receiver = ->(message) { post(block, message) }
-        @dispatcher.subscribe(topic, receiver)
+        PubSub::Readers.of(@scheduler).subscribe(topic, receiver)
         @topics << [topic, receiver, block]
       end
 
       # @see Page#every
-      def every(seconds, block) = @timers << @dispatcher.every(seconds, self, block)
+      def every(seconds, block) = @timers << context.timers.every(seconds, self, &block)
 
       private
+
+      def context = Concurrency::Context.of(@scheduler)
 
       def take_turn(&)
         @turn.synchronize(&)
@@ -156,8 +150,8 @@ module Heddle
       def end_page
         page = @page or return
         @page = nil
-        @topics.each { |topic, receiver,| @dispatcher.unsubscribe(topic, receiver) }
-        [*@timers, @departure].each { |timer| timer&.session = nil }
+        @topics.each { |topic, receiver,| PubSub::Readers.of(@scheduler).unsubscribe(topic, receiver) }
+        [*@timers, @departure].each { |timer| timer&.stop }
         @inbox.clear
         @when_ended.call(self)
         page.unmount
@@ -167,15 +161,18 @@ module Heddle
         return if @client.nil? || @page.nil?
         return @dirty = true if @awaited
 
-        @dirty = false
-        pieces = @page.pieces
-        patch = Patch.between(@pieces, pieces) or return
-        @pieces = pieces
-        @awaited = true
-        write(patch)
+        pieces = @page.render_pieces
+        patch = Patch.between(@pieces, pieces)
+        write(patch, pieces) if patch
       end
 
-      def write(data) = @client.write(JSON.generate(data))
+      # @param message [Hash, Array] of which the client makes the pieces
+      def write(message, pieces)
+        @pieces = pieces
+        @awaited = true
+        @dirty = false
+        @client.write(JSON.generate(message))
+      end
     end
   end
 end

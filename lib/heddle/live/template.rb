@@ -47,7 +47,7 @@ module Heddle
       # @param page [Class]
       # @return [void]
       def define_in(page)
-        code = "private def render_pieces; _live = []; #{@code}; _live; end"
+        code = "def render_pieces; _live = []; #{@code}; _live; end"
         page.class_eval(code, @file, 1)
       end
 

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "support/loop_helpers"
+
+class TimersTest < Minitest::Test
+  include Heddle::LoopHelpers
+
+  # Calls what it is given at once.
+  class Prompt
+    def post(timer) = timer.call
+  end
+
+  # Keeps it.
+  class Slow
+    attr_reader :posted
+
+    def initialize = @posted = []
+    def post(timer) = @posted << timer
+  end
+
+  def timers = Heddle::Concurrency::Context.of(Fiber.scheduler).timers
+
+  def test_a_block_is_called_again_and_again_until_its_timer_is_stopped
+    count = 0
+    in_loop do
+      third = Heddle::Promise.new
+      timer = timers.every(0.001, Prompt.new) { third.resolve if (count += 1) == 3 }
+      third.wait
+      timer.stop
+      later = Heddle::Promise.new
+      timers.after(0.01, Prompt.new) { later.resolve }
+      later.wait
+    end
+
+    assert_equal 3, count
+  end
+
+  def test_ticks_that_come_while_one_is_pending_are_left_out
+    slow = Slow.new
+    count = 0
+    in_loop do
+      timers.every(0.001, slow) { count += 1 }
+      2.times do
+        later = Heddle::Promise.new
+        timers.after(0.02, Prompt.new) { later.resolve }
+        later.wait
+        slow.posted.shift.call
+      end
+    end
+
+    assert_equal [2, 0], [count, slow.posted.size]
+  end
+
+  def test_the_earliest_comes_first_whatever_the_order_in_which_they_were_set
+    order = []
+    in_loop do
+      done = Heddle::Promise.new
+      [0.03, 0.01, 0.02].each do |seconds|
+        timers.after(seconds, Prompt.new) { done.resolve if order.push(seconds).size == 3 }
+      end
+      done.wait
+    end
+
+    assert_equal [0.01, 0.02, 0.03], order
+  end
+
+  def test_a_loop_does_not_wait_for_them
+    called = false
+    in_loop { timers.every(3_600, Prompt.new) { called = true } }
+
+    refute called
+  end
+
+  def test_one_that_is_stopped_keeps_nothing
+    in_loop do
+      timer = timers.every(3_600, Prompt.new) { nil }
+      timer.stop
+
+      assert_equal [nil, nil], [timer.receiver, timer.block]
+      assert_nil timer.call
+    end
+  end
+
+  def test_an_interval_is_a_positive_number
+    in_loop do
+      [0, -1, nil, Float::INFINITY].each do |interval|
+        assert_raises(ArgumentError) { timers.every(interval, Prompt.new) { nil } }
+      end
+    end
+  end
+end
