@@ -51,8 +51,10 @@ module Heddle
     # @param retry_after [Numeric, nil] seconds after which a client that was cut off comes back; nil: it decides
     # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
     #   skips to the newest message; `:drop` messages until it has caught up
+    # @param handoff [Boolean] whether the stream may go to another worker when this one is replaced; false: its client
+    #   comes back with a new request, which may be refused
     # @raise [ArgumentError]
-    def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close)
+    def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = topic.to_s
       @since = since unless since.to_s.empty?
       if event && (event.empty? || event.match?(/[\r\n]/))
@@ -63,6 +65,7 @@ module Heddle
       end
 
       @slow = slow
+      @handoff = handoff
       @lines = event ? "event: #{event}\n" : ""
       @beginning = retry_after ? "retry: #{(retry_after * 1000).round}\n\n" : ""
     end
@@ -73,7 +76,7 @@ module Heddle
 
     # @return [Array] what the connection needs to send the events by itself
     # @api private
-    def wish = [topic, since, @lines, @beginning, slow]
+    def wish = [topic, since, @lines, @beginning, slow, @handoff]
 
     # As a streaming body of Rack 3: returns when the client has left.
     # @param stream [IO]

@@ -56,6 +56,33 @@ class Http2WebSocketTest < Minitest::Test
                                "SERVER_PROTOCOL")
   end
 
+  # As async-websocket answers: the body reads and writes the stream's bytes itself.
+  def test_a_streaming_body_with_rack_protocol_has_the_stream
+    app = lambda do |env|
+      body = lambda do |stream|
+        while (piece = stream.readpartial(100))
+          stream.write(piece.upcase)
+          stream.flush
+        end
+      rescue EOFError
+        stream.write("the end")
+        stream.close
+      end
+      [200, { "rack.protocol" => env["rack.protocol"].first }, body]
+    end
+    serving(app) do
+      stream = H2WebSocketConnection.new(connect).connect("/")
+      stream.write("hello")
+
+      assert_equal "HELLO", stream.readpartial(100)
+      stream.finish
+      rest = +""
+      rest << stream.readpartial(100) until rest.size >= 7
+
+      assert_equal "the end", rest
+    end
+  end
+
   def test_many_sockets_and_requests_share_a_connection
     serving(upgrading(Echo.new)) do
       connection = H2WebSocketConnection.new(connect)

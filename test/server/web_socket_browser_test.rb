@@ -13,13 +13,15 @@ class WebSocketBrowserTest < Minitest::Test
   PAGE = <<~HTML
     <!doctype html><title>sockets</title><script>
     const log = window.log = []
+    const digits = Array.from({ length: 20000 }, () => Math.random().toFixed(8)).join("").slice(0, 200000)
     window.dial = (path) => {
       const socket = new WebSocket(`wss://${location.host}${path}`)
-      socket.onopen = () => { log.push("open"); socket.send("hello"); socket.send("x".repeat(200000)) }
+      socket.onopen = () => { log.push("open"); socket.send("hello"); socket.send(digits) }
       socket.onmessage = (event) => {
         log.push(event.data.length)
         if (event.data.length > 100) socket.close(4001, "done")
       }
+      socket.addEventListener("open", () => { window.extensions = socket.extensions })
       socket.onclose = (event) => log.push(`closed ${event.code} ${event.wasClean}`)
     }
     dial("/socket")
@@ -33,6 +35,7 @@ class WebSocketBrowserTest < Minitest::Test
       next [404, {}, []] unless env["PATH_INFO"] == "/socket"
 
       requests << env.values_at("SERVER_PROTOCOL", "REQUEST_METHOD")
+      @offers = env["HTTP_SEC_WEBSOCKET_EXTENSIONS"]
       socket.call(env)
     end
   end
@@ -63,6 +66,19 @@ class WebSocketBrowserTest < Minitest::Test
 
       assert_equal ["open", 5, 200_000, "closed 4001 true"] * 2, @browser.run("return log")
       assert_equal [%w[HTTP/2 CONNECT]] * 2, requests
+    end
+  end
+
+  # Over both protocols: 200,000 digits, compressed by either side.
+  def test_the_browser_and_the_server_compress_messages
+    [true, false].each do |http2_websockets|
+      visit(http2_websockets:, websocket_deflate: true) do
+        wait_for_entries(4)
+
+        assert_match(/permessage-deflate/, @offers)
+        assert_match(/\Apermessage-deflate.*server_no_context_takeover/, @browser.run("return extensions"))
+        assert_equal ["open", 5, 200_000, "closed 4001 true"], @browser.run("return log")
+      end
     end
   end
 

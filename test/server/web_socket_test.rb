@@ -271,6 +271,66 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  # Subscribes with a policy for slow clients.
+  class Slow
+    attr_reader :opened
+
+    def initialize(topic, slow)
+      @topic = topic
+      @slow = slow
+      @opened = Thread::Queue.new
+    end
+
+    def on_open(client) = @opened << client.subscribe(@topic, slow: @slow)
+  end
+
+  # @yieldparam messages [Thread::Queue] what a client reads after it has read nothing while 100 messages came
+  def with_a_slow_client(slow)
+    handler = Slow.new("slow #{slow}", slow)
+    serving(upgrading(handler), lint: false, websocket_output_limit: 200_000) do
+      socket = Socket.new(:INET, :STREAM).tap { |one| one.setsockopt(:SOCKET, :RCVBUF, 4_096) }
+      socket.connect(Addrinfo.tcp("127.0.0.1", port))
+      client = WebSocketClient.new(socket)
+      quick = dial
+      2.times { handler.opened.pop(timeout: PATIENCE) }
+      100.times { |number| Heddle::PubSub.publish("slow #{slow}", "#{number} #{"x" * 60_000}") && quick.message }
+      messages = Thread::Queue.new
+      reader = Thread.new do
+        while (text = client.message) do messages << text[/\w+/] end
+      rescue IOError
+        nil # the test has ended
+      end
+      yield messages
+    ensure
+      socket&.close
+      reader&.join
+    end
+  end
+
+  def test_a_slow_client_gets_the_newest_message_where_its_topic_says_so
+    with_a_slow_client(:coalesce) do |messages|
+      numbers = []
+      numbers << Integer(messages.pop(timeout: PATIENCE)) until numbers.last == 99
+
+      assert_equal numbers.sort.uniq, numbers
+      assert_operator numbers.size, :<, 100
+    end
+  end
+
+  def test_a_slow_client_misses_messages_where_its_topic_says_so
+    with_a_slow_client(:drop) do |messages|
+      texts = []
+      until texts.include?("end")
+        Heddle::PubSub.publish("slow drop", "end")
+        while (text = messages.pop(timeout: 0.05)) do texts << text end
+      end
+      numbers = texts.grep(/\d/).map(&:to_i)
+
+      assert_equal (0...numbers.size).to_a, numbers, "the first ones, as many as there was room for"
+      assert_operator numbers.size, :<, 100
+    end
+  end
+
   def test_a_client_that_comes_back_goes_on_at_its_position
     positions = Thread::Queue.new
     handler = Class.new do

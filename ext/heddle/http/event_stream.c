@@ -89,10 +89,10 @@ static heddle_slow_policy policy_of(VALUE name)
 
 heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments)
 {
-    rb_check_arity(count, 5, 5);
+    rb_check_arity(count, 6, 6);
     heddle_events_wish wish = {
         .topic = arguments[0], .since = arguments[1], .lines = arguments[2], .beginning = arguments[3],
-        .policy = policy_of(arguments[4]),
+        .policy = policy_of(arguments[4]), .stays = !RTEST(arguments[5]),
     };
     Check_Type(wish.topic, T_STRING);
     Check_Type(wish.lines, T_STRING);

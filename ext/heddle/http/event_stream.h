@@ -23,9 +23,10 @@ typedef struct {
     VALUE lines;        /* before each event, such as "event: price\n"; a String */
     VALUE beginning;    /* what is sent first, such as "retry: 1000\n\n"; a String */
     heddle_slow_policy policy;
+    bool stays; /* its client comes back when this process is replaced; else the stream goes to the next one */
 } heddle_events_wish;
 
-/* Reads the arguments [topic, since, lines, beginning, policy]; raises. */
+/* Reads the arguments [topic, since, lines, beginning, policy, handoff]; raises. */
 heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
 /* Subscribes to the wish's topic, from its position on. */
 heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,

@@ -20,6 +20,7 @@ typedef struct {
     uint16_t lines_size;
     bool chunked; /* else the content ends with the connection */
     bool ending;  /* it closes when its output has left */
+    bool stays;   /* it is not for another process */
     char lines[]; /* before each event, as a chunk where it is chunked */
 } events;
 
@@ -240,7 +241,7 @@ static ssize_t describe_events(heddle_connection *connection, char *words)
             return -1;
     }
     heddle_topic_name topic = heddle_subscriber_topic(&events->subscriber);
-    if (connection->output.size || connection->error || events->ending || events->subscriber.behind || !topic.text)
+    if (events->stays || connection->output.size || connection->error || events->ending || events->subscriber.behind || !topic.text)
         return -1;
     events_words head = {.kind = HEDDLE_EVENTS_WORDS,
                          .chunked = events->chunked,
@@ -341,6 +342,7 @@ static events *make_events(heddle_connection *connection, const heddle_events_wi
     if (head)
         memcpy(events->lines + head + size, "\r\n", 2);
     events->lines_size = (uint16_t)(size + head + (head ? 2 : 0));
+    events->stays = wish->stays;
     return events;
 }
 
@@ -357,7 +359,7 @@ static void change_protocol(heddle_exchange_handle *handle, heddle_connection *c
 }
 
 /*
- * call-seq: stream_events(status, topic, since, lines, beginning, policy) -> true or false
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
  * The head was written, and what follows are the events of the topic, for as long as the client listens: this object is
  * of no use any more. false: nothing has changed, as a part of the request has not been read.
@@ -365,7 +367,7 @@ static void change_protocol(heddle_exchange_handle *handle, heddle_connection *c
 static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    rb_check_arity(count, 6, 6);
+    rb_check_arity(count, 7, 7);
     heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
     int status = NUM2INT(arguments[0]);
     heddle_connection *connection = heddle_exchange_writable(handle);

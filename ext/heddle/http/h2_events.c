@@ -181,7 +181,7 @@ static void begin_events(events *events, heddle_fanout *fanout, const heddle_eve
 }
 
 /*
- * call-seq: stream_events(status, topic, since, lines, beginning, policy) -> true or false
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
  * The head was written, and what follows are the events of the topic, for as long as the client listens: this object is
  * of no use any more. false: nothing has changed, as a part of the request has not been read.
@@ -189,7 +189,7 @@ static void begin_events(events *events, heddle_fanout *fanout, const heddle_eve
 static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    rb_check_arity(count, 6, 6);
+    rb_check_arity(count, 7, 7);
     heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
     int status = NUM2INT(arguments[0]);
     heddle_connection *connection = heddle_exchange_writable(handle);

@@ -163,8 +163,9 @@ module Heddle
         closed.pop
       end
 
+      # After an upgrade the input is the connection's; on a stream of HTTP/2 it stays the request's.
       def input
-        @response.raw? ? StreamedInput.new(HTTP::RequestBody.new(@exchange, raw: true)) : @input
+        @response.raw? && @exchange.hijack? ? StreamedInput.new(HTTP::RequestBody.new(@exchange, raw: true)) : @input
       end
 
       def size_of(chunk)

@@ -16,6 +16,8 @@ class ClusterEventStreamHandoffTest < Minitest::Test
       when "/publish"
         Heddle::PubSub.publish("all", env["QUERY_STRING"].sub("large", "x" * 60_000))
         [200, {}, []]
+      when "/stays"
+        Heddle::EventStream.response("all", since: env["HTTP_LAST_EVENT_ID"], handoff: false)
       else Heddle::EventStream.response("all", since: env["HTTP_LAST_EVENT_ID"], event: "number")
       end
     end
@@ -32,8 +34,8 @@ class ClusterEventStreamHandoffTest < Minitest::Test
   end
 
   # The first event says where the stream begins.
-  def listen(headers = "", version: "1.1", socket: TCPSocket.new(served.uri.host, served.uri.port))
-    EventStreamClient.new(socket, "/", headers, version:).tap { |client| (@clients ||= []) << client }
+  def listen(headers = "", version: "1.1", path: "/", socket: TCPSocket.new(served.uri.host, served.uri.port))
+    EventStreamClient.new(socket, path, headers, version:).tap { |client| (@clients ||= []) << client }
   end
 
   def publish(number) = Net::HTTP.get_response(served.at("/publish?#{number}"))
@@ -83,6 +85,21 @@ class ClusterEventStreamHandoffTest < Minitest::Test
     end
 
     assert_equal [*[60_000] * 40, 3], events.map { |one| one["data"].size }
+  end
+
+  def test_where_the_application_wants_that_clients_come_back_with_a_new_request
+    serve
+    client = listen(path: "/stays")
+    client.event
+    publish(1)
+    last = client.event
+    reload
+
+    assert_operator client.event["retry"].to_i, :<, 3000
+    assert_nil client.event
+    publish(2)
+
+    assert_equal "2", listen("Last-Event-ID: #{last["id"]}\r\n", path: "/stays").event["data"]
   end
 
   def test_over_tls_clients_are_told_to_come_back_and_miss_nothing
