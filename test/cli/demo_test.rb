@@ -110,6 +110,37 @@ class DemoTest < Minitest::Test
     assert_operator @browser.text("#live [data-now=connections]").to_i, :>=, 1
   end
 
+  def join
+    @browser.click("#together [data-run]")
+    await("together", "document.querySelector('#together').dataset.joined")
+  end
+
+  def in_the_cloth(script)
+    @browser.run("const cloth = document.querySelector('#together [data-weave]').contentDocument; return #{script}")
+  end
+
+  def test_what_one_tab_says_and_weaves_everybody_sees
+    first = @browser.tab
+    join
+    second = @browser.open_tab
+    @browser.visit(@served.uri.to_s)
+    join
+    @browser.run("document.querySelector('#together [name=text]').value = arguments[0]", "<b>hello</b>")
+    @browser.click("#together form button")
+    cloth = "document.querySelector('#together [data-weave]').contentDocument"
+    await("together", "#{cloth}?.querySelector('[data-live-state=connected]')")
+    in_the_cloth("cloth.querySelector('[data-live-place=\"7\"]').click()")
+    [second, first].each do |tab|
+      @browser.switch_to(tab)
+      %w[socket events].each do |way|
+        await("together", "document.querySelector('#together [data-#{way}]').innerText.startsWith('<b>hello</b>')")
+      end
+      await("together", "#{cloth}?.querySelector('[data-live-place=\"7\"].over')")
+    end
+    in_the_cloth("cloth.querySelector('[data-live-place=\"7\"]').click()")
+    assert_empty(@browser.console.grep_v(/favicon/))
+  end
+
   def test_the_server_tells_of_itself_and_goes_on_doing_so
     await("server", "Number(document.querySelector('#server').dataset.updates) >= 2")
     fact = ->(name) { @browser.text("[data-fact=#{name}]") }

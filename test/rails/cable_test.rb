@@ -2,8 +2,11 @@
 
 require "test_helper"
 require "support/bundle"
+require "pubsub/backend/support/private_redis"
 require "support/h2_web_socket_client"
 require "support/served_process"
+require "support/web_socket_client"
+require "tmpdir"
 require_relative "support/cable_socket"
 
 # Heddle::Cable, under Rails with actioncable-next.
@@ -249,6 +252,72 @@ module CableTests
     assert_equal 1012, one.socket.close_code
   end
 
+  def test_records_that_a_connection_is_identified_by_are_found_again
+    Dir.mktmpdir do |folder|
+      gone = File.join(folder, "gone")
+      serve("--workers", "1", OWNERS_GONE: gone)
+      one = subscribed(ROOM, name: "owner7")
+      reload
+      one.perform(ROOM, "whose")
+
+      assert_equal({ "owner" => "7" }, one.read["message"])
+      File.write(gone, "")
+      reload
+
+      assert_nil one.read, "the record is not there any more"
+      assert_equal 1012, one.socket.close_code
+    end
+  end
+
+  def test_when_the_server_stops_all_clients_are_asked_to_come_back
+    serve("--workers", "1", HEDDLE_STOP_TIMEOUT: "2")
+    sockets = Array.new(8) { subscribed(ROOM) }
+    Process.kill("TERM", @own.pid)
+
+    assert_equal [[{ "type" => "disconnect", "reason" => "server_restart", "reconnect" => true }, nil, 1001]],
+                 sockets.map { |one| [one.read, one.read, one.socket.close_code] }.uniq
+    assert_equal 0, @own.wait.exitstatus
+    @own = nil
+  end
+
+  # One that does not read, behind a window of a few kB.
+  def test_a_client_that_reads_nothing_is_closed_and_keeps_nobody_waiting
+    slow = Socket.new(:INET, :STREAM).tap { |socket| socket.setsockopt(:SOCKET, :RCVBUF, 4_096) }
+    slow.connect(Addrinfo.tcp(served.uri.host, served.uri.port))
+    client = WebSocketClient.new(slow, "/cable?name=ada", origin: served.uri.to_s.chomp("/"),
+                                                          host: served.uri.authority,
+                                                          sec_websocket_protocol: "actioncable-v1-json")
+    identifier = CableSocket.identifier("RoomChannel", room: 99)
+    client.text(JSON.generate(command: "subscribe", identifier:))
+    other = subscribed(identifier)
+    Array.new(2) { client.message }
+    other.perform(identifier, "flood")
+
+    assert_equal([100_000], Array.new(300) { other.read["message"].size }.uniq)
+    assert_equal 1008, client.closing.code
+  ensure
+    slow&.close
+  end
+
+  def test_in_mode_thread_action_cable_serves_as_it_does_elsewhere
+    serve("--mode", "thread")
+    assert_broadcasts_reach([@own])
+  end
+
+  # What is broadcast by each of these servers.
+  def assert_broadcasts_reach(servers)
+    sockets = servers.map do |server|
+      CableSocket.new(server.uri).tap do |socket|
+        @sockets << socket
+        socket.read
+        assert_equal "confirm_subscription", socket.subscribe(ROOM)["type"], server.output
+      end
+    end
+    servers.each_index { |i| Net::HTTP.post_form(servers[i].at("/broadcast"), stream: "room:7", message: i.to_s) }
+
+    assert_equal [servers.each_index.to_a], sockets.map { |one| servers.map { one.read["message"] }.sort }.uniq
+  end
+
   def reload
     Process.kill("HUP", @own.pid)
     wait_for_output("reloaded", @reloads = (@reloads || 0) + 1)
@@ -301,6 +370,18 @@ class CableOnRails81Test < Minitest::Test
   include CableTests
 
   def version = "8.1"
+
+  # With the adapter of Heddle and a Redis: there `config.heddle.cable` changes nothing.
+  def test_processes_of_puma_share_broadcasts_through_a_redis
+    redis = PrivateRedis.new(need_program("redis-server"))
+    puma = [RbConfig.ruby, "-I#{FOLDER}/../../lib", "-e", 'load Gem.activate_bin_path("puma", "puma")', "--", "-t", "2:2",
+            "-b", "tcp://127.0.0.1:0", APPLICATION]
+    pumas = Array.new(2) { ServedProcess.new(puma, environment: environment.merge("CABLE_URL" => redis.url), folder: FOLDER) }
+    assert_broadcasts_reach(pumas)
+  ensure
+    pumas&.each(&:stop)
+    redis&.stop
+  end
 end
 
 class CableOnRails72Test < Minitest::Test

@@ -24,7 +24,9 @@ module Heddle
       autoload :Panels, "heddle/cli/demo/panels"
       autoload :Pulse, "heddle/cli/demo/pulse"
       autoload :Song, "heddle/cli/demo/song"
+      autoload :Talk, "heddle/cli/demo/talk"
       autoload :Trial, "heddle/cli/demo/trial"
+      autoload :Weave, "heddle/cli/demo/weave"
 
       # @param server [Server, nil] what serves it: where it is reached, what it counts; nil: another one, which tells
       #   nothing of this
@@ -43,6 +45,7 @@ module Heddle
         @assets = Assets.new
         @page = Page.new(@panels, @assets)
         @routes = @panels.map(&:routes).reduce({}, :merge).freeze
+        @mounts = @panels.map(&:mounts).reduce({}, :merge).freeze
       end
 
       # @param env [Hash] the Rack environment
@@ -66,10 +69,21 @@ module Heddle
         return @page.call(env) if ["", "/"].include?(path)
         return @assets.call(env) if path.start_with?(Assets::PREFIX)
 
-        route = @routes[path]
+        route = @routes[path] || mounted(env, path)
         route ? route.call(env) : Answer.text(404, "There is no #{path} here. The demo is at /.\n")
       rescue BadParameter => e
         Answer.text(400, "#{e.message}\n")
+      end
+
+      # The application below whose path this one is: it sees the rest of it. The env stays the same Hash, which may be
+      # asked for an upgrade.
+      def mounted(env, path)
+        mount, application = @mounts.find { |prefix, _| path == prefix || path.start_with?("#{prefix}/") }
+        return unless mount
+
+        env["SCRIPT_NAME"] = "#{env["SCRIPT_NAME"]}#{mount}"
+        env["PATH_INFO"] = path.delete_prefix(mount)
+        application
       end
     end
   end

@@ -5,6 +5,7 @@
 require "rails"
 require "action_controller/railtie"
 require "action_cable/engine"
+require "global_id/railtie"
 require "heddle" # after Rails, as Bundler.require would
 
 # Says what it was given.
@@ -20,18 +21,55 @@ class CableApplication < Rails::Application
   config.logger = Logger.new($stdout, level: ENV.fetch("CABLE_LOG", "warn").to_sym)
   config.hosts.clear
   config.heddle.cable = ENV["CABLE_STOCK"].nil?
-  config.action_cable.cable = { "adapter" => ENV.fetch("CABLE_ADAPTER", "heddle") }
+  cable = { "adapter" => ENV.fetch("CABLE_ADAPTER", "heddle"), "url" => ENV.fetch("CABLE_URL", nil) }
+  config.action_cable.cable = cable.compact.with_indifferent_access # as config/cable.yml
   config.action_cable.allowed_request_origins = ["https://friend.example"]
+  modules = ENV.fetch("CLIENT_MODULES", nil)
+  config.middleware.use Rack::Static, urls: ["/@anycable", "/nanoevents"], root: modules if modules
+end
+
+# A page with AnyCable's client, which comes back when the page says so.
+CLIENT = <<~HTML
+  <!doctype html><title>cable</title>
+  <script type="importmap">
+    { "imports": { "@anycable/core": "/@anycable/core/index.js", "@anycable/web": "/@anycable/web/index.js",
+                   "nanoevents": "/nanoevents/index.js" } }
+  </script>
+  <script type="module">
+    import { createCable } from "@anycable/web"
+    window.log = []
+    window.states = []
+    window.cable = createCable(`ws://${location.host}/cable?name=ada`, {
+      protocol: "actioncable-v1-ext-json", reconnectStrategy: () => 3_600_000
+    })
+    window.comeBack = () => cable.connect()
+    const room = cable.subscribeTo("RoomChannel", { room: 12 })
+    room.on("message", (message) => log.push(message))
+    room.on("connect", () => states.push("connected"))
+    cable.on("disconnect", () => states.push("disconnected"))
+  </script>
+HTML
+
+# A record that is found by its id, unless a file says that all are gone.
+class Owner
+  include GlobalID::Identification
+
+  attr_reader :id
+
+  def self.find(id) = (new(id) unless File.exist?(ENV.fetch("OWNERS_GONE", "/nonexistent")))
+
+  def initialize(id) = @id = id
 end
 
 module ApplicationCable
   class Connection < ActionCable::Connection::Base
-    identified_by :name
+    identified_by :name, :owner
 
     def connect
       raise "nobody" if request.params["name"] == "fails"
 
       self.name = request.params["name"] || reject_unauthorized_connection
+      self.owner = Owner.new(name[/\d+/]) if name.start_with?("owner")
     end
   end
 end
@@ -40,6 +78,8 @@ class RoomChannel < ActionCable::Channel::Base
   def subscribed = stream_from("room:#{params[:room]}")
   def speak(data) = ActionCable.server.broadcast("room:#{params[:room]}", { text: data["text"], name: })
   def leave = stop_all_streams
+  def whose = transmit({ owner: owner&.id })
+  def flood = 300.times { ActionCable.server.broadcast("room:#{params[:room]}", "x" * 100_000) }
 end
 
 class AllKindsChannel < ActionCable::Channel::Base
@@ -88,9 +128,10 @@ CableApplication.routes.draw do
   mount ActionCable.server => "/cable"
   delete "connections/:name", to: lambda { |env|
     name = env["action_dispatch.request.path_parameters"][:name]
-    ActionCable.server.remote_connections.where(name:).disconnect(reconnect: false)
+    ActionCable.server.remote_connections.where(name:, owner: nil).disconnect(reconnect: false)
     [204, {}, []]
   }
+  get "client", to: ->(_env) { [200, { "content-type" => "text/html" }, [CLIENT]] }
   get "held", to: lambda { |_env|
     GC.start
     [200, {}, [ObjectSpace.each_object(LeavingChannel).count.to_s]]

@@ -41,6 +41,9 @@ module Heddle
         # @return [Hash{String => #call}] Rack applications by path
         def routes = {}
 
+        # @return [Hash{String => #call}] Rack applications by the path that they are mounted at
+        def mounts = {}
+
         # @return [Array<Method>] the methods whose source the page shows as "the code behind it"
         def shown = []
 

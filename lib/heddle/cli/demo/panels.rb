@@ -10,9 +10,10 @@ module Heddle
         autoload :Fifty, "heddle/cli/demo/panels/fifty"
         autoload :Live, "heddle/cli/demo/panels/live"
         autoload :Server, "heddle/cli/demo/panels/server"
+        autoload :Together, "heddle/cli/demo/panels/together"
 
         # In the order of the page.
-        ALL = [Fifty, Block, Live, Bottles, Server].freeze
+        ALL = [Fifty, Block, Live, Bottles, Together, Server].freeze
       end
     end
   end
