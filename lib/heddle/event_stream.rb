@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/monotonic_clock"
 require "heddle/pubsub"
 
 module Heddle

@@ -24,9 +24,13 @@ class TimersTest < Minitest::Test
     count = 0
     in_loop do
       third = Heddle::Promise.new
-      timer = timers.every(0.001, Prompt.new) { third.resolve if (count += 1) == 3 }
+      timer = timers.every(0.001, Prompt.new) do
+        next unless (count += 1) == 3
+
+        timer.stop
+        third.resolve
+      end
       third.wait
-      timer.stop
       later = Heddle::Promise.new
       timers.after(0.01, Prompt.new) { later.resolve }
       later.wait

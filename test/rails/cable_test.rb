@@ -374,9 +374,10 @@ class CableOnRails81Test < Minitest::Test
   # With the adapter of Heddle and a Redis: there `config.heddle.cable` changes nothing.
   def test_processes_of_puma_share_broadcasts_through_a_redis
     redis = PrivateRedis.new(need_program("redis-server"))
-    puma = [RbConfig.ruby, "-I#{FOLDER}/../../lib", "-e", 'load Gem.activate_bin_path("puma", "puma")', "--", "-t", "2:2",
-            "-b", "tcp://127.0.0.1:0", APPLICATION]
-    pumas = Array.new(2) { ServedProcess.new(puma, environment: environment.merge("CABLE_URL" => redis.url), folder: FOLDER) }
+    puma = [RbConfig.ruby, "-I#{FOLDER}/../../lib", "-e", 'load Gem.activate_bin_path("puma", "puma")', "--",
+            "-t", "2:2", "-b", "tcp://127.0.0.1:0", APPLICATION]
+    environment = self.environment.merge("CABLE_URL" => redis.url)
+    pumas = Array.new(2) { ServedProcess.new(puma, environment:, folder: FOLDER) }
     assert_broadcasts_reach(pumas)
   ensure
     pumas&.each(&:stop)
