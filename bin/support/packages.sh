@@ -48,17 +48,13 @@ install_now() {
   apt --no-install-recommends install "$@" || { apt update && apt --no-install-recommends install "$@"; }
 }
 
-# The packages of the programs that tests use.
-program_packages() { sed 's/#.*//' "$root/bin/packages.txt" | awk 'NF == 2 { print $2 }'; }
-
-# The npm packages that tests use, into vendor/node_modules. Uses $root.
-node_packages="undici@7.16.0"
-install_node_packages() {
-  [ ! -d "$root/vendor/node_modules/${node_packages%@*}" ] || return 0
-  command -v npm >/dev/null || install_packages "Testing" npm || return 1
-  # shellcheck disable=SC2086 # a list of words
-  with_progress "installing $node_packages" "$heddle_log/npm.log" '' 0 \
-    npm install --prefix "$root/vendor" --no-save --no-audit --no-fund $node_packages
+# The packages of the programs that tests use, without those of programs that are there: Node.js may come with npm, and
+# Debian's npm conflicts with it.
+program_packages() {
+  local program package
+  while read -r program package; do
+    command -v "$program" >/dev/null || printf '%s\n' "$package"
+  done < <(sed 's/#.*//' "$root/bin/packages.txt" | awk 'NF == 2')
 }
 
 # unpack_server PURPOSE PACKAGE: unpacks the package into vendor/PACKAGE where the machine does not have its program.

@@ -99,15 +99,15 @@ bundle_install() {
   fi
 }
 
-# install_node_packages: JavaScript that tests run in a browser. Without npm those tests are skipped.
+# install_node_packages: JavaScript that tests run in Node.js or in a browser. Without npm those tests are skipped.
 install_node_packages() {
-  local source=$root/test/rails/clients target=$root/vendor/node
+  local source=$root/test/javascript target=$root/vendor/node
   command -v npm >/dev/null || return 0
   if cmp -s "$source/package-lock.json" "$target/package-lock.json" && [ -d "$target/node_modules" ]; then return 0; fi
   mkdir -p "$target" && cp "$source/package.json" "$source/package-lock.json" "$target/" || return 1
   npm ci --prefix "$target" --ignore-scripts --no-audit --no-fund >"$heddle_log/npm.log" 2>&1 || {
     rm -f -- "$target/package-lock.json"
-    complain "npm could not install the packages of test/rails/clients ($heddle_log/npm.log); their tests are skipped"
+    complain "npm could not install the packages of test/javascript ($heddle_log/npm.log); their tests are skipped"
     return 0
   }
 }

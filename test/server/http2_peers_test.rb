@@ -139,7 +139,7 @@ class Http2PeersTest < Minitest::Test
   end
 
   # Installed by bin/setup --system.
-  UNDICI_FOLDER = File.expand_path("../../vendor/node_modules/undici", __dir__)
+  UNDICI_FOLDER = File.expand_path("../../vendor/node/node_modules/undici", __dir__)
 
   def test_undici
     skip "undici is not installed" unless File.directory?(UNDICI_FOLDER)
