@@ -112,6 +112,7 @@ class CableAdapterTest < Minitest::Test
     configuration.logger = Logger.new(File::NULL)
     adapter = ActionCable::Server::Base.new(config: configuration).pubsub
     $stdout.sync = true
+    $stderr = $stdout
     if text
       adapter.broadcast("room", text)
     else
@@ -139,6 +140,13 @@ class CableAdapterTest < Minitest::Test
 
       assert_equal "from here", read_line(subscriber)
     end
+  end
+
+  def test_without_a_url_a_process_of_another_server_refuses_subscribers
+    output = elsewhere("", &:read)
+
+    assert_match(/needs a url under another server than Heddle.*\(Heddle::PubSub::Unreachable\)/m, output)
+    refute_includes output, "ready"
   end
 
   def test_a_url_that_the_server_does_not_use_is_refused

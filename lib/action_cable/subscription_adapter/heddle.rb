@@ -13,6 +13,10 @@ module ActionCable
     class Heddle < Base
       autoload :Listener, "action_cable/subscription_adapter/heddle/listener"
 
+      NO_SERVER = "config/cable.yml: the adapter heddle needs a url under another server than Heddle, as broadcasts " \
+                  "of other processes would be lost: url: redis://… or postgres://…, or set HEDDLE_PUBSUB"
+      private_constant :NO_SERVER
+
       prepend ChannelPrefix
 
       # @param server [ActionCable::Server::Base]
@@ -35,7 +39,10 @@ module ActionCable
       # @param callback [#call] must not wait
       # @param success_callback [#call, nil] when it is subscribed
       # @return [void]
+      # @raise [Heddle::PubSub::Unreachable] when this process is none of a Heddle server's, and there is no backend
       def subscribe(channel, callback, success_callback = nil)
+        raise ::Heddle::PubSub::Unreachable, NO_SERVER unless reachable?
+
         listener.add_subscriber(channel, callback, success_callback)
       end
 
@@ -48,6 +55,8 @@ module ActionCable
       def shutdown = @lock.synchronize { @listener&.shutdown }
 
       private
+
+      def reachable? = ::Heddle::PubSub.backend || ::Heddle::PubSub::History.open?
 
       # A forked process has its own.
       def listener
