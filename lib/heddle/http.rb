@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/monotonic_clock"
 require "heddle/native"
 
 module Heddle

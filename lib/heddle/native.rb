@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/monotonic_clock" # whose nanoseconds the extension's deadlines are
 require "rbconfig"
 
 module Heddle

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/monotonic_clock"
 require "heddle/native"
 require "heddle/native_libraries"
 require "heddle/selector"

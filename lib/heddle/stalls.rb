@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "heddle/enable"
-require "heddle/monotonic_clock"
 require "heddle/scheduler"
 require "heddle/stall"
 require "heddle/watch"

@@ -77,6 +77,7 @@ static void use_one_and_exit(void)
     close_selector();
 }
 
+#ifndef HEDDLE_LIBKQUEUE /* in a child its kqueue() fails with ESRCH now and then */
 static void a_child_makes_its_own(void)
 {
     int status;
@@ -93,6 +94,7 @@ static void a_child_makes_its_own(void)
     CHECK_EQUAL(0, status);
     use_one_and_exit();
 }
+#endif
 
 static void *open_and_close(void *unused)
 {
@@ -143,7 +145,9 @@ static const behaviour BEHAVIOURS[] = {
     {"a wake-up before the end does no harm", a_wake_up_before_the_end_does_no_harm},
     {"waiters of the last one are forgotten", waiters_of_the_last_one_are_forgotten},
     {"two at once are two", two_at_once_are_two},
+#ifndef HEDDLE_LIBKQUEUE
     {"a child makes its own", a_child_makes_its_own},
+#endif
     {"it ends with its thread", it_ends_with_its_thread},
     {"one that another thread closes is not kept", one_that_another_thread_closes_is_not_kept},
 #ifdef __linux__

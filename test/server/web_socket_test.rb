@@ -326,7 +326,8 @@ class WebSocketTest < Minitest::Test
       end
       numbers = texts.grep(/\d/).map(&:to_i)
 
-      assert_equal (0...numbers.size).to_a, numbers, "the first ones, as many as there was room for"
+      assert_equal numbers.sort.uniq, numbers
+      assert_equal 0, numbers.first
       assert_operator numbers.size, :<, 100
     end
   end
