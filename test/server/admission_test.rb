@@ -239,10 +239,10 @@ class AdmissionTest < Minitest::Test
   def test_a_limit_is_told_once_and_not_for_each_request
     serving(held, max_requests: 1, queue_limit: 2, access_log: false) do
       asking("/1", "/2", "/3", *Array.new(10, "/4"))
-      until_statistics { output.string.lines.grep(/busy/).size == 2 }
+      until_statistics { output.string.lines.grep(/busy:/).size == 2 }
       3.times { @release << true }
     end
-    told = output.string.lines.grep(/busy/)
+    told = output.string.lines.grep(/busy:/)
 
     assert_match(/busy: 1 requests run at once \(max_requests\), and 2 wait/, told[0])
     assert_match(/busy: \d+ requests were answered with 503 \(so far \d+ because the queue was full, 0/, told[1])

@@ -117,7 +117,7 @@ module Heddle
       private
 
       def notice_shortage(reason)
-        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        now = MonotonicClock.now
         return if @shortage_noticed && now - @shortage_noticed < MINUTE
 
         @shortage_noticed = now

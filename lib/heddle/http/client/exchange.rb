@@ -25,7 +25,7 @@ module Heddle
         # @raise [Error]
         def head
           connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
-          began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          began = MonotonicClock.now
           @carrier = connection.carrier(@request, @limits, @deadline)
           head = @carrier.head(@retries < RETRIES)
           @origin.count_time(:answer_seconds, began)
