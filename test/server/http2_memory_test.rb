@@ -49,7 +49,8 @@ class Http2MemoryTest < Minitest::Test
     bodies.sort.map(&:last)
   end
 
-  # Paths of the requests that begin before the memory is full. The third may be ready before the second has its response.
+  # Paths of the requests that begin before the memory is full. The third may be ready before the second has its
+  # response.
   def begun_before_it_is_full(paths)
     count = begun(2).size
     serve_others
