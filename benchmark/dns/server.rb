@@ -70,10 +70,14 @@ module Bench
         false
       end
 
+      # One that is free for UDP and TCP.
       def free_port
         socket = UDPSocket.new
         socket.bind(HOST, 0)
+        TCPServer.new(HOST, socket.addr[1]).close
         socket.addr[1]
+      rescue Errno::EADDRINUSE
+        retry
       ensure
         socket.close
       end
