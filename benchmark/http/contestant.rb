@@ -26,7 +26,7 @@ module Bench
 
       # @param count [Integer]
       # @return [Contestant] the same with so many processes that serve
-      def with_processes(count) = dup.tap { |other| other.processes = count }
+      def with_processes(count) = clone.tap { |other| other.processes = count }
 
       # @return [String] the word for --contestants
       def key = raise(NotImplementedError)

@@ -32,8 +32,7 @@ module Bench
       def version = "#{super}, #{@flags.join(" ")}"
 
       def command(port, _folder, ruby_flags)
-        [RbConfig.ruby, *ruby_flags, "-r", GEM_PATHS, File.join(ROOT, "exe", "heddle"), "serve", CONFIG, *@flags,
-         "--no-access-log", "-b", "127.0.0.1:#{port}"]
+        [*program(ruby_flags), "serve", CONFIG, *@flags, "--no-access-log", "-b", "127.0.0.1:#{port}"]
       end
     end
 

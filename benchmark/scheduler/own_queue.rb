@@ -23,7 +23,7 @@ module Bench
 
       def choices(contestant)
         own = { "its own queue" => contestant.method(:own_queue) }
-        return own if contestant.role == :heddle
+        return own if contestant.respond_to?(:root)
 
         ruby = { "Thread::Queue" => ::Thread::Queue.method(:new) }
         own_queue?(contestant) ? own.merge(ruby) : ruby

@@ -20,7 +20,7 @@ module Bench
 
         # @param environment [Hash] that says where databases are, for instance
         # @return [HTTP::Contestant] the same, started in it
-        def with_services(environment) = dup.tap { |other| other.services = environment }
+        def with_services(environment) = clone.tap { |other| other.services = environment }
 
         protected
 

@@ -12,6 +12,7 @@ end
 require_relative "suite"
 require_relative "row"
 require_relative "contestant"
+require_relative "before"
 require_relative "last_words"
 require_relative "child"
 require_relative "process_usage"

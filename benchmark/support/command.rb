@@ -29,7 +29,7 @@ module Bench
 
     def list(suite)
       puts("rows:", *suite.rows.map { |row| "  #{row.key.ljust(18)} #{row.title}, #{row.unit}" })
-      puts("contestants:", *suite.contestants.map { |one| "  #{one.key}" })
+      puts("contestants:", *suite.participants.map { |one| "  #{one.key}" })
       true
     end
     private_class_method :list

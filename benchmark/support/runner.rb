@@ -32,7 +32,7 @@ module Bench
     def rows = @options.only ? @options.only.map { |key| @suite.row(key) } : @suite.rows
 
     def contestants
-      @options.contestants ? @options.contestants.map { |key| @suite.contestant(key) } : @suite.contestants
+      @options.contestants ? @options.contestants.map { |key| @suite.contestant(key) } : @suite.participants
     end
 
     def describe(contestant, answer)

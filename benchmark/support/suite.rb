@@ -24,6 +24,9 @@ module Bench
     # @return [Array<Contestant>] in the order of the columns
     def contestants = raise(NotImplementedError)
 
+    # @return [Array<Contestant>] those, and Heddle as another checkout has it where one is named; see Before
+    def participants = @participants ||= Before.beside(contestants)
+
     # @return [String, nil] the contestant that has a column of ratios of its own, beside the best peer's
     def reference = nil
 
@@ -63,7 +66,7 @@ module Bench
 
     # @return [Contestant]
     # @raise [ArgumentError] that names the contestants there are
-    def contestant(key) = named(contestants, key, "contestant")
+    def contestant(key) = named(participants, key, "contestant")
 
     private
 

@@ -17,7 +17,11 @@ module Bench
 
       def role = :heddle
 
+      # @return [String] the checkout it is loaded from
+      def root = ROOT
+
       def prepare
+        $LOAD_PATH.unshift(File.join(root, "lib"))
         require "heddle"
         scheduler = ::Heddle::Scheduler.new(selector: @selector)
         # A machine may forbid a selector; under another one's figures the column would lie.
