@@ -2,7 +2,7 @@
 
 module Bench
   module RailsPage
-    # The servers of bin/bench http with the Rails application, each with one process that serves.
+    # The servers of bin/bench http with the Rails application, each with as many processes that serve as a row says.
     module Contestants
       CONFIG = File.expand_path("config.ru", __dir__)
 
@@ -13,30 +13,44 @@ module Bench
         end
       end
 
-      # Heddle with the options that are for applications of Rails with several workers.
+      # Heddle with options that applications with several workers may switch on.
       class HeddleWithOptions < HTTP::Contestants::Heddle
-        OPTIONS = %w[--refork-after 500 --reserve-workers 0].freeze
-        # Since Ruby 3.4.
-        OUT_OF_BAND_GC = GC.respond_to?(:config) ? %w[--out-of-band-gc].freeze : [].freeze
+        attr_reader :key, :label
 
-        def key = "heddle-options"
+        # @param key [String]
+        # @param label [String]
+        # @param flags [Array<String>] of `heddle serve`
+        def initialize(key, label, flags, **)
+          super(**)
+          @key = key
+          @label = label
+          @flags = flags
+        end
 
-        def label = "Heddle, options"
+        def settings = @flags.join(" ")
 
-        def settings = [*OPTIONS, *OUT_OF_BAND_GC].join(" ")
+        def version
+          raise Unavailable, "needs Ruby 3.4" if @flags.include?("--out-of-band-gc") && !GC.respond_to?(:config)
 
-        def version = "#{super}, #{settings}"
+          "#{super}, #{settings}"
+        end
 
-        def command(*) = [*super, *OPTIONS, *OUT_OF_BAND_GC]
+        def command(*) = [*super, *@flags]
 
         def excludes(row_key) = ("is for several workers" unless row_key == "board")
       end
 
-      ALL = [HTTP::Contestants::Heddle, HeddleWithOptions, HTTP::Contestants::Puma, HTTP::Contestants::Falcon].freeze
-      private_constant :ALL
+      # As many requests that all workers are forked anew before the row counts.
+      REFORK = ["heddle-refork", "Heddle, reforked", %w[--refork-after 200 --reserve-workers 0]].freeze
+      OUT_OF_BAND_GC = ["heddle-gc", "Heddle, out-of-band GC", %w[--out-of-band-gc]].freeze
+      private_constant :REFORK, :OUT_OF_BAND_GC
 
       # @return [Array<HTTP::Contestant>]
-      def self.all = ALL.map { |one| Class.new(one) { prepend WithDatabase }.new(config: CONFIG) }
+      def self.all
+        servers = [[HTTP::Contestants::Heddle], [HeddleWithOptions, *REFORK], [HeddleWithOptions, *OUT_OF_BAND_GC],
+                   [HTTP::Contestants::Puma], [HTTP::Contestants::Falcon]]
+        servers.map { |server, *settings| Class.new(server) { prepend WithDatabase }.new(*settings, config: CONFIG) }
+      end
     end
   end
 end

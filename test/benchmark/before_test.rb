@@ -26,7 +26,7 @@ class BenchmarkBeforeTest < Minitest::Test
     JSON.parse(output)
   end
 
-  { "http" => "heddle-before", "rails" => "heddle-options-before", "stalls" => "heddle-before",
+  { "http" => "heddle-before", "rails" => "heddle-refork-before", "stalls" => "heddle-before",
     "modes" => "loops-before", "http2" => "heddle-before" }.each do |name, contestant|
     define_method("test_#{name}_runs_the_server_of_the_other_checkout_beside_this_one") do
       seen = suite(name, contestant)

@@ -13,7 +13,7 @@ module Heddle
       include MonotonicClock
 
       # Seconds between two looks.
-      LOOK = 1
+      LOOK = 0.1
       # Seconds that running requests may take to end. Then the collection is made all the same.
       QUIET = 0.5
       # Seconds between two looks whether a request runs.
