@@ -42,6 +42,7 @@ module Heddle
     autoload :OutOfBandGC, "heddle/server/out_of_band_gc"
     autoload :OwnTrap, "heddle/server/own_trap"
     autoload :Pidfile, "heddle/server/pidfile"
+    autoload :ProcessLimit, "heddle/server/process_limit"
     autoload :Ractors, "heddle/server/ractors"
     autoload :RequestId, "heddle/server/request_id"
     autoload :RequestTimeout, "heddle/server/request_timeout"

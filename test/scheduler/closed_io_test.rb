@@ -44,9 +44,7 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
-  # On Ruby 3.3 the ring itself reads from a pipe, and a reopen does not end that.
-  RING_READS = RUBY_VERSION < "3.4" && ENV.fetch("HEDDLE_SELECTOR", "io_uring") == "io_uring"
-  WAITS = [[:wait_readable], *([[:read, 1], [:gets], [:readpartial, 9]] unless RING_READS)].freeze
+  WAITS = [[:wait_readable], [:read, 1], [:gets], [:readpartial, 9]].freeze
 
   # As threads that wait. Ruby's own threads get IOError, too.
   def test_reopening_an_io_fails_who_waits_for_it

@@ -151,17 +151,19 @@ class ControlTest < Minitest::Test
   end
 
   # They would have half a minute for a request.
-  def test_silent_connections_over_tcp_keep_nobody_from_looking
+  def test_silent_connections_keep_nobody_from_looking
     controlled(control: ["unix:#{@path}", "tcp://127.0.0.1:0"])
     port = URI(@control.urls.last).port
-    silent = Array.new(100) { TCPSocket.new("127.0.0.1", port) }
-    socket = TCPSocket.new("127.0.0.1", port)
-    socket.timeout = 20
-    socket.write("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    [-> { TCPSocket.new("127.0.0.1", port) }, -> { UNIXSocket.new(@path) }].each do |connect|
+      silent = Array.new(100) { connect.call }
+      socket = connect.call
+      socket.timeout = 20
+      socket.write("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 
-    assert_match(%r{\AHTTP/1.1 200}, socket.read)
-  ensure
-    [*silent, socket].compact.each(&:close)
+      assert_match(%r{\AHTTP/1.1 200}, socket.read)
+    ensure
+      [*silent, socket].compact.each(&:close)
+    end
   end
 
   def test_a_socket_that_was_left_behind_is_taken_and_one_in_use_is_not

@@ -153,7 +153,7 @@ static bool in_trap(void)
     return false;
 }
 
-static bool may_wait(heddle_loop *loop)
+bool heddle_offload_may_wait(heddle_loop *loop)
 {
     return !rb_during_gc() && !(heddle_loop_is_running(loop) && loop->fiber == rb_fiber_current()) && !in_trap();
 }
@@ -361,15 +361,26 @@ static bool is_exception(VALUE error)
 static bool is_interrupted(heddle_loop *loop, VALUE fiber)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
-    return owner->interrupt != Qundef || heddle_fiber_timeout_due(owner, fiber);
+    if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
+        return false;
+    owner->must_raise = true; /* to look for a time limit clears it */
+    return true;
 }
 
 static bool put_off_any; /* since the process began: without, nobody has to look */
 
+bool heddle_offload_postpone_due(heddle_loop *loop)
+{
+    if (!is_interrupted(loop, rb_fiber_current()))
+        return false;
+    put_off_any = true;
+    return true;
+}
+
 void heddle_offload_check(void)
 {
     heddle_loop *loop = put_off_any ? heddle_offload_loop() : NULL;
-    if (loop && may_wait(loop))
+    if (loop && heddle_offload_may_wait(loop))
         heddle_fiber_check(loop, rb_fiber_current());
 }
 
@@ -393,13 +404,12 @@ static void raise_closed(void)
 
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)
 {
-    if (!may_wait(loop) || heddle_must_call_in_place(loop))
+    if (!heddle_offload_may_wait(loop) || heddle_must_call_in_place(loop))
         return false;
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
-    if (kind == HEDDLE_CALL_RETURNS && is_interrupted(loop, fiber)) {
+    if (kind == HEDDLE_CALL_RETURNS && heddle_offload_postpone_due(loop)) {
         /* As Ruby: neither run nor raised. Its caller takes interrupts next, by rb_thread_check_ints. */
-        put_off_any = true;
         job->result = NULL;
         errno = 0;
         return true;

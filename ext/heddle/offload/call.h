@@ -31,6 +31,12 @@ typedef enum {
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
+/* May the calling fiber be interrupted here? Not in a signal's handler, nor during garbage collection. */
+bool heddle_offload_may_wait(heddle_loop *loop);
+
+/* Is anything to be raised in the calling fiber? It is raised where the extension takes interrupts. */
+bool heddle_offload_postpone_due(heddle_loop *loop);
+
 /* Where an extension takes interrupts: raises what had to wait because its call was to return. */
 void heddle_offload_check(void);
 

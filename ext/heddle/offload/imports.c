@@ -3,6 +3,7 @@
 #include "offload/call.h"
 #include "offload/descriptors.h"
 #include "offload/import_table.h"
+#include "offload/in_place.h"
 #include "offload/libc_hooks.h"
 #include "offload/policy.h"
 #include "offload/targets.h"
@@ -141,6 +142,22 @@ static bool is_inline_in_extension(const heddle_function *known, int flags)
     return known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS;
 }
 
+/* Without a loop the fiber's time limits don't end it: Ruby's own calls that run in place are quick. */
+static void *call_in_place(heddle_loop *loop, heddle_function *known, timed_call *call, rb_unblock_function_t *unblock,
+                           void *unblock_data, int flags)
+{
+    if (loop && !heddle_in_place_begin(loop, flags)) {
+        errno = 0; /* as Ruby leaves it */
+        return NULL;
+    }
+    void *result = loop ? heddle_in_place_run(loop, run_timed, call, unblock, unblock_data, flags)
+                        : rb_nogvl(run_timed, call, unblock, unblock_data, flags);
+    note_run(known, call);
+    if (loop)
+        heddle_in_place_end(loop, flags);
+    return result;
+}
+
 static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                               void *unblock_data, int flags, bool by_ruby)
 {
@@ -173,10 +190,8 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
         if (heddle_offload_run(loop, &job, known, kind))
             return job.result;
     }
-    timed_call call = {.function = function, .data = data};
-    void *result = rb_nogvl(run_timed, &call, unblock, unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
-    note_run(known, &call);
-    return result;
+    return call_in_place(by_ruby ? NULL : loop, known, &(timed_call){.function = function, .data = data}, unblock,
+                         unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
 }
 
 /* -- what libraries call instead ----------------------------------------------------------------------------- */
@@ -202,7 +217,7 @@ static void *extension_without_gvl2(void *(*function)(void *), void *data, rb_un
 static void *extension_with_gvl(void *(*function)(void *), void *data)
 {
     heddle_job *job = heddle_threads_current();
-    return job ? heddle_threads_call_back(job, function, data) : rb_thread_call_with_gvl(function, data);
+    return job ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
 }
 
 static void *ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
@@ -215,7 +230,7 @@ static void *ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_functi
 static void *ruby_with_gvl(void *(*function)(void *), void *data)
 {
     heddle_job *job = heddle_threads_current();
-    return job && job->core ? heddle_threads_call_back(job, function, data) : rb_thread_call_with_gvl(function, data);
+    return job && job->core ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
 }
 
 /* A fiber's own exceptions are raised here, too: a caller that repeats its call until it was run counts on it. */

@@ -198,6 +198,13 @@ void heddle_io_check_open(VALUE io)
         rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
 }
 
+NORETURN(static void raise_reopened(void));
+
+static void raise_reopened(void)
+{
+    rb_raise(rb_eIOError, "stream reopened while a fiber waited for it");
+}
+
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout)
 {
     heddle_io_wait wait = {.io = io};
@@ -212,7 +219,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     RB_GC_GUARD(io);
 
     if (wait.reopened)
-        rb_raise(rb_eIOError, "stream reopened while a fiber waited for it");
+        raise_reopened();
     /* Also when it became ready first and was closed before its fiber had a turn. */
     if (wait.result == -EBADF || wait.result > 0)
         heddle_io_check_open(io);
@@ -244,11 +251,31 @@ bool heddle_io_has_others_ready(const heddle_loop *loop)
            (!loop->operations->blind && loop->operations->pending(loop->selector));
 }
 
-void heddle_io_wait_tick(heddle_loop *loop, VALUE io)
+static VALUE wait_a_tick(VALUE data)
 {
-    heddle_park park;
-    heddle_park_enter(loop, &park);
-    heddle_park_wake(&park);
-    heddle_park_wait_and_leave(&park);
+    heddle_io_wait *wait = (heddle_io_wait *)data;
+    heddle_io_wait_link(wait);
+    heddle_park_wake(&wait->park);
+    heddle_park_wait(&wait->park);
+    return Qnil;
+}
+
+static VALUE end_tick(VALUE data)
+{
+    heddle_io_wait *wait = (heddle_io_wait *)data;
+    if (heddle_park_entered(&wait->park))
+        heddle_io_wait_unlink(wait);
+    heddle_park_leave(&wait->park);
+    return Qnil;
+}
+
+void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd)
+{
+    heddle_io_wait wait = {.waiter = {.fd = fd}, .io = io};
+    heddle_park_enter(loop, &wait.park);
+    rb_ensure(wait_a_tick, (VALUE)&wait, end_tick, (VALUE)&wait);
+    RB_GC_GUARD(io);
+    if (wait.reopened)
+        raise_reopened();
     heddle_io_check_open(io);
 }

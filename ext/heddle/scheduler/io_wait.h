@@ -50,8 +50,8 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMe
 
 /* Is anybody ready, or known to have become so, whose turn may bring what is waited for? */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
-/* Lets everybody ready have a turn. Raises IOError when `io` is closed meanwhile. */
-void heddle_io_wait_tick(heddle_loop *loop, VALUE io);
+/* Lets everybody ready have a turn. Raises IOError when `io` is closed or reopened meanwhile. */
+void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
 void heddle_io_wait_link(heddle_io_wait *wait);
 void heddle_io_wait_unlink(heddle_io_wait *wait);

@@ -195,7 +195,7 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
     for (int ticks = 0; ticks < TICKS_BEFORE_WAITING && result == -EAGAIN; ticks++) {
         if (!heddle_io_has_others_ready(transfer->loop))
             return result;
-        heddle_io_wait_tick(transfer->loop, transfer->io);
+        heddle_io_wait_tick(transfer->loop, transfer->io, transfer->fd);
         result = try_patiently(transfer);
     }
     if (result == -EAGAIN)

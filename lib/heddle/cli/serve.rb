@@ -28,6 +28,10 @@ module Heddle
       rescue Server::BootError => e
         warn "heddle: #{e.message}"
         FAILED
+      rescue ThreadError, Errno::EAGAIN => e
+        message = Server::ProcessLimit.explain(e) or raise
+        warn "heddle: #{message}"
+        FAILED
       end
 
       private

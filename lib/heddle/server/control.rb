@@ -54,9 +54,11 @@ module Heddle
       # @param source [Alone]
       # @param log [Log]
       # @param later [Array<Address>] that another server still has
-      def initialize(listeners, source, log, later: [])
+      # @param makes_room [Boolean] whether silent connections are closed where there are as many as there may be
+      def initialize(listeners, source, log, later: [], makes_room: true)
         @listeners = listeners
         @later = later
+        @makes_room = makes_room
         @source = source
         @log = log
         @stopping = false
@@ -96,7 +98,7 @@ module Heddle
           @main = Fiber.current
           sockets = open_sockets(scheduler)
           succeed(scheduler, sockets) unless @later.empty?
-          make_room(sockets) if @listeners.any?(&:port)
+          make_room(sockets) if @makes_room
           ready << true
           scheduler.park until @stopping
         ensure
@@ -127,7 +129,8 @@ module Heddle
         []
       end
 
-      # TCP clients are not authenticated: those that say nothing must not keep others from looking.
+      # Clients that say nothing must not keep others from looking: those of TCP are not authenticated, and on the unix
+      # socket a program of the operator's own may hang.
       def make_room(group)
         Heddle.async(name: "room", background: true) do
           loop do

@@ -50,6 +50,33 @@ class ClusterBootTest < Minitest::Test
     assert_match(/^heddle: no worker can serve: worker \d \(pid \d+\) ended with status 1$/, output)
   end
 
+  # As under `ulimit -u` or a container's pids.max.
+  def test_a_thread_that_can_not_be_made_is_told_with_what_to_raise_and_without_a_backtrace
+    refuse = "def Thread.new(*) = raise(ThreadError, \"can't create Thread: Resource temporarily unavailable\")\n"
+    [["worker_boot { #{refuse.chomp} }\n", [], /worker \d failed: can't create Thread: the system allows .* pids\.max/],
+     [refuse, %w[-w 0], /\Aheddle: can't create Thread: the system allows .* pids\.max/]].each do |hook, flags, message|
+      write("config/heddle.rb", hook)
+      output, status = boot(*flags)
+
+      assert_equal 1, status.exitstatus, output
+      assert_match message, output
+      refute_match(%r{lib/heddle/}, output)
+    end
+  end
+
+  def test_a_worker_that_can_not_be_forked_is_told_with_what_to_raise
+    write("config/heddle.rb", <<~RUBY)
+      before_worker_fork do
+        def Process.fork = raise(Errno::EAGAIN, "fork(2)")
+        Kernel.prepend(Module.new { def fork = raise(Errno::EAGAIN, "fork(2)") })
+      end
+    RUBY
+    output, status = boot
+
+    assert_equal 1, status.exitstatus, output
+    assert_match(/could not be forked: fork\(2\): the system allows .* pids\.max/, output)
+  end
+
   def test_a_port_that_is_taken_is_told_before_the_application_is_loaded
     taken = TCPServer.new("127.0.0.1", 0)
     write("config.ru", "puts 'loaded'\n#{APP}")

@@ -36,7 +36,8 @@ module Heddle
         rescue SignalException
           leave(0)
         rescue Exception => e
-          @setting.log.errors.write("the mold failed: #{e.full_message(highlight: false)}")
+          reason = ProcessLimit.explain(e) || e.full_message(highlight: false)
+          @setting.log.errors.write("the mold failed: #{reason.chomp}\n")
           leave(1)
         end
 
@@ -94,7 +95,7 @@ module Heddle
           reader, writer = IO.pipe
           middle = fork do
             reader.close
-            writer.write(fork { work(message, writer) }.to_s)
+            writer.write(fork_worker(message, writer).to_s)
           rescue Errno::EPIPE
             nil # the mold has been ended meanwhile
           ensure
@@ -104,14 +105,22 @@ module Heddle
           pid = reader.read.to_i
           reader.close
           Process.wait(middle)
+          raise SystemCallError.new("fork(2)", -pid) if pid < 0
           # The master would signal process 0, which is its own process group.
-          raise "no process could be forked" unless pid > 0
+          raise "no process could be forked" if pid.zero?
 
           @channel.send_message("spawned", slot:, pid:)
         rescue StandardError => e
-          @channel.send_message("unspawned", slot:, message: "#{e.class}: #{e.message}")
+          @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || "#{e.class}: #{e.message}")
         ensure
           message.io.close
+        end
+
+        # @return [Integer] the process, or the error's number, negative
+        def fork_worker(message, writer)
+          fork { work(message, writer) }
+        rescue SystemCallError => e
+          -e.errno
         end
 
         def work(message, writer)

@@ -203,11 +203,13 @@ module Heddle
 
         # A BootError says what to do; where it was raised says nothing.
         def failure(error)
-          reasons = [error, *error.cause].map { |one| one.is_a?(BootError) ? one.message : "#{one.class}: #{one}" }
-          places = error.is_a?(BootError) ? [] : (error.backtrace || []).first(20)
+          reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
+          places = explain(error) ? [] : (error.backtrace || []).first(20)
           ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{reasons.join(", caused by ")}",
            *places.map { |line| "    from #{line}" }].join("\n")
         end
+
+        def explain(error) = error.is_a?(BootError) ? error.message : ProcessLimit.explain(error)
       end
     end
   end
