@@ -51,7 +51,8 @@ module Bench
       # @param connections [Integer] how many it may have; a server with threads has as many threads
       # @return [Served] the server that runs requests in the same way
       def served(place, connections:)
-        Served.new(key, @concurrency.server(config: Served::CONFIG, threads: connections), place, connections)
+        server = @concurrency.server(config: Served::CONFIG, threads: connections)
+        Served.new(key, server, place, connections, @concurrency.server_environment)
       end
 
       # @return [Integer] the first value of the first row
@@ -76,15 +77,17 @@ module Bench
 
       # @param key [String] the contestant's
       # @param server [HTTP::Contestant]
-      def initialize(key, server, place, connections)
+      # @param environment [Hash{String => String}] what configures the server
+      def initialize(key, server, place, connections, environment)
         @key, @server, @place, @connections = key, server, place, connections
+        @environment = @server.environment.merge(environment)
       end
 
       def command(...) = @server.command(...)
 
       def environment
-        @server.environment.merge("BENCH_CONTESTANT" => @key, "BENCH_PLACE" => JSON.generate(@place),
-                                  "BENCH_CONNECTIONS" => @connections.to_s)
+        @environment.merge("BENCH_CONTESTANT" => @key, "BENCH_PLACE" => JSON.generate(@place),
+                           "BENCH_CONNECTIONS" => @connections.to_s)
       end
     end
 

@@ -9,6 +9,7 @@ require_relative "rows/pages"
 require_relative "rows/served_row"
 require_relative "rows/web"
 require_relative "rows/web_crowd"
+require_relative "rows/web_abandoned"
 require_relative "rows/delays"
 require_relative "rows/crowd"
 require_relative "rows/abandoned"
@@ -20,7 +21,7 @@ module Bench
   class DatabasesSuite < Suite
     ROWS = [Databases::Rows::Mix, Databases::Rows::DiskMix, Databases::Rows::Pages, Databases::Rows::Web,
             Databases::Rows::Delays, Databases::Rows::Crowd, Databases::Rows::WebCrowd, Databases::Rows::Abandoned,
-            Databases::Rows::Restart, Databases::Rows::FoundLimit].freeze
+            Databases::Rows::WebAbandoned, Databases::Rows::Restart, Databases::Rows::FoundLimit].freeze
 
     def name = "databases"
 

@@ -27,6 +27,9 @@ module Bench
         # @return [HTTP::Contestant] the server that runs requests so
         def server(threads:, **settings) = HTTP::Contestants::Puma.new(threads: [threads, most_threads].min, **settings)
 
+        # @return [Hash{String => String}] what configures that server, beside its flags
+        def server_environment = {}
+
         # @return [Array<Exception>]
         def each(items, _workers)
           items.filter_map do |item|
@@ -112,6 +115,8 @@ module Bench
         def version = "Heddle #{::Heddle::VERSION}"
 
         def server(**settings) = HTTP::Contestants::Heddle.new(**settings.except(:threads))
+
+        def server_environment = { "HEDDLE_CANCEL_ON_DISCONNECT" => "safe" }
 
         def run(&) = ::Heddle.run(&)
 

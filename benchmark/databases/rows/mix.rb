@@ -38,7 +38,7 @@ module Bench
         def goals
           return [] unless @saved
 
-          [Goal.new(at_least: (100 / (100 - @saved)).round(2), than: "blocking")]
+          [Goal.new(at_least: (100 / (100.0 - @saved)).round(2), than: "blocking")]
         end
 
         def sizes(quick:) = quick ? { long: 2, short: @short } : { long: @long, short: @short }

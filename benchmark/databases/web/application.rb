@@ -12,8 +12,11 @@ module Bench
       # What the pages say.
       PAGE = "#{SHORT} items\n".freeze
       WAITED = "waited\n"
+      ITEM = "an item\n"
       # Seconds.
       WAIT = 0.05
+      # Seconds of a query that clients don't wait for.
+      STUCK = 2
       TEXT = { "content-type" => "text/plain" }.freeze
       private_constant :TEXT
 
@@ -35,7 +38,9 @@ module Bench
       def call(env)
         case env["PATH_INFO"]
         when "/page" then [200, TEXT.dup, [page]]
-        when "/wait" then [200, TEXT.dup, [wait]]
+        when "/wait" then [200, TEXT.dup, [wait(Queries.sleep(WAIT, database))]]
+        when "/stuck" then [200, TEXT.dup, [wait(Queries.stuck(STUCK, database))]]
+        when "/item" then [200, TEXT.dup, [item]]
         else [200, TEXT.dup, ["Hello, world!\n"]]
         end
       end
@@ -49,10 +54,17 @@ module Bench
         PAGE
       end
 
-      def wait
-        ask(Queries.sleep(WAIT, @contestant.database), Queries.slept(@contestant.database))
+      def wait(query)
+        ask(query, Queries.slept(database))
         WAITED
       end
+
+      def item
+        ask(Queries.short(1), 1)
+        ITEM
+      end
+
+      def database = @contestant.database
 
       def ask(query, expected)
         answer = @contestant.query(query)

@@ -16,9 +16,9 @@ class DatabasesBenchmarkSuiteTest < Minitest::Test
     cells = @suite.rows.select { |row| row.key.match?(/\Amix-/) }
 
     assert_equal 18, cells.size
-    goal = @suite.row("mix-50-500").goals.first.to_h
+    goals = %w[mix-50-500 mix-10-50 disk-mix-10-100].map { |key| @suite.row(key).goals.first.to_h }
 
-    assert_equal({ of: :value, at_least: 1.66, than: "blocking" }, goal)
+    assert_equal [1.66, 1.37, 2.04].map { |ratio| { of: :value, at_least: ratio, than: "blocking" } }, goals
   end
 
   def test_the_details_of_each_row_have_names
@@ -74,11 +74,11 @@ class DatabasesBenchmarkSuiteTest < Minitest::Test
     skip "PostgreSQL is not installed" unless PrivatePostgresql.programs
     skip "wrk is not installed" unless Bench::Wrk.installed?
 
-    web, crowd = run_rows("web,web-crowd", "heddle-ar")
+    web, crowd, abandoned = run_rows("web,web-crowd,web-abandoned", "heddle-ar")
 
-    assert_complete web, "heddle-ar"
-    assert_complete crowd, "heddle-ar"
+    [web, crowd, abandoned].each { |row| assert_complete row, "heddle-ar" }
     assert_equal 0, crowd.set("heddle-ar").median(:errors)
+    assert_operator abandoned.set("heddle-ar").median(:gone_ms), :<, 2_000, "else nothing was cancelled"
   end
 
   private

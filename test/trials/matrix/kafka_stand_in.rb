@@ -4,13 +4,15 @@
 module KafkaStandIn
   CONFIG = { "bootstrap.servers": "127.0.0.1:9", "test.mock.num.brokers": 1, log_level: 0 }.freeze
 
-  # @param bindings [Module] the gem's, an FFI::Library
-  # @param client [FFI::Pointer] that has asked for the stand-in
+  # @param producer [Rdkafka::Producer] that has asked for the stand-in
   # @return [String] addresses for other clients
-  def self.address(bindings, client)
+  def self.address(producer)
+    bindings = Rdkafka::Bindings
     bindings.attach_function(:rd_kafka_handle_mock_cluster, [:pointer], :pointer)
     bindings.attach_function(:rd_kafka_mock_cluster_bootstraps, [:pointer], :string)
-    bindings.rd_kafka_mock_cluster_bootstraps(bindings.rd_kafka_handle_mock_cluster(client))
+    producer.instance_variable_get(:@native_kafka).with_inner do |client|
+      bindings.rd_kafka_mock_cluster_bootstraps(bindings.rd_kafka_handle_mock_cluster(client))
+    end
   end
 
   # Eight tasks have 25 messages delivered each, one after the other.

@@ -9,10 +9,7 @@ KafkaStandIn.prove_delivery do |payload|
   producer.produce(topic: "things", payload:).wait(max_wait_timeout_ms: 10_000)
 end
 
-address = producer.instance_variable_get(:@native_kafka).with_inner do |client|
-  KafkaStandIn.address(Rdkafka::Bindings, client)
-end
-consumer = Rdkafka::Config.new("bootstrap.servers": address, "group.id": "matrix",
+consumer = Rdkafka::Config.new("bootstrap.servers": KafkaStandIn.address(producer), "group.id": "matrix",
                                "auto.offset.reset": "earliest").consumer
 consumer.subscribe("things")
 got = Heddle.run do
