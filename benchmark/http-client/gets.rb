@@ -34,7 +34,7 @@ module Bench
 
       def sizes(quick:) = { requests: quick ? 2_000 : 20_000 }
 
-      def around(_quick) = QuickServer.run { |port| yield({ port: }) }
+      def around(_quick) = DelayServer.run { |port| yield({ port: }) }
 
       def measure(contestant, size)
         sample = nil

@@ -9,7 +9,6 @@ require_relative "contestants/net_http_persistent"
 require_relative "contestants/typhoeus"
 require_relative "gets"
 require_relative "http2_gets"
-require_relative "quick_server"
 require_relative "slow_gets"
 
 module Bench

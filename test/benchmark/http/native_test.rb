@@ -11,6 +11,33 @@ Bench::Suite.load("http")
 class HTTPBenchmarkNativeTest < Minitest::Test
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
+  def test_delayed_answers_when_it_is_asked_to_on_listeners_of_its_own
+    Bench::DelayServer.run do |port|
+      own = Bench::DelayServer.own_port(port)
+
+      refute_equal port, own
+      Net::HTTP.start("127.0.0.1", own) do |http|
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        answers = ["/0", "/0.05", "/0"].map { |path| http.get(path).body }
+
+        assert_equal [Bench::DelayServer::BODY] * 3, answers
+        assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :>=, 0.05
+      end
+    end
+  end
+
+  def test_delayed_answers_a_short_delay_before_a_long_one_that_was_asked_for_earlier
+    Bench::DelayServer.run do |port|
+      long, short = [60, 0.05].map do |delay|
+        TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET /#{delay} HTTP/1.1\r\n\r\n") }
+      end
+
+      assert_equal [short], IO.select([long, short], nil, nil, 10)&.first
+    ensure
+      [long, short].each { |socket| socket&.close }
+    end
+  end
+
   def test_steady_counts_what_is_answered_while_it_measures
     serve(OK) do |port|
       Bench::HTTP::Native.run("steady", port, "/x", 4, 20, 20, 200) do |said, _|
