@@ -33,7 +33,7 @@ module Bench
 
         def excludes(contestant) = super || ("its pool's limit does not find itself" unless contestant.finds_limit?)
 
-        def sizes(quick:) = quick ? { seconds: 0.2, settle: 0.2 } : { seconds: 3, settle: 3 }
+        def sizes(quick:) = quick ? { seconds: 0.2, settle: 0.2 } : { seconds: 2, settle: 2 }
 
         def measure(contestant, size)
           chosen = CHOSEN.map { |limit| rate(contestant, limit, size) }

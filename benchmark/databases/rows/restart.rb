@@ -9,7 +9,7 @@ module Bench
         # Seconds of queries before the stop.
         AROUND = 0.5
         # Seconds that the tasks go on after an answer that follows an error.
-        LATE = 5
+        LATE = 3
         PAUSE = 0.01
         LONGEST = 30
 

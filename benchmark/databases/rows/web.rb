@@ -22,7 +22,7 @@ module Bench
 
         def goals = [Goal.new(at_least: 1.6, than: "blocking"), Goal.new(at_least: 1.1, than: "async-ar")]
 
-        def sizes(quick:) = { seconds: quick ? 2 : 8, clients: CLIENTS }
+        def sizes(quick:) = { seconds: quick ? 2 : 6, clients: CLIENTS }
 
         private
 

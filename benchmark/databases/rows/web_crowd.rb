@@ -25,7 +25,7 @@ module Bench
            Goal.new(of: :errors, at_most: 0)]
         end
 
-        def sizes(quick:) = { seconds: quick ? 2 : 12, clients: quick ? 20 : CLIENTS }
+        def sizes(quick:) = { seconds: quick ? 2 : 6, clients: quick ? 20 : CLIENTS }
 
         private
 

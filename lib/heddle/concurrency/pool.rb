@@ -81,7 +81,7 @@ module Heddle
       @check_after, @retry_after = check_after, retry_after
       @statistics = Statistics.new
       @upkeep = Upkeep.new(self)
-      @closed = @warned = false
+      @closed = @warned = @came_back = false
       @driver = nil
       begin_empty
       Pool.register(self)
@@ -225,10 +225,7 @@ module Heddle
       return if @waiters.empty?
 
       serve_waiters if @limit.look(now) || @share
-      @waiters.dup.each do |waiter|
-        error = nesting_error(waiter)
-        waiter.fail(error) if error && @waiters.delete(waiter)
-      end
+      fail_nested
       look_soon
     end
 

@@ -88,4 +88,20 @@ class PoolNestingTest < Minitest::Test
       stranger.wait
     end
   end
+
+  def test_where_one_may_come_back_a_look_asks_each_task_that_waits_once
+    in_loop do
+      things = pool(3)
+      gate = Heddle::Promise.new
+      tasks = Array.new(23) { Heddle.async { things.with { gate.wait } } }
+      turns
+      asked = 0
+      asking = TracePoint.new(:call) { |point| asked += 1 if point.method_id == :blocks? }
+      asking.enable { things.look }
+      gate.resolve
+      tasks.each(&:wait)
+
+      assert_equal 20, asked
+    end
+  end
 end

@@ -27,7 +27,7 @@ module Heddle
       ensure
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
-        say_whether_waiting if @waiters.delete(waiter)
+        say_whether_waiting if !waiter.given? && @waiters.delete(waiter)
       end
       received(waiter, deadline)
     end
@@ -68,6 +68,18 @@ module Heddle
         serve_waiters
       else
         release(item.resource)
+      end
+    end
+
+    # Thousands of tasks may wait: they are looked at only where nothing has come back since the last look, and one by
+    # one only where nothing can.
+    def fail_nested
+      came_back, @came_back = @came_back, false
+      return if came_back || !Nesting.possible?(@waiters, @busy.values)
+
+      @waiters.dup.each do |waiter|
+        error = nesting_error(waiter)
+        waiter.fail(error) if error && @waiters.delete(waiter)
       end
     end
 
@@ -175,6 +187,7 @@ module Heddle
     def returned(slot)
       held = now - slot.since
       @statistics.held_seconds += held
+      @came_back = true
       @limit.returned(held) unless @waiters.empty? # else nobody looks, and forgets it again
     end
 

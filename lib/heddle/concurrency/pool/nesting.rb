@@ -16,6 +16,13 @@ module Heddle
           own if slots.all? { |slot| own.include?(slot) || waiters.any? { |other| other.blocks?(slot) } }
         end
 
+        # @param waiters [Array<Waiter>]
+        # @param slots [Array<Slot>]
+        # @return [Boolean] false: {stuck} is nil for each waiter
+        def possible?(waiters, slots)
+          slots.all? { |slot| waiters.any? { |waiter| waiter.blocks?(slot) } }
+        end
+
         # @return [String]
         def message(name, waiter, slots, count)
           "#{name}: all #{count} are held by tasks that wait for tasks which need one themselves, so none will ever " \
