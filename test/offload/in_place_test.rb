@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require_relative "support/offloaded"
 
 # A time limit ends a native call that runs on the loop's own thread, as Timeout's thread ends it in plain Ruby.

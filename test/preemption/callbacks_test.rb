@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "test_helper"
 require "support/native_library"
 require "support/preempted"

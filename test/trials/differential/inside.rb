@@ -9,6 +9,7 @@
 #   HEDDLE_TRIAL_SKIP       a file of names that are not to be run again: they crashed or hung
 #   HEDDLE_TRIAL_BESIDE     Ruby code that other fibers run meanwhile; its value must stay the same
 #   HEDDLE_CHAOS            the seed of the fourth way
+#   HEDDLE_CHAOS_DELAY      seconds that an offload thread waits at most in it, 0.002 if nothing else is said
 
 require "json"
 

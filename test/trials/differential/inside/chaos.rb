@@ -10,7 +10,7 @@ module Trials
     # One hook in so many goes on without a switch, so that the order is not always the same.
     SPARED = 4
     # Seconds that an offload thread waits at most before and after a call.
-    LONGEST_DELAY = 0.002
+    LONGEST_DELAY = Float(ENV.fetch("HEDDLE_CHAOS_DELAY", "0.002"))
 
     RANDOM = Random.new(SEED)
 
