@@ -11,14 +11,26 @@ static void note_turns(unsigned count, unsigned usable, int64_t apart)
         heddle_turn_length_note(&length, usable, now += apart);
 }
 
+/* A client that had one request at a time has left. */
 static void begin(void)
 {
     now = HEDDLE_TURN_WINDOW; /* as in a process that has run for a while */
     heddle_turn_length_init(&length);
+    note_turns(1, 1, 0);
     heddle_turn_length_start_window(&length, now);
 }
 
-static void a_turn_is_one_item_at_first(void)
+static void turns_are_long_before_such_a_client_comes(void)
+{
+    heddle_turn_length_init(&length);
+    CHECK_EQUAL(HEDDLE_LONGEST_TURN, length.items);
+    note_turns(1, 5, 0);
+    CHECK_EQUAL(5, length.items);
+    note_turns(1, 1, 0);
+    CHECK_EQUAL(1, length.items);
+}
+
+static void a_turn_is_one_item_for_a_while_afterwards(void)
 {
     begin();
     note_turns(HEDDLE_TURNS_WATCHED - 1, 100, HEDDLE_TURN_WINDOW);
@@ -68,7 +80,9 @@ static void turns_stay_short_while_such_a_client_has_some(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("turns", "a turn is one item at first", a_turn_is_one_item_at_first);
+    check_run("turns", "turns are long before a client with one request at a time comes",
+              turns_are_long_before_such_a_client_comes);
+    check_run("turns", "a turn is one item for a while afterwards", a_turn_is_one_item_for_a_while_afterwards);
     check_run("turns", "turns grow to what every connection can use", turns_grow_to_what_every_connection_can_use);
     check_run("turns", "turns that follow fast are watched for a while", turns_that_follow_fast_are_watched_for_a_while);
     check_run("turns", "a client with one request at a time makes turns short at once",

@@ -9,11 +9,7 @@
  * this one's place.
  */
 
-/* A run of pipelined requests ends after this time, too (ns), so that other connections get their turn. */
-static const int64_t STREAK_TIME = 1000000;
-
 enum {
-    STREAK = 16,       /* pipelined requests that are answered in one run */
     FIRST_READ = 8192, /* more than that is a body, which is better read to where it belongs */
 };
 
@@ -107,6 +103,18 @@ static heddle_h1_progress take_bytes(heddle_connection *connection, char *bytes,
     return result;
 }
 
+/* How many requests follow in what was read, if they are as long as this one. */
+static uint32_t estimate_buffered_requests(const heddle_connection *connection)
+{
+    const heddle_h1 *h1 = heddle_h1_of(connection);
+    const heddle_request_head *head = &h1->exchange->head;
+    size_t buffered = heddle_connection_buffered(connection);
+    if (!buffered || !h1->received)
+        return 0;
+    size_t followers = buffered / (head->size + (head->content_length > 0 ? (size_t)head->content_length : 0));
+    return followers < HEDDLE_LONGEST_TURN ? (uint32_t)followers : HEDDLE_LONGEST_TURN;
+}
+
 void heddle_h1_serve(heddle_connection *connection, bool next)
 {
     heddle_sockets *sockets = connection->sockets;
@@ -116,7 +124,12 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
         timeout = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived, timeout);
     heddle_connection_set_deadline(connection, timeout);
     heddle_h1_enter(h1, HEDDLE_H1_READY);
-    heddle_sockets_queue(sockets, &h1->exchange->work, next);
+    if (!next)
+        heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
+    if (h1->pipelined && !next)
+        heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
+    else
+        heddle_sockets_queue(sockets, &h1->exchange->work, next);
 }
 
 static void apply_progress(heddle_connection *connection, heddle_h1_progress result)
@@ -281,16 +294,20 @@ void heddle_h1_take_buffered(heddle_connection *connection)
     heddle_h1_read_on(connection);
 }
 
-/* One after the other, without a look at other connections and with one write for all, but not for ever. */
+/* One after the other, without a look at other connections and with one write for all, as long as its turn lasts. */
 bool heddle_h1_take_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     size_t buffered = heddle_connection_buffered(connection), used;
-    if (!buffered || h1->streak >= STREAK || connection->output.size >= HEDDLE_OUTPUT_AT_ONCE ||
-        heddle_admission_contended(connection->sockets) ||
-        heddle_clock_coarse() - connection->sockets->tick_began >= STREAK_TIME)
+    if (!buffered)
+        h1->pipelined = 0;
+    else if (h1->pipelined < HEDDLE_LONGEST_TURN)
+        h1->pipelined++;
+    if (!buffered || !heddle_rounds_has_turn_left(connection->sockets, connection) ||
+        connection->output.size >= HEDDLE_OUTPUT_AT_ONCE || heddle_admission_contended(connection->sockets)) {
+        connection->turn_left = 0;
         return false;
-    h1->streak++;
+    }
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
     if (result == HEDDLE_H1_ENDED)

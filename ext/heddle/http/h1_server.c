@@ -193,7 +193,7 @@ static void continue_exchange(heddle_connection *connection, uint8_t ready)
     if (exchange->handle && exchange->handle->on_disconnect && has_left(connection))
         heddle_exchange_disconnected(exchange);
     heddle_connection_go_on(connection, ready);
-    if (heddle_h1_of(connection)->exchange->work.list == &connection->sockets->ready)
+    if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
         heddle_connection_leave_at_rest(connection);
 }
 
@@ -273,7 +273,6 @@ static void next_request(heddle_connection *connection)
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (heddle_h1_take_pipelined(connection))
         return;
-    h1->streak = 0;
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_WRITING) {
         if (connection->output.size) /* what was answered need not wait for the body of a pipelined request */
             heddle_connection_flush_later(connection);
@@ -305,6 +304,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
         next_request(connection);
     } else {
         heddle_connection_flush_later(connection);
+        h1->pipelined = 0;
         heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
         h1->since = heddle_clock_coarse();
         h1->taken = 0;

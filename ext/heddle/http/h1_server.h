@@ -30,7 +30,7 @@ typedef enum {
 typedef struct {
     uint8_t stage;   /* heddle_h1_stage */
     uint8_t next;    /* heddle_h1_next: what follows SENDING */
-    uint8_t streak;  /* requests that were answered without a look at others */
+    uint8_t pipelined; /* requests before this one since the input was used up, at most HEDDLE_LONGEST_TURN */
     bool ended;      /* the client has sent FIN */
     bool answered;   /* a request: what follows is no preface of HTTP/2 */
     bool received;   /* the body is complete, as far as the wire is concerned */

@@ -2,6 +2,7 @@
 
 #include "http/body_rules.h"
 #include "http/h2_server.h"
+#include "selector/assert.h"
 
 #include <stdlib.h>
 
@@ -96,7 +97,6 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
     heddle_exchange_detach(exchange);
     if (running)
         heddle_connection_end_work(server->connection);
-    heddle_h2_queue_next(server);
 }
 
 void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
@@ -106,7 +106,6 @@ void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
     heddle_h2_free_carrier(carrier);
     heddle_exchange_detach(exchange);
     heddle_connection_end_work(server->connection);
-    heddle_h2_queue_next(server);
 }
 
 /* -- requests ------------------------------------------------------------------------------------------------------ */
@@ -130,10 +129,10 @@ bool heddle_h2_may_queue(const heddle_h2_server *server)
     return server->waiting_count > 0 && !server->queued && !is_held_back(server);
 }
 
-void heddle_h2_queue_next(heddle_h2_server *server)
+heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
 {
     heddle_link *link;
-    server->depth++; /* nothing is sent, and so nothing closed, before the caller sends */
+    server->depth++; /* nothing is sent before the caller sends, but on_rejection may close the connection */
     while (server->connection && !server->queued && !is_held_back(server) &&
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
@@ -141,7 +140,7 @@ void heddle_h2_queue_next(heddle_h2_server *server)
         server->queued = carrier; /* refused, it leaves this place to the next one */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
-    server->depth--;
+    return heddle_h2_leave_session(server);
 }
 
 void heddle_h2_queue(heddle_h2_carrier *carrier)
@@ -155,7 +154,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     carrier->due.passed = reject_late;
     heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), timeout));
     list_waiting(carrier);
-    heddle_h2_queue_next(server);
+    heddle_last_use(heddle_h2_queue_next(server));
 }
 
 void heddle_h2_exchange_taken(heddle_exchange *exchange)
@@ -167,8 +166,7 @@ void heddle_h2_exchange_taken(heddle_exchange *exchange)
     if (server->queued == carrier)
         server->queued = NULL;
     uint64_t rejected = exchange->engine->rejected;
-    heddle_h2_queue_next(server);
-    if (exchange->engine->rejected != rejected)
+    if (heddle_h2_queue_next(server) && exchange->engine->rejected != rejected)
         heddle_last_use(heddle_h2_send(server));
 }
 
@@ -255,12 +253,10 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_give_up(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    if (!heddle_exchange_is_running(carrier->exchange) && carrier->server->depth == 0) {
-        heddle_h2_drop_carrier(carrier);
-        return;
-    }
-    if (!heddle_exchange_is_running(carrier->exchange))
+    if (!heddle_exchange_is_running(carrier->exchange)) { /* dropped when the session is left */
+        HEDDLE_ASSERT(carrier->server->depth > 0);
         carrier->server->swept = false;
+    }
     wake_fiber(carrier, HEDDLE_READING);
     wake_fiber(carrier, HEDDLE_WRITING);
     heddle_exchange_disconnected(carrier->exchange);

@@ -25,8 +25,10 @@ static void drop_gone_carriers(heddle_h2_server *server)
         heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
         while (carrier && (!carrier->gone || heddle_exchange_is_running(carrier->exchange)))
             carrier = heddle_h2_next_carrier(carrier);
-        if (carrier)
+        if (carrier) {
             heddle_h2_drop_carrier(carrier);
+            heddle_last_use(heddle_h2_queue_next(server));
+        }
         server->swept = !carrier;
     }
 }
@@ -177,12 +179,8 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
         return HEDDLE_GONE;
     if (server->depth > 0) /* the caller of the session does it */
         return HEDDLE_ALIVE;
-    if (heddle_h2_may_queue(server)) {
-        server->depth++;
-        heddle_h2_queue_next(server);
-        if (!heddle_h2_leave_session(server))
-            return HEDDLE_GONE;
-    }
+    if (heddle_h2_may_queue(server) && !heddle_h2_queue_next(server))
+        return HEDDLE_GONE;
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
@@ -258,21 +256,21 @@ static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
 }
 
 /* The client sends nothing more: requests that are not complete never will be. */
-static void end_input(heddle_h2_server *server)
+static HEDDLE_FATE end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
     server->ended = true;
     server->depth++;
     heddle_h2_tunnels_end_input(server);
-    server->depth--;
-    while ((carrier = find_incomplete(server))) {
+    while (server->connection && (carrier = find_incomplete(server))) {
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
         if (heddle_h2_is_closing(server->session)) /* that was one too many, and all have been given up */
-            return;
+            return heddle_h2_leave_session(server);
         heddle_h2_give_up(carrier);
     }
     for (carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
         heddle_exchange_disconnected(carrier->exchange);
+    return heddle_h2_leave_session(server);
 }
 
 /* Reads until nothing is there, its turn is over, or the session wants no more before its output has left. */
@@ -313,9 +311,7 @@ static void read_on(heddle_h2_server *server)
             heddle_sockets_close_connection(connection);
             return;
         }
-        if (bytes == 0)
-            end_input(server);
-        else if (!feed_session(server, scratch, (size_t)bytes))
+        if (!(bytes == 0 ? end_input(server) : feed_session(server, scratch, (size_t)bytes)))
             return;
         if (bytes > 0 && heddle_h2_fed_enough(server->session))
             reads = READS;

@@ -140,19 +140,22 @@ bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
  * begun. Could one be begun again?
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
-/* Puts the next exchange into the ready list. Carriers may be refused, and gone, afterwards. */
-void heddle_h2_queue_next(heddle_h2_server *server);
+/* Puts the next exchange into the ready list. Carriers may be refused, and gone, afterwards. The server's fate. */
+HEDDLE_FATE heddle_h2_queue_next(heddle_h2_server *server);
 
-/* The exchange is over, and its stream somebody else's, whose owner is set. */
+/* The exchange is over, and its stream somebody else's, whose owner is set. heddle_h2_end_call is to follow. */
 void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier);
 /* A runner has taken it: `taken` of the operations. */
 void heddle_h2_exchange_taken(heddle_exchange *exchange);
 
-/* Its stream has ended early. A running application goes on, and counts among the client's streams, until it returns. */
+/*
+ * Its stream has ended early. A running application goes on, and counts among the client's streams, until it returns.
+ * Others are given up within a call into the session alone.
+ */
 void heddle_h2_give_up(heddle_h2_carrier *carrier);
 /* Its stream, if there is one, is the session's alone. */
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
-/* The exchange is complete, or nobody's any more. */
+/* The exchange is complete, or nobody's any more. heddle_h2_send, which queues the next one, is to follow. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of one whose application runs: its next read or write raises ClientGone. */
 void heddle_h2_cut_off(heddle_h2_carrier *carrier);

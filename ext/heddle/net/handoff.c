@@ -176,18 +176,18 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
 }
 
 /* Their clients have sent a request, and no runner of this process can serve it now. */
-static bool hand_off_ready(heddle_sockets *sockets, int *left)
+static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
     int count = 0;
-    pthread_mutex_lock(&sockets->ready.lock);
-    heddle_link *head = &sockets->ready.head;
+    pthread_mutex_lock(&list->lock);
+    heddle_link *head = &list->head;
     for (heddle_link *link = heddle_link_first(head); link && count < *left; link = heddle_link_after(head, link)) {
         heddle_connection *connection = heddle_work_of_link(link)->connection;
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST && !is_held_back(sockets, connection))
             found[count++] = connection;
     }
-    pthread_mutex_unlock(&sockets->ready.lock);
+    pthread_mutex_unlock(&list->lock);
     for (int i = 0; i < count; i++) {
         int result = hand_off_connection(sockets, found[i]);
         if (result == 0)
@@ -280,8 +280,8 @@ static void begin_handoff(heddle_rescue *rescue)
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
     listen_in(sockets, left);
-    if (hand_off_notified(sockets, &left))
-        hand_off_ready(sockets, &left);
+    if (hand_off_notified(sockets, &left) && hand_off_ready(sockets, &sockets->ready, &left))
+        hand_off_ready(sockets, &sockets->rounds.deferred, &left);
     send_farewells(sockets);
     pthread_mutex_unlock(&sockets->handoff.lock);
 }

@@ -55,15 +55,15 @@ static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
         await_look(sockets);
 }
 
-static bool has_turn_left(const heddle_rounds *rounds, const heddle_connection *connection)
+bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_connection *connection)
 {
-    return connection->turn_left && connection->round == rounds->number;
+    return connection->turn_left && connection->round == sockets->rounds.number;
 }
 
-bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work, bool urgent)
+bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
-    if (has_turn_left(&sockets->rounds, connection)) {
+    if (heddle_rounds_has_turn_left(sockets, connection)) {
         connection->turn_left--;
         if (heddle_clock_now() - sockets->rounds.turn_began < HEDDLE_TURN_TIME)
             return true;
@@ -71,8 +71,7 @@ bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work, bool urgent
         defer_item(sockets, work);
         return false;
     }
-    if (!urgent) /* urgent: the next pipelined request of HTTP/1.1, in the same turn */
-        begin_turn(sockets, connection);
+    begin_turn(sockets, connection);
     return true;
 }
 
@@ -85,7 +84,7 @@ void heddle_rounds_release(heddle_sockets *sockets)
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
 {
     const heddle_connection *connection = work->connection;
-    bool next = has_turn_left(&sockets->rounds, connection);
+    bool next = heddle_rounds_has_turn_left(sockets, connection);
     if (next || connection->round != sockets->rounds.number) {
         heddle_sockets_queue(sockets, work, next);
         return;

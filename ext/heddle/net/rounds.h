@@ -2,10 +2,10 @@
 #define HEDDLE_ROUNDS_H
 
 /*
- * Fairness between a connection with many work items, as one of HTTP/2 has, and those with one. In a round each
- * connection has one turn, of as many items as the connection with the fewest had at hand lately (turn_length.h). A
- * round ends when a connection that has sent its next request has its second turn, or when one that came after an item
- * was deferred has its first.
+ * Fairness between a connection with many work items, as one of HTTP/2 or one that pipelines has, and those with one.
+ * In a round each connection has one turn, of as many items as the connection with the fewest had at hand lately
+ * (turn_length.h). A round ends when a connection that has sent its next request has its second turn, or when one that
+ * came after an item was deferred has its first.
  *
  * A connection that has further items at hand would have a turn in every tick, while others are away for as long as an
  * answer and the next request are on their way. So its next item is deferred until the round has ended, or until
@@ -31,10 +31,12 @@ typedef struct {
 
 void heddle_rounds_start(heddle_rounds *rounds);
 /*
- * A runner has taken this item from the ready list, and is about to serve it. `urgent`: it had been put before all
- * others. false: its connection's turn is over, and the item is deferred.
+ * A runner has taken this item from the ready list, and is about to serve it. false: its connection's turn is over, and
+ * the item is deferred.
  */
-bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work, bool urgent);
+bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work);
+/* May the connection's next item follow in the same turn? */
+bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_connection *connection);
 /* Nothing is ready: the deferred items become ready, if the loop has polled the sockets since they were deferred. */
 void heddle_rounds_release(heddle_sockets *sockets);
 

@@ -138,7 +138,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
 }
 
 /* The next one that nobody else has taken, if it may be served now. */
-static heddle_work *claim_work(heddle_sockets *sockets, bool urgent)
+static heddle_work *claim_work(heddle_sockets *sockets)
 {
     while (heddle_admission_open(sockets)) {
         heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
@@ -149,9 +149,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, bool urgent)
         if (!heddle_connection_hold(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
-        bool served = heddle_rounds_admit(sockets, work, urgent);
-        urgent = false;
-        if (!served)
+        if (!heddle_rounds_admit(sockets, work))
             continue;
         heddle_connection_begin_work(work->connection);
         return work;
@@ -181,7 +179,7 @@ static int serve_share(heddle_runner *runner)
             sockets->tick_began = now;
             share--;
         }
-        heddle_work *work = claim_work(sockets, sockets->urgent);
+        heddle_work *work = claim_work(sockets);
         sockets->urgent = false;
         if (!work)
             break;

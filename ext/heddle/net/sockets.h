@@ -150,6 +150,12 @@ static inline void heddle_connection_leave_at_rest(heddle_connection *connection
         heddle_handoff_leave(connection);
 }
 
+/* Does the item wait for a runner, and is it held back by no reserve? */
+static inline bool heddle_rounds_have_listed(const heddle_sockets *sockets, const heddle_work *work)
+{
+    return work->list == &sockets->ready || work->list == &sockets->rounds.deferred;
+}
+
 /* How many work items wait for a runner. */
 static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {

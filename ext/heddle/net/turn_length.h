@@ -4,7 +4,7 @@
 /*
  * How many work items a connection may have served in one turn: as many as every connection could use lately. Where each
  * has many at hand, as clients of HTTP/2 have, a turn is long and its responses leave together. Where one client sends
- * one request after the other, a turn is one item for all. No Ruby here.
+ * one request after the other, a turn is one item for all. Turns are long until such a client comes. No Ruby here.
  */
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ enum {
 #define HEDDLE_TURN_WINDOW INT64_C(10000000)
 
 typedef struct {
-    unsigned items;    /* of a turn, from 1 */
+    unsigned items;    /* of a turn */
     unsigned shortest; /* turn that a connection could use, since `since` */
     unsigned watched;  /* turns since then */
     int64_t since;     /* ns */
@@ -33,7 +33,7 @@ static inline void heddle_turn_length_start_window(heddle_turn_length *length, i
 
 static inline void heddle_turn_length_init(heddle_turn_length *length)
 {
-    length->items = 1;
+    length->items = HEDDLE_LONGEST_TURN;
     heddle_turn_length_start_window(length, 0);
 }
 

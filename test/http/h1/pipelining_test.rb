@@ -9,7 +9,8 @@ require_relative "../support/http_case"
 class H1PipeliningTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 
-  STREAK = 16
+  # Requests of a connection in one turn, where no other client is there.
+  TURN = 16
   LARGE = ("x" * 2_000_000).freeze
 
   # Gives the connection back at once, however much is left to be sent.
@@ -27,8 +28,8 @@ class H1PipeliningTest < Minitest::Test
     assert_operator writes.min(5).sum, :<, 10
   end
 
-  def test_after_a_streak_the_answers_leave_and_others_have_their_turn
-    count = (3 * STREAK) + 1
+  def test_after_a_turn_the_answers_leave_and_others_have_theirs
+    count = (3 * TURN) + 1
     order = []
     answer = lambda do |exchange|
       order << exchange.target
@@ -44,30 +45,32 @@ class H1PipeliningTest < Minitest::Test
     sizes = conversation.reads.map { |read| statuses(read).size }
 
     assert_operator sizes.size, :>, 1
-    assert_operator sizes.max, :<=, STREAK + 1
+    assert_operator sizes.max, :<=, TURN
   end
 
-  # The other connection's request comes after the first one's and is served within its streaks.
-  def test_two_connections_take_turns
+  # One connection has a hundred requests at hand, the other one sends its next request with each answer.
+  def test_a_connection_that_pipelines_gets_as_many_turns_as_one_that_does_not
     order = []
     scheduled do |scheduler|
-      @conversation = conversation = Heddle::TestHelpers::Conversation.new(scheduler) do |exchange|
+      @conversation = conversation = Heddle::TestHelpers::Conversation.new(scheduler, set:) do |exchange|
         order << exchange.target
+        @other.write(get("/one")) if exchange.target == "/one"
         reply(exchange, "")
       end
-      mine, other = UNIXSocket.pair
+      mine, @other = UNIXSocket.pair
       conversation.sockets.adopt(mine)
       mine.close
-      conversation.client.write((1..100).map { get("/a") }.join)
-      other.write(get("/b"))
-      conversation.settle
+      @other.write(get("/one"))
+      conversation.await { order.any? }
+      conversation.client.write(get("/many") * 100)
+      conversation.await { order.count("/many") == 100 }
     ensure
       conversation.close
-      other.close
+      @other.close
     end
+    turns = order.drop(order.index("/many")).chunk_while { |before, after| before == after }.map(&:size)
 
-    assert_equal 101, order.size
-    assert_operator order.index("/b"), :<=, STREAK + 2
+    assert_equal [1], turns.uniq
   end
 
   def test_answers_leave_though_the_application_of_the_next_request_waits

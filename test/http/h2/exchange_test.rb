@@ -35,5 +35,55 @@ class H2ExchangeTest < Minitest::Test
     assert_equal [1, 3], sent.select(&:end_stream?).map(&:stream).sort
   end
 
+  def test_all_waiting_requests_of_a_connection_may_be_refused_at_once
+    assert_equal 99, refuse_waiting(100).rejected
+  end
+
+  def test_the_sockets_may_be_closed_when_waiting_requests_are_refused
+    [2, 4].each do |count|
+      sockets = nil
+      engine = refuse_waiting(count, on_rejection: ->(*) { sockets.close }) { |made| sockets = made }
+
+      assert_equal 1, engine.rejected
+      assert_predicate sockets, :closed?
+    end
+  end
+
+  # One request runs, and another one fills the queue. When the first request of a connection in between is taken, there
+  # is no room for its next ones.
+  # @param count [Integer] of the requests of that connection
+  # @yieldparam sockets [Heddle::Net::Sockets]
+  # @return [Heddle::HTTP::Engine]
+  def refuse_waiting(count, **)
+    engine = Heddle::HTTP::Engine.new(**)
+    scheduled do |scheduler|
+      gate = Thread::Queue.new
+      sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { gate.pop }
+      yield sockets if block_given?
+      sockets.limit = 1
+      sockets.queue(2, nil)
+      requests = Array.new(count) { |i| "HEADERS es+eh #{(2 * i) + 1} get" }
+      clients = [[GET, 1], [frames(*requests), count], [GET, 1]].map { |one| connect(sockets, engine, *one) }
+      sockets.queue(1, nil)
+      gate.close
+      clients.each(&:read)
+    ensure
+      sockets.close
+      clients&.each(&:close)
+    end
+    engine
+  end
+
+  def connect(sockets, engine, bytes, count)
+    mine, client = UNIXSocket.pair
+    sockets.adopt(mine)
+    mine.close
+    expected = engine.requests + count
+    client.write(bytes)
+    client.close_write
+    Fiber.scheduler.yield until engine.requests == expected
+    client
+  end
+
   def streams_of(frames, type) = frames.select { |frame| frame.type == type }.map(&:stream)
 end

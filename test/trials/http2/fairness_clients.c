@@ -1,12 +1,13 @@
 /*
- * The clients of the fairness trial: one of HTTP/2 with many streams beside some of HTTP/1.1, all in one loop, so that
- * each is as fast as the others. Each sends its next request as soon as it has a response.
+ * The clients of the fairness trial: a busy one beside others with one request at a time over HTTP/1.1, all in one loop,
+ * so that each is as fast as the others. Each sends its next request as soon as it has a response.
  *
- *   fairness_clients PORT SECONDS OTHERS STREAMS BEGUN
+ *   fairness_clients PORT SECONDS OTHERS REQUESTS BEGUN HOW
  *
- * BEGUN is a file in which the server counts the requests of HTTP/2 that have begun; a response of HTTP/1.1 has that
- * number when its own request began. Prints how many responses each client has had, that of HTTP/2 first, and then how
- * many requests of HTTP/2 began while one of HTTP/1.1 waited: the median, the 99th percentile and the most.
+ * The busy one has so many requests under way: HOW is `streams` of HTTP/2, or `pipelined` over HTTP/1.1. BEGUN is a file
+ * in which the server counts those that have begun; a response to another client has that number when its own request
+ * began. Prints how many responses each client has had, the busy one first, and then how many of its requests began while
+ * one of another client waited: the median, the 99th percentile and the most.
  */
 
 #include <arpa/inet.h>
@@ -35,6 +36,7 @@ enum {
 typedef struct {
     int fd;
     bool http2;
+    bool busy;
     uint32_t next_stream;
     size_t used; /* of what was read and is not a whole response yet */
     unsigned long responses;
@@ -46,8 +48,9 @@ static client clients[MOST];
 static const volatile uint64_t *begun; /* the file */
 static unsigned long passed[MOST_PASSED]; /* requests of HTTP/1.1, by how many of HTTP/2 began while they waited */
 static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-/* :method GET, :scheme http, :path /, :authority a (RFC 7541, appendix A) */
-static const char block[] = {(char)0x82, (char)0x86, (char)0x84, 0x41, 1, 'a'};
+static const char busy_request[] = "GET /busy HTTP/1.1\r\nHost: a\r\n\r\n";
+/* :method GET, :scheme http, :path /busy, :authority a (RFC 7541, appendix A) */
+static const char block[] = {(char)0x82, (char)0x86, 0x04, 5, '/', 'b', 'u', 's', 'y', 0x41, 1, 'a'};
 
 static void fail(const char *what)
 {
@@ -93,8 +96,9 @@ static void ask(client *client, unsigned count)
             size += put_frame(bytes + size, HEADERS, 5, client->next_stream, block, sizeof(block));
             client->next_stream += 2;
         } else {
-            memcpy(bytes + size, request, sizeof(request) - 1);
-            size += sizeof(request) - 1;
+            const char *text = client->busy ? busy_request : request;
+            memcpy(bytes + size, text, strlen(text));
+            size += strlen(text);
         }
     }
     client->begun = *begun;
@@ -111,6 +115,7 @@ static void connect_client(client *client, int port, bool http2, unsigned reques
         fail("connect");
     setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     client->http2 = http2;
+    client->busy = requests > 1;
     client->next_stream = 1;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
     if (epoll_ctl(set, EPOLL_CTL_ADD, client->fd, &event) < 0)
@@ -153,7 +158,8 @@ static size_t first_response(const client *client)
     size_t size = (size_t)(end + 4 - client->bytes) + (size_t)atoi(length + 16);
     if (size > client->used)
         return 0;
-    count_passed(strtoull(end + 4, NULL, 10) - client->begun);
+    if (!client->busy)
+        count_passed(strtoull(end + 4, NULL, 10) - client->begun);
     return size;
 }
 
@@ -195,15 +201,16 @@ static void read_responses(client *client)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6)
+    if (argc != 7)
         return 2;
+    bool streams = strcmp(argv[6], "streams") == 0;
     int port = atoi(argv[1]), others = atoi(argv[3]), set = epoll_create1(0), file = open(argv[5], O_RDONLY);
     double till = now() + atof(argv[2]);
     begun = mmap(NULL, sizeof(*begun), PROT_READ, MAP_SHARED, file, 0);
     if (set < 0 || begun == MAP_FAILED || others < 0 || others >= MOST)
         return 2;
     for (int i = 0; i <= others; i++)
-        connect_client(&clients[i], port, i == 0, i == 0 ? (unsigned)atoi(argv[4]) : 1, set);
+        connect_client(&clients[i], port, i == 0 && streams, i == 0 ? (unsigned)atoi(argv[4]) : 1, set);
     while (now() < till) {
         struct epoll_event events[MOST];
         int count = epoll_wait(set, events, MOST, 100);
