@@ -116,6 +116,24 @@ module Bench
         end
       end
 
+      # Not a rival: C that sends a message to all sockets and does nothing else, which is what the kernel takes for it.
+      class Floor < HTTP::Contestant
+        def key = "floor"
+        def label = "send() in C"
+        def role = :baseline
+        def tls? = false
+        def words(_path) = PLAIN
+        def excludes(row_key) = ("only sends messages to all" unless row_key == "publish")
+        def command(port, _folder, _ruby_flags) = [HTTP::Native.program("fanout"), port.to_s]
+
+        def version
+          HTTP::Native.program("fanout")
+          "no server: fanout.c"
+        rescue Child::Failed => e
+          raise Unavailable, e.message
+        end
+      end
+
       # What JavaScript reaches.
       class Node < HTTP::Contestant
         include WithoutCable

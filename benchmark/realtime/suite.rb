@@ -10,7 +10,7 @@ module Bench
   class RealtimeSuite < HTTP::ServerSuite
     CONTESTANTS = [Realtime::Contestants::Heddle, Realtime::Contestants::Iodine, Realtime::Contestants::Node,
                    Realtime::Contestants::Falcon, Realtime::Contestants::Cable,
-                   Realtime::Contestants::HeddleCable].freeze
+                   Realtime::Contestants::HeddleCable, Realtime::Contestants::Floor].freeze
 
     def name = "realtime"
 

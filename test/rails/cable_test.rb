@@ -4,6 +4,7 @@ require "test_helper"
 require "support/bundle"
 require "pubsub/backend/support/private_redis"
 require "support/h2_web_socket_client"
+require "support/private_postgresql"
 require "support/served_process"
 require "support/web_socket_client"
 require "tmpdir"
@@ -371,17 +372,28 @@ class CableOnRails81Test < Minitest::Test
 
   def version = "8.1"
 
-  # With the adapter of Heddle and a Redis: there `config.heddle.cable` changes nothing.
-  def test_processes_of_puma_share_broadcasts_through_a_redis
-    redis = PrivateRedis.new(need_program("redis-server"))
+  # With the adapter of Heddle and a backend: there `config.heddle.cable` changes nothing.
+  def assert_two_pumas_share_broadcasts_through(url)
     puma = [RbConfig.ruby, "-I#{FOLDER}/../../lib", "-e", 'load Gem.activate_bin_path("puma", "puma")', "--",
             "-t", "2:2", "-b", "tcp://127.0.0.1:0", APPLICATION]
-    environment = self.environment.merge("CABLE_URL" => redis.url)
+    environment = self.environment.merge("CABLE_URL" => url)
     pumas = Array.new(2) { ServedProcess.new(puma, environment:, folder: FOLDER) }
     assert_broadcasts_reach(pumas)
   ensure
     pumas&.each(&:stop)
+  end
+
+  def test_processes_of_puma_share_broadcasts_through_a_redis
+    redis = PrivateRedis.new(need_program("redis-server"))
+    assert_two_pumas_share_broadcasts_through(redis.url)
+  ensure
     redis&.stop
+  end
+
+  def test_processes_of_puma_share_broadcasts_through_a_postgresql
+    skip "needs PostgreSQL: bin/setup --system" unless PrivatePostgresql.programs
+    require "pg"
+    assert_two_pumas_share_broadcasts_through(PrivatePostgresql.shared.url)
   end
 end
 

@@ -75,12 +75,19 @@ static void send_soon(events *events, bool added)
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     events *events = events_at(subscriber);
-    heddle_output *output = &events->connection->output;
+    heddle_connection *connection = events->connection;
     VALUE string = heddle_message_encoded(message, events->chunked ? heddle_event_encode_chunk : heddle_event_encode,
                                           0, NULL);
-    bool added = string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
-                 heddle_output_add_string(output, string, 0);
-    send_soon(events, added);
+    ssize_t sent = 0;
+    if (string && message->newest && !events->lines_size)
+        sent = heddle_connection_send_now(connection, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    if (sent < 0) {
+        heddle_sockets_close_connection(connection);
+    } else if (!string || sent < RSTRING_LEN(string)) {
+        heddle_output *output = &connection->output;
+        send_soon(events, string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
+                              heddle_output_add_string(output, string, (size_t)sent));
+    }
 }
 
 static bool is_full(const heddle_subscriber *subscriber)

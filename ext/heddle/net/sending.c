@@ -28,6 +28,28 @@ void heddle_connection_drop_output(heddle_connection *connection)
     heddle_output_clear(&connection->output);
 }
 
+static void note_broken(heddle_connection *connection, int error)
+{
+    connection->error = error;
+    heddle_transport_note(&connection->transport, HEDDLE_BROKEN);
+    if (!connection->running)
+        connection->sockets->left_early++;
+    heddle_connection_drop_output(connection);
+}
+
+ssize_t heddle_connection_send_now(heddle_connection *connection, const char *bytes, size_t size)
+{
+    heddle_transport *transport = &connection->transport;
+    const struct iovec piece = {.iov_base = (char *)bytes, .iov_len = size};
+    if (connection->output.size || transport->has_farewell)
+        return 0;
+    heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
+    ssize_t sent = transport->operations->send(transport, &piece, 1);
+    if (sent < 0 && sent != -EAGAIN)
+        note_broken(connection, (int)-sent);
+    return sent == -EAGAIN ? 0 : sent;
+}
+
 int heddle_connection_flush(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -43,11 +65,7 @@ int heddle_connection_flush(heddle_connection *connection)
         heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before the call: events noted during it count */
         ssize_t sent = transport->operations->send(transport, pieces, count);
         if (sent < 0 && sent != -EAGAIN) {
-            connection->error = (int)-sent;
-            heddle_transport_note(transport, HEDDLE_BROKEN);
-            if (!connection->running)
-                connection->sockets->left_early++;
-            heddle_connection_drop_output(connection);
+            note_broken(connection, (int)-sent);
             return (int)sent;
         }
         if (sent > 0)

@@ -238,6 +238,12 @@ void heddle_connection_has_output(heddle_connection *connection);
 int heddle_connection_flush(heddle_connection *connection);
 /* The same, but at the beginning of the loop's next turn. */
 void heddle_connection_flush_later(heddle_connection *connection);
+/*
+ * Sends bytes past the output queue: how many have left. 0 where other output is queued, or there is no room: the caller
+ * queues the rest, and flushes it later. Negative: the connection is broken.
+ */
+ssize_t heddle_connection_send_now(heddle_connection *connection, const char *bytes, size_t size)
+    __attribute__((warn_unused_result));
 void heddle_connection_drop_output(heddle_connection *connection);
 void heddle_sockets_flush(heddle_sockets *sockets);
 

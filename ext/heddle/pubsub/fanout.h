@@ -11,7 +11,8 @@
  * 2. heddle_subscribe(heddle_fanout_of(loop), …) registers it. With a position to go on from, `deliver` is called for
  *    what was missed before that returns; so its record must be ready to send by then.
  * 3. `deliver` appends heddle_message_encoded(message, encoder, …) to the connection's output, and calls
- *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. A reset is delivered as any message.
+ *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. Where nothing is queued, the newest
+ *    message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
  * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained: what
  *    it was too slow for is delivered then. It costs a comparison where nothing was missed.
  * 5. heddle_unsubscribe, before its record is freed (in the `release` of its protocol, and in `abandon`, where

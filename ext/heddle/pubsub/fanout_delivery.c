@@ -135,6 +135,7 @@ bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *recor
     if (payload) {
         heddle_message message = new_message(topic, record->offset, payload);
         message.previous_offset = record->previous_offset;
+        message.newest = record->next == heddle_history_head(topic->fanout->history);
         offer_to_all(topic, &message);
     }
     topic->deliveries--;

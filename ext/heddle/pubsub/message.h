@@ -30,6 +30,7 @@ struct heddle_message {
      * There is no payload, and the offset is that of the last message, after which the client goes on.
      */
     bool reset;
+    bool newest; /* of all topics, when it was read: subscribers need not wait for others to send with it */
     VALUE payload; /* a frozen String; nil for a reset */
     struct {
         heddle_message_encoder *encoder;

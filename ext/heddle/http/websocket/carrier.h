@@ -20,6 +20,8 @@ typedef struct {
      * loop's next tick. false: no memory, and the output ends within a frame. On any thread.
      */
     bool (*write)(heddle_websocket *socket, const char *bytes, size_t size, VALUE string);
+    /* Sends a frame at once, as far as that is possible, and queues the rest. false: broken, or no memory. In the loop. */
+    bool (*send)(heddle_websocket *socket, VALUE frame);
     /* Bytes that are queued. On any thread. */
     size_t (*pending)(const heddle_websocket *socket);
     /* Is that more than `limit`, or than the carrier allows? On any thread. */

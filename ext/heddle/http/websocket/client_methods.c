@@ -212,7 +212,7 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
         return Qfalse;
     heddle_websocket_hold(socket);
     bool sent = heddle_websocket_check_pace(socket);
-    if (sent && !heddle_websocket_send_frame(socket, frame)) {
+    if (sent && !heddle_websocket_send_frame(socket, frame, false)) {
         heddle_websocket_break_off(socket);
         sent = false;
     }

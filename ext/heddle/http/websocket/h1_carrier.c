@@ -80,6 +80,23 @@ static bool write_output(heddle_websocket *socket, const char *bytes, size_t siz
     return true;
 }
 
+/* For a socket that reads, a broadcast is one system call: nothing is copied, queued or looked at again. */
+static bool send_frame(heddle_websocket *socket, VALUE frame)
+{
+    heddle_connection *connection = socket->work.connection;
+    ssize_t size = RSTRING_LEN(frame), sent = heddle_connection_send_now(connection, RSTRING_PTR(frame), (size_t)size);
+    if (sent < 0)
+        return false;
+    if (sent == size) {
+        heddle_websocket_handle_drained(socket);
+        return true;
+    }
+    if (!heddle_output_add_string(&connection->output, frame, (size_t)sent))
+        return false;
+    heddle_connection_flush_later(connection);
+    return true;
+}
+
 static size_t count_pending(const heddle_websocket *socket)
 {
     return socket->work.connection->output.size;
@@ -173,6 +190,7 @@ static void set_deadline(heddle_websocket *socket, int64_t at)
 
 const heddle_websocket_carrier heddle_websocket_h1_carrier = {
     .write = write_output,
+    .send = send_frame,
     .pending = count_pending,
     .is_full = is_full,
     .flush = flush_output,

@@ -164,6 +164,11 @@ static bool write_output(heddle_websocket *socket, const char *bytes, size_t siz
     return heddle_h2_tunnel_write(&socket->stream->tunnel, bytes, size, more, more_size);
 }
 
+static bool send_frame(heddle_websocket *socket, VALUE frame)
+{
+    return write_output(socket, NULL, 0, frame); /* the session sends for all of its streams */
+}
+
 static size_t count_pending(const heddle_websocket *socket)
 {
     return heddle_h2_unsent(socket->stream->tunnel.stream);
@@ -322,6 +327,7 @@ static void set_deadline(heddle_websocket *socket, int64_t at)
 
 const heddle_websocket_carrier heddle_websocket_h2_carrier = {
     .write = write_output,
+    .send = send_frame,
     .pending = count_pending,
     .is_full = is_full,
     .flush = flush_stream,

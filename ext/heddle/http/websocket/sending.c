@@ -65,9 +65,9 @@ void heddle_websocket_check_overflow(heddle_websocket *socket)
     socket->overflowed = false;
 }
 
-bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame)
+bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_once)
 {
-    if (!socket->carrier->write(socket, NULL, 0, frame))
+    if (!(at_once ? socket->carrier->send(socket, frame) : socket->carrier->write(socket, NULL, 0, frame)))
         return false;
     heddle_websocket_count_sent(socket, (uint64_t)RSTRING_LEN(frame));
     socket->unsent += (size_t)RSTRING_LEN(frame);

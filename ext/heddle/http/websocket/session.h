@@ -202,8 +202,11 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
 
 /* The loop judges what another thread has found, after a flush. Held. */
 void heddle_websocket_check_overflow(heddle_websocket *socket);
-/* The same for a frame that is encoded already. false: no memory. */
-bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame);
+/*
+ * The same for a frame that is encoded already. `at_once`, in the loop: no other is about to follow. false: no memory, or
+ * the carrier is broken.
+ */
+bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_once);
 /* Closes a socket whose client reads too slowly. Held. */
 void heddle_websocket_end_slow(heddle_websocket *socket);
 

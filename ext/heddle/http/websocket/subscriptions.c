@@ -194,7 +194,7 @@ static bool queue_publication(heddle_websocket *socket, const heddle_message *me
 static bool send_encoded(const heddle_websocket_subscription *subscription, heddle_message *message)
 {
     VALUE frame = encode_message(subscription, message);
-    return frame && heddle_websocket_send_frame(subscription->socket, frame);
+    return frame && heddle_websocket_send_frame(subscription->socket, frame, message->newest);
 }
 
 /* Has the protocol no word for it? */
@@ -221,7 +221,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         delivered = send_encoded(subscription, message);
     }
     if (!delivered)
-        heddle_websocket_break_off(socket); /* no memory: a message must not be missing without a word */
+        heddle_websocket_break_off(socket); /* gone, or no memory: a message must not be missing without a word */
     heddle_websocket_leave(socket);
 }
 

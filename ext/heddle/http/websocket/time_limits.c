@@ -56,7 +56,7 @@ static void handle_time_when_open(heddle_websocket *socket)
         socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK); /* what the handler has to say comes first */
     } else if (socket->retires && socket->retires_at <= now) {
         if (socket->handle && !NIL_P(socket->handle->farewell) &&
-            !heddle_websocket_send_frame(socket, socket->handle->farewell))
+            !heddle_websocket_send_frame(socket, socket->handle->farewell, false))
             heddle_websocket_break_off(socket);
         heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
         return;
