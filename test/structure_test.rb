@@ -83,10 +83,33 @@ class StructureTest < Minitest::Test
   end
 
   # One enum and one table of transitions for each set of states; debug builds abort on a step that is not in it.
+  MACHINES = {
+    "net/owner.h" => /HEDDLE_ASSERT\(heddle_owner_may_change\(/,
+    "net/handshake.c" => /HEDDLE_ASSERT\(heddle_handshake_may_enter\(/,
+    "http/h1_states.h" => /HEDDLE_ASSERT\(heddle_h1_may_enter\(/,
+    "http/exchange.h" => /HEDDLE_ASSERT\(heddle_exchange_may_enter\(/,
+    "http/h2/session_state.h" => /HEDDLE_ASSERT\(allowed\[session->stage\]/,
+    "http/h2/streams.c" => /heddle_h2_transitions\[stream->state\]\[event\];\n *HEDDLE_ASSERT/,
+    "http/websocket/session.c" => /HEDDLE_ASSERT\(heddle_websocket_may_enter\(/,
+    "http/response_reader.c" => /HEDDLE_ASSERT\(transitions\[/,
+    "scheduler/loop.h" => /HEDDLE_ASSERT\(heddle_loop_may_enter\(/
+  }.freeze
+  # The one assignment of each is in the function that checks it.
+  ASSIGNMENTS = { /\bh1->stage = / => 1, /\bsession->stage = (?!is_client)/ => 1, /\bsession->drain_stage = / => 1,
+                  /\bconnection->stage = / => 1, /\bloop->state = / => 1,
+                  /\bexchange->state = (?!HEDDLE_EXCHANGE_SPARE)/ => 1, /\bsocket->state = / => 1,
+                  /\breader->state = / => 1 }.freeze
+
   def test_every_state_machine_has_a_table
-    { "net/owner.h" => "heddle_owner_may_change", "http/h1_states.h" => "heddle_h1_may_enter",
-      "http/exchange.h" => "heddle_exchange_may_enter", "scheduler/loop.h" => "heddle_loop_may_enter" }
-      .each { |file, table| assert_match(/HEDDLE_ASSERT\(#{table}\(/, source(file), file) }
+    MACHINES.each { |file, check| assert_match(check, source(file), file) }
+  end
+
+  def test_states_change_where_they_are_checked
+    ASSIGNMENTS.each do |assignment, count|
+      places = found("ext/heddle/**/*.[ch]", assignment)
+
+      assert_equal count, places.size, places.join(", ")
+    end
   end
 
   # A table of operations stands between the handoff and the connections of a loop.

@@ -7,7 +7,7 @@ module Heddle
   # and knows nothing of Rack.
   module HTTP
     autoload :BadRequest, "heddle/http/bad_request"
-    autoload :Configuration, "heddle/http/configuration"
+    autoload :Limits, "heddle/http/limits"
     autoload :Limit, "heddle/http/limit"
     autoload :Rejection, "heddle/http/rejection"
     autoload :RequestBody, "heddle/http/request_body"

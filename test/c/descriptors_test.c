@@ -11,7 +11,7 @@
 
 static _Atomic int told;
 
-static void tell(heddle_descriptor_call *call)
+static void notify(heddle_descriptor_call *call)
 {
     (void)call;
     told++;
@@ -39,7 +39,7 @@ static void closes_at_once_without_calls(void)
 static void the_last_call_closes(void)
 {
     int fd = open_null(), other = open_null();
-    heddle_descriptor_call first = {.fd = fd, .tell = tell}, second = first, late = first;
+    heddle_descriptor_call first = {.fd = fd, .notify = notify}, second = first, late = first;
     CHECK(heddle_descriptor_enter(&first) && heddle_descriptor_enter(&second));
     CHECK_EQUAL(0, heddle_descriptor_close(other));
     CHECK_EQUAL(0, told);
@@ -58,7 +58,7 @@ static void the_last_call_closes(void)
 static void a_call_that_leaves_before_the_close_hears_nothing(void)
 {
     int fd = open_null();
-    heddle_descriptor_call call = {.fd = fd, .tell = tell};
+    heddle_descriptor_call call = {.fd = fd, .notify = notify};
     CHECK(heddle_descriptor_enter(&call));
     CHECK(heddle_descriptor_in_use(fd));
     CHECK(!heddle_descriptor_leave(&call));
@@ -71,7 +71,7 @@ static void a_call_that_leaves_before_the_close_hears_nothing(void)
 static void what_a_child_closes_after_vfork_is_its_own(void)
 {
     int fd = open_null(), status = 0;
-    heddle_descriptor_call call = {.fd = fd, .tell = tell};
+    heddle_descriptor_call call = {.fd = fd, .notify = notify};
     CHECK(heddle_descriptor_enter(&call));
     pid_t child = vfork();
     if (child == 0)
@@ -87,7 +87,7 @@ static void what_a_child_closes_after_vfork_is_its_own(void)
 static void a_forked_child_closes_what_its_parent_has_closed(void)
 {
     int fd = open_null(), status = 0;
-    heddle_descriptor_call call = {.fd = fd, .tell = tell};
+    heddle_descriptor_call call = {.fd = fd, .notify = notify};
     CHECK(heddle_descriptor_enter(&call));
     CHECK_EQUAL(0, heddle_descriptor_close(fd));
     pid_t child = fork();
@@ -109,7 +109,7 @@ static void another_thread_closes(void)
     for (int round = 0; round < 500; round++) {
         int fd = open_null();
         pthread_t thread;
-        heddle_descriptor_call call = {.fd = fd, .tell = tell};
+        heddle_descriptor_call call = {.fd = fd, .notify = notify};
         told = 0;
         CHECK(heddle_descriptor_enter(&call));
         CHECK_EQUAL(0, pthread_create(&thread, NULL, close_elsewhere, &fd));

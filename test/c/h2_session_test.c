@@ -850,7 +850,7 @@ static void a_rest_costs_little(void)
     CHECK_EQUAL(0, heddle_h2_stream_count(owner->session));
     int64_t end = owner->now + 75 * SECOND;
     CHECK_EQUAL(owner->now + 2 * SECOND, heddle_h2_deadline(owner->session));
-    CHECK(!owner->session->turns);
+    CHECK(!owner->session->schedule);
     CHECK(owner->session->remembered);
     owner->now += 2 * SECOND;
     heddle_h2_expire(owner->session, owner->now);

@@ -17,7 +17,7 @@
 #include "pubsub/history_reading.c"
 #include "pubsub/history.c"
 
-/* The history of messages: shared by processes, any of which may end at any place. */
+/* The history of messages: shared by processes, any of which may end at any lsn. */
 
 static heddle_history history;
 
@@ -35,16 +35,16 @@ static int64_t publish(const char *topic, const char *data)
     return heddle_history_publish(&history, topic, strlen(topic), data, strlen(data), &state);
 }
 
-static int find(const char *topic, uint64_t since, uint64_t *places, uint64_t *offset)
+static int find(const char *topic, uint64_t since, uint64_t *lsns, uint64_t *offset)
 {
-    return heddle_history_find(&history, topic, strlen(topic), heddle_history_generation(&history), since, places, offset);
+    return heddle_history_find(&history, topic, strlen(topic), heddle_history_generation(&history), since, lsns, offset);
 }
 
-static bool holds(uint64_t place, const char *data)
+static bool holds(uint64_t lsn, const char *data)
 {
     heddle_history_record record;
     char found[256];
-    return heddle_history_look(&history, place, &record) == 1 && record.place == place &&
+    return heddle_history_look(&history, lsn, &record) == 1 && record.lsn == lsn &&
            record.data_size == strlen(data) && heddle_history_copy_data(&history, &record, found) &&
            memcmp(found, data, strlen(data)) == 0;
 }
@@ -56,71 +56,71 @@ static int append(const char *epoch, uint64_t offset, const char *topic, const c
 
 static void offsets_count_the_messages_of_all_topics(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     CHECK_EQUAL(1, publish("a", "one"));
     CHECK_EQUAL(2, publish("b", "other"));
     CHECK_EQUAL(3, publish("a", "two"));
     CHECK_EQUAL(4, publish("a", ""));
-    CHECK_EQUAL(2, find("a", 1, places, &offset));
+    CHECK_EQUAL(2, find("a", 1, lsns, &offset));
     CHECK_EQUAL(4, offset);
-    CHECK(holds(places[0], "two"));
-    CHECK(holds(places[1], ""));
-    CHECK_EQUAL(2, find("a", 2, places, &offset)); /* a position of another topic's message is as good */
-    CHECK_EQUAL(0, find("a", 4, places, &offset));
+    CHECK(holds(lsns[0], "two"));
+    CHECK(holds(lsns[1], ""));
+    CHECK_EQUAL(2, find("a", 2, lsns, &offset)); /* a position of another topic's message is as good */
+    CHECK_EQUAL(0, find("a", 4, lsns, &offset));
     heddle_history_close(&history);
 }
 
 static void a_position_that_was_never_given_is_refused(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     publish("a", "one");
-    CHECK_EQUAL(-ENODATA, find("a", 2, places, &offset));
-    CHECK_EQUAL(-ENODATA, find("unknown", 2, places, &offset));
-    CHECK_EQUAL(0, find("unknown", 1, places, &offset));
+    CHECK_EQUAL(-ENODATA, find("a", 2, lsns, &offset));
+    CHECK_EQUAL(-ENODATA, find("unknown", 2, lsns, &offset));
+    CHECK_EQUAL(0, find("unknown", 1, lsns, &offset));
     heddle_history_close(&history);
 }
 
 static void what_is_beyond_the_count_is_gone(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 3);
     for (int i = 0; i < 5; i++)
         publish("a", "x");
-    CHECK_EQUAL(3, find("a", 2, places, &offset));
-    CHECK_EQUAL(-ENODATA, find("a", 1, places, &offset));
+    CHECK_EQUAL(3, find("a", 2, lsns, &offset));
+    CHECK_EQUAL(-ENODATA, find("a", 1, lsns, &offset));
     heddle_history_close(&history);
 }
 
 static void what_is_too_old_is_gone(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     publish("a", "x");
     history.header->age = -1;
-    CHECK_EQUAL(-ENODATA, find("a", 0, places, &offset));
-    CHECK_EQUAL(0, find("a", 1, places, &offset)); /* nothing was missed */
+    CHECK_EQUAL(-ENODATA, find("a", 0, lsns, &offset));
+    CHECK_EQUAL(0, find("a", 1, lsns, &offset)); /* nothing was missed */
     heddle_history_close(&history);
 }
 
 static void what_was_overwritten_is_gone_and_is_noticed(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     char large[9000];
     heddle_history_record record;
     heddle_history_state state;
     memset(large, 'x', sizeof(large));
     open_history(64, 100);
     publish("a", "one");
-    CHECK_EQUAL(1, find("a", 0, places, &offset));
-    CHECK_EQUAL(1, heddle_history_look(&history, places[0], &record));
+    CHECK_EQUAL(1, find("a", 0, lsns, &offset));
+    CHECK_EQUAL(1, heddle_history_look(&history, lsns[0], &record));
     for (int i = 0; i < 10; i++)
         CHECK_EQUAL(i + 2, heddle_history_publish(&history, "b", 1, large, sizeof(large), &state));
     CHECK(!heddle_history_copy_data(&history, &record, large));
-    CHECK_EQUAL(-ENODATA, heddle_history_look(&history, places[0], &record));
-    CHECK_EQUAL(-ENODATA, find("a", 0, places, &offset));
-    CHECK_EQUAL(0, find("a", 1, places, &offset));
+    CHECK_EQUAL(-ENODATA, heddle_history_look(&history, lsns[0], &record));
+    CHECK_EQUAL(-ENODATA, find("a", 0, lsns, &offset));
+    CHECK_EQUAL(0, find("a", 1, lsns, &offset));
     heddle_history_close(&history);
 }
 
@@ -129,32 +129,32 @@ static void a_reader_follows_over_the_end_of_the_log(void)
 {
     heddle_history_state state;
     open_history(64, 100);
-    uint64_t place = 0;
+    uint64_t lsn = 0;
     for (int i = 0; i < 5000; i++) {
         char text[64], found[256];
         size_t size = (size_t)snprintf(text, sizeof(text), "%d%*s", i, i % 40, "");
         CHECK_EQUAL(i + 1, heddle_history_publish(&history, "a", 1, text, size, &state));
         heddle_history_record record;
-        CHECK_EQUAL(1, heddle_history_look(&history, place, &record));
+        CHECK_EQUAL(1, heddle_history_look(&history, lsn, &record));
         CHECK_EQUAL(size, record.data_size);
         CHECK(heddle_history_copy_data(&history, &record, found) && memcmp(found, text, size) == 0);
-        place = record.next;
-        CHECK_EQUAL(0, heddle_history_look(&history, place, &record));
+        lsn = record.next;
+        CHECK_EQUAL(0, heddle_history_look(&history, lsn, &record));
     }
     heddle_history_close(&history);
 }
 
 static void what_a_forgotten_topic_had_is_gone(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(8, 100); /* one set */
     for (int i = 0; i < 5; i++)
         publish("first", "x");
     for (int i = 0; i < 8; i++)
         publish((char[]){(char)('a' + i), 0}, "x");
     CHECK_EQUAL(14, publish("first", "y"));
-    CHECK_EQUAL(-ENODATA, find("first", 4, places, &offset));
-    CHECK_EQUAL(1, find("first", 5, places, &offset)); /* "a" is forgotten for it, and was never this topic */
+    CHECK_EQUAL(-ENODATA, find("first", 4, lsns, &offset));
+    CHECK_EQUAL(1, find("first", 5, lsns, &offset)); /* "a" is forgotten for it, and was never this topic */
     heddle_history_close(&history);
 }
 
@@ -183,15 +183,15 @@ static void what_a_forgotten_topic_had_lately_is_gone(void)
 /* Whatever room it takes in the table: nothing of it is missing after a position from before. */
 static void a_fresh_topic_begins_without_a_gap(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     heddle_history_state state;
     open_history(8, 100); /* one set, which is full */
     for (int i = 0; i < 8; i++)
         publish((char[]){(char)('a' + i), 0}, "x");
     uint64_t since = (uint64_t)heddle_history_offset(&history, "fresh", 5, &state);
     CHECK_EQUAL(9, publish("fresh", "one"));
-    CHECK_EQUAL(1, find("fresh", since, places, &offset));
-    CHECK(holds(places[0], "one"));
+    CHECK_EQUAL(1, find("fresh", since, lsns, &offset));
+    CHECK(holds(lsns[0], "one"));
     heddle_history_close(&history);
 }
 
@@ -199,7 +199,7 @@ static void a_fresh_topic_begins_without_a_gap(void)
 
 static void a_history_that_follows_takes_the_offsets_it_is_given(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     CHECK_EQUAL(-ESTALE, append("aaaabbbbcccc", 8, "a", "x"));
     CHECK_EQUAL(0, heddle_history_begin(&history, "aaaabbbbcccc", 7));
@@ -209,16 +209,16 @@ static void a_history_that_follows_takes_the_offsets_it_is_given(void)
     CHECK_EQUAL(-ESTALE, append("bbbbaaaacccc", 9, "a", "nine"));
     CHECK_EQUAL(1, append("aaaabbbbcccc", 9, "b", "nine"));
     CHECK_EQUAL(-EPERM, publish("a", "x"));
-    CHECK_EQUAL(1, find("a", 7, places, &offset));
-    CHECK(holds(places[0], "eight"));
-    CHECK_EQUAL(-ENODATA, find("a", 6, places, &offset));
-    CHECK_EQUAL(0, find("a", 20, places, &offset)); /* another machine may be ahead */
+    CHECK_EQUAL(1, find("a", 7, lsns, &offset));
+    CHECK(holds(lsns[0], "eight"));
+    CHECK_EQUAL(-ENODATA, find("a", 6, lsns, &offset));
+    CHECK_EQUAL(0, find("a", 20, lsns, &offset)); /* another machine may be ahead */
     heddle_history_close(&history);
 }
 
 static void a_new_epoch_or_a_loss_makes_what_was_there_unknown(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(8, 100);
     publish("a", "memory");
     heddle_history_begin(&history, "aaaabbbbcccc", 7);
@@ -228,15 +228,15 @@ static void a_new_epoch_or_a_loss_makes_what_was_there_unknown(void)
     CHECK_EQUAL(generation, heddle_history_generation(&history));
     CHECK_EQUAL(0, heddle_history_begin(&history, "aaaabbbbcccc", 20)); /* a loss */
     CHECK(generation != heddle_history_generation(&history));
-    CHECK_EQUAL(-ESTALE, heddle_history_find(&history, "a", 1, generation, 8, places, &offset));
-    CHECK_EQUAL(-ENODATA, find("a", 7, places, &offset));
+    CHECK_EQUAL(-ESTALE, heddle_history_find(&history, "a", 1, generation, 8, lsns, &offset));
+    CHECK_EQUAL(-ENODATA, find("a", 7, lsns, &offset));
     CHECK_EQUAL(1, append("aaaabbbbcccc", 21, "a", "later"));
-    CHECK_EQUAL(1, find("a", 20, places, &offset));
+    CHECK_EQUAL(1, find("a", 20, lsns, &offset));
     CHECK_EQUAL(0, heddle_history_begin(&history, "bbbbaaaacccc", 2)); /* offsets begin anew, lower */
     CHECK_EQUAL(1, append("bbbbaaaacccc", 3, "a", "three"));
-    CHECK_EQUAL(1, find("a", 2, places, &offset));
-    CHECK(holds(places[0], "three"));
-    CHECK_EQUAL(-ENODATA, find("a", 1, places, &offset));
+    CHECK_EQUAL(1, find("a", 2, lsns, &offset));
+    CHECK(holds(lsns[0], "three"));
+    CHECK_EQUAL(-ENODATA, find("a", 1, lsns, &offset));
     heddle_history_close(&history);
 }
 
@@ -268,21 +268,21 @@ static void write_half(void)
 {
     const char text[] = "never committed";
     CHECK_EQUAL(0, heddle_history_lock(&history));
-    uint64_t place = heddle_history_head(&history);
-    move_tail(&history, place + 1024);
-    write_words(&history, place, text, sizeof(text));
+    uint64_t lsn = heddle_history_head(&history);
+    move_tail(&history, lsn + 1024);
+    write_words(&history, lsn, text, sizeof(text));
 }
 
 static void a_process_killed_while_it_writes_leaves_nothing(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     publish("a", "one");
     end_within(write_half);
     CHECK_EQUAL(2, publish("a", "two"));
-    CHECK_EQUAL(2, find("a", 0, places, &offset));
-    CHECK(holds(places[0], "one"));
-    CHECK(holds(places[1], "two"));
+    CHECK_EQUAL(2, find("a", 0, lsns, &offset));
+    CHECK(holds(lsns[0], "one"));
+    CHECK(holds(lsns[1], "two"));
     heddle_history_close(&history);
 }
 
@@ -304,14 +304,14 @@ static void write_journal(void)
 
 static void a_process_killed_after_it_has_written_leaves_the_message(void)
 {
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], offset;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
     publish("a", "one");
     end_within(write_journal);
     CHECK_EQUAL(3, publish("a", "three"));
-    CHECK_EQUAL(3, find("a", 0, places, &offset));
-    CHECK(holds(places[1], "two"));
-    CHECK(holds(places[2], "three"));
+    CHECK_EQUAL(3, find("a", 0, lsns, &offset));
+    CHECK(holds(lsns[1], "two"));
+    CHECK(holds(lsns[2], "three"));
     heddle_history_close(&history);
 }
 
@@ -365,7 +365,7 @@ static void readers_and_writers_meet(void)
 {
     pthread_t threads[WRITERS];
     char *topics[WRITERS] = {"a", "b", "c"};
-    uint64_t seen[WRITERS] = {0}, place = 0, lost = 0, last = 0;
+    uint64_t seen[WRITERS] = {0}, lsn = 0, lost = 0, last = 0;
     int numbers[WRITERS] = {0};
     open_history(64, 100);
     for (int i = 0; i < WRITERS; i++)
@@ -373,16 +373,16 @@ static void readers_and_writers_meet(void)
     while (seen[0] + seen[1] + seen[2] + lost < (uint64_t)WRITERS * MESSAGES) {
         heddle_history_record record;
         char topic[8], data[256], expected[256];
-        int result = heddle_history_look(&history, place, &record);
+        int result = heddle_history_look(&history, lsn, &record);
         if (result == 0)
             continue;
         if (result == 1)
-            place = record.next;
+            lsn = record.next;
         if (result < 0 || record.topic_size != 1 || record.data_size > sizeof(data) ||
             !heddle_history_copy_topic(&history, &record, topic) || !heddle_history_copy_data(&history, &record, data)) {
             uint64_t before = last;
             heddle_history_state state;
-            place = heddle_history_head(&history); /* first: the state is of the same messages, or of more */
+            lsn = heddle_history_head(&history); /* first: the state is of the same messages, or of more */
             while (heddle_history_read_state(&history, &state) == -ETIMEDOUT) {
             }
             last = state.count;

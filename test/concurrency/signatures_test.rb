@@ -11,7 +11,7 @@ class SignaturesTest < Minitest::Test
   SPOKEN_OF = [
     Heddle::Barrier, Heddle::Channel, Heddle::Condition, Heddle::Pool, Heddle::Promise, Heddle::Semaphore,
     Heddle::Scope, Heddle::Task, Heddle::TaskTree, Heddle::Scheduler, Heddle::Selector, Heddle::Net::Resolver,
-    Heddle::Server, Heddle::Server::Configuration, Heddle::Server::Log, Heddle::HTTP::Configuration
+    Heddle::Server, Heddle::Server::Configuration, Heddle::Server::Log, Heddle::HTTP::Limits
   ].freeze
 
   def test_signatures_are_valid

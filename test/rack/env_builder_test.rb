@@ -17,7 +17,7 @@ class EnvBuilderTest < Minitest::Test
 
   # The env that an application gets, with Rack::Lint between.
   def env_of(text, **limits)
-    head = HTTP::H1::HeadParser.new(HTTP::Configuration.new(**limits)).parse(text.b)
+    head = HTTP::H1::HeadParser.new(HTTP::Limits.new(**limits)).parse(text.b)
     env = @builder.build(head, Connection.new("192.0.2.1", "198.51.100.1", 9_292))
     # Raises where the specification is not kept.
     ::Rack::Lint.new(->(_) { [204, {}, []] }).call(env.merge("rack.hijack" => -> {})).last.close

@@ -21,7 +21,7 @@ class EnvBuilderValuesTest < Minitest::Test
   end
 
   def parse(text, **limits)
-    head = HTTP::H1::HeadParser.new(HTTP::Configuration.new(**limits)).parse(text.b)
+    head = HTTP::H1::HeadParser.new(HTTP::Limits.new(**limits)).parse(text.b)
 
     assert_kind_of HTTP::H1::RequestHead, head, head.inspect
     head

@@ -80,7 +80,7 @@ module RackHelpers
 
   # Takes the chunked coding off.
   def unchunk(content)
-    decoder = Heddle::HTTP::H1::ChunkedDecoder.new(Heddle::HTTP::Configuration.new)
+    decoder = Heddle::HTTP::H1::ChunkedDecoder.new(Heddle::HTTP::Limits.new)
     output = "".b
     rest = decoder.decode(content.b, 0, output)
 

@@ -143,9 +143,9 @@ class WebSocketDeflateTest < Minitest::Test
       require "heddle/http"
       Heddle::HTTP::WebSocket.send(:remove_const, :DEFLATE)
       Heddle::HTTP::WebSocket::DEFLATE = false
-      Heddle::HTTP::Configuration.new
+      Heddle::HTTP::Limits.new
       begin
-        Heddle::HTTP::Configuration.new(websocket_deflate: true)
+        Heddle::HTTP::Limits.new(websocket_deflate: true)
       rescue ArgumentError => e
         puts e.message
       end

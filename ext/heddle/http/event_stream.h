@@ -8,6 +8,7 @@
 
 #include "http/answer_head.h"
 #include "net/connection.h"
+#include "net/fate.h"
 #include "pubsub/fanout.h"
 
 #define HEDDLE_EVENTS_COMMENT INT64_C(15000000000) /* ns between two comments, for proxies that close what is silent */
@@ -33,11 +34,11 @@ heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, 
                                                 heddle_subscriber *subscriber);
 
 /*
- * A stream of HTTP/1.1 that another process has handed off goes on here. The connection may be gone afterwards. The words
- * of a stream begin with this byte, those of a WebSocket with that of Ruby's Marshal, 4.
+ * A stream of HTTP/1.1 that another process has handed off goes on here. The words of a stream begin with this byte,
+ * those of a WebSocket with that of Ruby's Marshal, 4.
  */
 #define HEDDLE_EVENTS_WORDS 'e'
-void heddle_events_resume(heddle_connection *connection, VALUE words);
+HEDDLE_LAST_USE void heddle_events_resume(heddle_connection *connection, VALUE words);
 
 /* Encoders of messages: an event, and the same as a chunk of HTTP/1.1. */
 VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context);

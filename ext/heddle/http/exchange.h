@@ -14,6 +14,7 @@
 #include "http/exchange_states.h"
 #include "http/message.h"
 #include "http/rejection.h"
+#include "net/fate.h"
 #include "net/work.h"
 
 #include <ruby.h>
@@ -41,11 +42,11 @@ typedef struct {
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
     /* It is open. From now on an event tells when the client leaves; true: it has left already. */
     bool (*watch_disconnect)(heddle_exchange *exchange);
-    /* A runner has taken it. The connection may be gone afterwards. NULL: nothing is to be done. */
+    /* A runner has taken it. Its connection may be gone afterwards. NULL: nothing is to be done. */
     void (*taken)(heddle_exchange *exchange);
-    /* Nobody has taken it, and nobody will: the client gets this answer. The exchange and its connection may be gone. */
-    void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after);
-    /* The application has left it unfinished: the client must see that. The connection may be gone. Never raises. */
+    /* Nobody has taken it, and nobody will: the client gets this answer. */
+    HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after);
+    /* The application has left it unfinished: the client must see that. Its connection may be gone afterwards. */
     void (*abandon)(heddle_exchange *exchange);
 } heddle_exchange_operations;
 

@@ -54,8 +54,8 @@ static bool add_content(events *events, const char *bytes, size_t size)
            heddle_output_add_bytes(output, bytes, size) && heddle_output_add_bytes(output, "\r\n", 2);
 }
 
-/* Something was added: it leaves at the latest in the next tick. The record may be gone. */
-static void send_soon(events *events, bool added)
+/* Something was added: it leaves at the latest in the next tick. */
+static HEDDLE_LAST_USE void send_soon(events *events, bool added)
 {
     heddle_connection *connection = events->connection;
     if (!added) {
@@ -325,15 +325,18 @@ void heddle_events_resume(heddle_connection *connection, VALUE words)
     const char *topic = RSTRING_PTR(words) + sizeof(head) + head.lines_size, *position = topic + head.topic_size;
     memcpy(events->lines, topic - head.lines_size, head.lines_size);
     events->lines_size = head.lines_size;
-    heddle_connection_start(connection, &protocol, events);
     uint64_t identity = heddle_sockets_identity(sockets, connection);
+    heddle_connection_start(connection, &protocol, events);
+    if (!heddle_sockets_at(sockets, identity))
+        return;
     heddle_position since = {position, (size_t)(RSTRING_END(words) - position)};
     heddle_subscribe_result result = heddle_subscribe(fanout, &events->subscriber, topic, head.topic_size, since);
     RB_GC_GUARD(words);
-    if (heddle_sockets_at(sockets, identity) && result != HEDDLE_SUBSCRIBED)
-        cut_off(connection);
-    else if (heddle_sockets_at(sockets, identity) && sockets->draining)
-        end_events(connection);
+    heddle_connection *alive = heddle_sockets_at(sockets, identity);
+    if (alive && result != HEDDLE_SUBSCRIBED)
+        cut_off(alive);
+    else if (alive && sockets->draining)
+        end_events(alive);
 }
 
 /* -- from a response to events ------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  */
 
 #include "http/engine.h"
+#include "net/fate.h"
 #include "net/sockets.h"
 
 typedef enum {
@@ -58,25 +59,26 @@ static inline heddle_engine *heddle_h1_engine(const heddle_connection *connectio
 
 extern const heddle_protocol heddle_h1_protocol;
 extern const heddle_exchange_operations heddle_h1_exchange_operations;
-/* The connection speaks HTTP/1.1 from here on. It may be gone afterwards. */
-void heddle_h1_begin(heddle_connection *connection);
-/* It has sent something else: answers with this status, and closes. It may be gone afterwards. */
-void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason);
+/* The connection speaks HTTP/1.1 from here on. */
+HEDDLE_LAST_USE void heddle_h1_begin(heddle_connection *connection);
+/* It has sent something else: answers with this status, and closes. */
+HEDDLE_LAST_USE void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason);
 
 /* Puts the answer to what is refused into the output; false: there is no memory. `retry_after`: a value, or NULL. */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /* Is what the application has left of the body likely worth reading for the sake of the connection? */
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
-/* The answer is complete, or on its way: the connection leaves its runner. It may be gone afterwards. */
-void heddle_h1_answered(heddle_connection *connection, bool reusable, int status);
+/* The answer is complete, or on its way: the connection leaves its runner. */
+HEDDLE_LAST_USE void heddle_h1_answered(heddle_connection *connection, bool reusable, int status);
 /*
  * The head of a response that changes the protocol is written: the connection leaves its runner, and speaks this protocol
- * from here on. It may be gone afterwards.
+ * from here on.
  */
-void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session);
+HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
+                                               void *session);
 /* The same, after which it lingers: the client gets the answer though it still sends. */
-void heddle_h1_rejected(heddle_connection *connection, int status);
+HEDDLE_LAST_USE void heddle_h1_rejected(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);
 

@@ -7,6 +7,7 @@
  */
 
 #include "http/h1_server.h"
+#include "net/fate.h"
 #include "selector/assert.h"
 
 /* A row for each state, a bit for each state that may follow it. A session may end in any state. */
@@ -63,12 +64,12 @@ void heddle_h1_body_waits(heddle_connection *connection);
 /* When the body is too slow, if no more of it comes. */
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
 
-/* -- h1_reading.c; the connection may be gone afterwards ----------------------------------------------------------- */
+/* -- h1_reading.c ----------------------------------------------------------------------------------------------- */
 
 /* Reads until a request is complete, or nothing more is there. */
-void heddle_h1_read_on(heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_h1_read_on(heddle_connection *connection);
 /* The same, but what came ahead is looked at first. */
-void heddle_h1_take_buffered(heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_h1_take_buffered(heddle_connection *connection);
 /*
  * The next of several requests that came together: they are answered without a look at other connections and with one
  * write, but not for ever. false: there is none now.
@@ -79,14 +80,15 @@ void heddle_h1_serve(heddle_connection *connection, bool next);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
 
-/* -- h1_server.c; the connection may be gone afterwards ------------------------------------------------------------- */
+/* -- h1_server.c ------------------------------------------------------------------------------------------------- */
 
-void heddle_h1_close(heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 /* Its deadline is so many nanoseconds from now. */
 void heddle_h1_due_in(heddle_connection *connection, int64_t duration);
 /* As soon as everything is sent. */
-void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next);
+HEDDLE_LAST_USE void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next);
 /* Answers by itself what never becomes a request of the application, and closes. `retry_after`: a value, or NULL. */
-void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *retry_after);
+HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
+                                      const char *retry_after);
 
 #endif

@@ -27,8 +27,8 @@ static events *events_at(const heddle_subscriber *subscriber)
     return HEDDLE_CONTAINER_OF(subscriber, events, subscriber);
 }
 
-/* Its client can't be given what it was promised: it must see that. The record may be gone. */
-static void cut_off(events *events)
+/* Its client can't be given what it was promised: it must see that. */
+static HEDDLE_LAST_USE void cut_off(events *events)
 {
     heddle_h2_tunnel_close(&events->tunnel, true);
 }

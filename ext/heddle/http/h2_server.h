@@ -96,8 +96,8 @@ static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier 
 extern const heddle_protocol heddle_h2_protocol;
 extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
-/* The connection, whose input begins with the preface, speaks HTTP/2 from here on. It may be gone afterwards. */
-void heddle_h2_begin(heddle_connection *connection);
+/* The connection, whose input begins with the preface, speaks HTTP/2 from here on. */
+HEDDLE_LAST_USE void heddle_h2_begin(heddle_connection *connection);
 /* Sends what the session has. */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /*
@@ -160,12 +160,12 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of one whose application runs: its next read or write raises ClientGone. */
 void heddle_h2_cut_off(heddle_h2_carrier *carrier);
 
-/* -- h2_body.c; the carrier may be gone afterwards ------------------------------------------------------------------ */
+/* -- h2_body.c ------------------------------------------------------------------------------------------------------ */
 
 /* A body follows: it is to come fast enough, unless the application reads it as it comes. */
 void heddle_h2_begin_body(heddle_h2_carrier *carrier);
-void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
-void heddle_h2_end_body(heddle_h2_carrier *carrier);
+HEDDLE_LAST_USE void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
+HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 
 /* -- h2_response.c --------------------------------------------------------------------------------------------------- */
 

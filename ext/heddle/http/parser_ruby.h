@@ -7,7 +7,7 @@
 
 #include <ruby.h>
 
-/* Of an HTTP::Configuration. */
+/* Of an HTTP::Limits. */
 heddle_http_limits heddle_http_limits_of(VALUE configuration);
 /* An HTTP::Rejection. */
 VALUE heddle_rejection_object(const heddle_rejection *rejection);

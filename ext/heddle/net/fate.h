@@ -14,6 +14,12 @@ typedef enum {
 
 #define HEDDLE_FATE __attribute__((warn_unused_result)) heddle_fate
 
+/*
+ * Marks a function without a result that may free a record: that of its first argument, or of its second where the first
+ * is a heddle_sockets. A call is its caller's last use of that record; test/last_use_test.rb reads every call.
+ */
+#define HEDDLE_LAST_USE
+
 /* The caller touches the record no more, whatever became of it. */
 static inline void heddle_last_use(heddle_fate fate)
 {

@@ -15,6 +15,7 @@
  */
 
 #include "net/connection.h"
+#include "net/fate.h"
 #include "watch/watch.h"
 
 #include <pthread.h>
@@ -29,8 +30,8 @@ enum {
 typedef struct {
     /* The loop calls heddle_handoff_process_noted in its next tick. On the watch thread, under the lock. */
     void (*wake_loop)(heddle_sockets *sockets);
-    /* Events that the watch thread has taken from the set. The connection may be gone afterwards. */
-    void (*deliver_event)(heddle_sockets *sockets, heddle_connection *connection, uint8_t events);
+    /* Events that the watch thread has taken from the set. */
+    HEDDLE_LAST_USE void (*deliver_event)(heddle_sockets *sockets, heddle_connection *connection, uint8_t events);
     /* Frees the record of a connection that another process has. */
     void (*close_connection)(heddle_connection *connection);
     /* The same, and gives its descriptor, or -1. */

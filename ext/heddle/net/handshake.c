@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-/* How long the handshakes of one turn take: one costs from 0.1 to 2 ms, by its key, and a thousand may come at once. */
+/* How long the handshakes of one tick take (ns): one costs from 0.1 to 2 ms, by its key, and a thousand may come at once. */
 static const int64_t SHARE = 2000000;
 
 static ID id_socket, id_handshake;
@@ -21,10 +21,9 @@ void heddle_handshake_init(heddle_handshakes *queue)
     heddle_link_init_head(&queue->due);
 }
 
-/* Stages follow each other in the order of their enum; COMPLETE, with which all begin, is the last one, too. */
 static void enter_stage(heddle_connection *connection, heddle_handshake_stage stage)
 {
-    HEDDLE_ASSERT(stage != connection->stage && (stage == HEDDLE_STAGE_COMPLETE || stage > connection->stage));
+    HEDDLE_ASSERT(heddle_handshake_may_enter(connection->stage, stage));
     connection->stage = stage;
 }
 
@@ -176,8 +175,8 @@ static void note_failure(heddle_connection *connection)
     heddle_sockets_close_idle(connection);
 }
 
-/* One step; the connection may be gone afterwards. */
-static void continue_tls(heddle_connection *connection)
+/* One step. */
+static HEDDLE_LAST_USE void continue_tls(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_tls *tls = connection->transport.tls;

@@ -6,6 +6,7 @@
  * does. Connections that come after this time, or have more than their share, wait in a queue for the next ticks.
  */
 
+#include "net/fate.h"
 #include "net/link.h"
 
 #include <stdbool.h>
@@ -25,10 +26,10 @@ typedef struct {
 
 void heddle_input_turns_init(heddle_input_turns *turns);
 /*
- * The connection's turn: calls its protocol's `read_on`, in this tick or a later one. It may be gone afterwards. For a
- * connection that waits already nothing changes.
+ * The connection's turn: calls its protocol's `read_on`, in this tick or a later one. For a connection that
+ * waits already nothing changes.
  */
-void heddle_input_turns_read(heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_input_turns_read(heddle_connection *connection);
 /* Its turn is over, and there is more to read. */
 void heddle_input_turns_wait(heddle_connection *connection);
 /* This tick's share for those that wait. */

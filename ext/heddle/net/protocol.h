@@ -8,6 +8,7 @@
  */
 
 #include "net/connection.h"
+#include "net/fate.h"
 #include "net/work.h"
 
 enum {
@@ -29,22 +30,22 @@ struct heddle_protocol {
     const char *farewell;
     size_t farewell_size;
     /* The connection speaks this protocol from here on; input may be buffered. */
-    void (*begin)(heddle_connection *connection);
+    HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Delivered whatever the connection does. */
-    void (*handle_event)(heddle_connection *connection, uint8_t ready);
-    /* It is the connection's turn to read (input_turns.h). NULL: this protocol asks for none. It may be gone afterwards. */
-    void (*read_on)(heddle_connection *connection);
+    HEDDLE_LAST_USE void (*handle_event)(heddle_connection *connection, uint8_t ready);
+    /* It is the connection's turn to read (input_turns.h). NULL: this protocol asks for none. */
+    HEDDLE_LAST_USE void (*read_on)(heddle_connection *connection);
     /* Output that was put off with heddle_connection_flush_later was offered to the kernel. NULL: it needs not know. */
     void (*flushed)(heddle_connection *connection);
     /* The time set with heddle_connection_set_deadline has passed. */
-    void (*handle_deadline)(heddle_connection *connection);
+    HEDDLE_LAST_USE void (*handle_deadline)(heddle_connection *connection);
     /* True when the connection is between requests: it may be closed or handed off without a loss of data. */
     bool (*is_idle)(const heddle_connection *connection);
     /*
      * It is idle, and the sockets stop: tells the client so, and closes when that has been sent. NULL: it is closed
-     * without a word. It may be gone afterwards.
+     * without a word.
      */
-    void (*end_idle)(heddle_connection *connection);
+    HEDDLE_LAST_USE void (*end_idle)(heddle_connection *connection);
     /*
      * Fills `pieces`, at most HEDDLE_INPUT_PIECES, with the raw bytes of the request that no runner has taken, so that
      * another process can continue it. Returns their number, or -1 when a part of it is not buffered as it came. On any
@@ -79,11 +80,11 @@ typedef struct heddle_service heddle_service;
 typedef struct {
     /*
      * Called once, when the handshake stage is complete: starts the first protocol with heddle_connection_start. That
-     * one may replace itself later, as HTTP/1.1 does when it reads the preface of HTTP/2. The connection may be gone.
+     * one may replace itself later, as HTTP/1.1 does when it reads the preface of HTTP/2.
      */
-    void (*choose_protocol)(heddle_connection *connection);
-    /* The client does not send what its listener expects first: answers and closes. The connection may be gone. */
-    void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
+    HEDDLE_LAST_USE void (*choose_protocol)(heddle_connection *connection);
+    /* The client does not send what its listener expects first: answers and closes. */
+    HEDDLE_LAST_USE void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
      * True when this first byte, where a TLS handshake is expected, begins one of the service's own protocols. NULL:
      * the service recognizes none.
@@ -95,8 +96,8 @@ typedef struct {
      * NULL: no session of this service moves.
      */
     VALUE (*load_session)(heddle_service *service, VALUE words, int *state);
-    /* Called in place of choose_protocol. The connection may be gone. */
-    void (*resume_session)(heddle_connection *connection, VALUE loaded);
+    /* Called in place of choose_protocol. */
+    HEDDLE_LAST_USE void (*resume_session)(heddle_connection *connection, VALUE loaded);
     void (*free)(heddle_service *service); /* NULL: static */
 } heddle_service_operations;
 
@@ -123,10 +124,9 @@ extern const rb_data_type_t heddle_service_type;
 extern heddle_service heddle_raw_service;
 
 /*
- * Gives the connection a protocol and its session, in place of those that it has had. The connection may be gone
- * afterwards.
+ * Gives the connection a protocol and its session, in place of those that it has had.
  */
-void heddle_connection_start(heddle_connection *connection, const heddle_protocol *protocol, void *session);
+HEDDLE_LAST_USE void heddle_connection_start(heddle_connection *connection, const heddle_protocol *protocol, void *session);
 
 static inline void *heddle_connection_session(const heddle_connection *connection)
 {

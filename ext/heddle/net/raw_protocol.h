@@ -2,8 +2,9 @@
 #define HEDDLE_RAW_PROTOCOL_H
 
 #include "net/connection.h"
+#include "net/fate.h"
 
-/* The code that serves the connection is done with it: it waits for its next input. It may be gone afterwards. */
-void heddle_raw_make_idle(heddle_connection *connection);
+/* The code that serves the connection is done with it: it waits for its next input. */
+HEDDLE_LAST_USE void heddle_raw_make_idle(heddle_connection *connection);
 
 #endif

@@ -23,7 +23,7 @@ static const rb_data_type_t runner_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* -- what it serves ----------------------------------------------------------------------------------------------- */
+/* -- the work item it serves --------------------------------------------------------------------------------------- */
 
 VALUE heddle_runner_describe_object(const heddle_runner *runner)
 {
@@ -107,8 +107,8 @@ static int settle_runner(heddle_runner *runner, int state)
 }
 
 /*
- * If the block waits, somebody else has to take over what is ready: called beforehand, and for nothing when it doesn't
- * wait.
+ * If the block waits, another runner must serve the other ready items. Nothing calls back when a fiber begins to wait, so
+ * that runner is called before the block.
  */
 static int serve_work(heddle_runner *runner, heddle_work *work)
 {
@@ -126,7 +126,8 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     heddle_loop_advance_heartbeat(sockets->loop); /* a request has a slice of its own */
     uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
-    if (sockets->loop->counts.preemptions == preemptions) /* else nobody knows whether it waited, too */
+    /* A preemption is a switch as well: then the counts do not show whether it waited. */
+    if (sockets->loop->counts.preemptions == preemptions)
         heddle_runners_adapt_batch(&sockets->runners, sockets->loop->counts.switches != switches);
     if (state)
         state = settle_runner(runner, state);
@@ -137,7 +138,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     return state;
 }
 
-/* The next one that nobody else has taken, if it may be served now. */
+/* Claims the next item that no other runner has, if admission lets it be served now. */
 static heddle_work *claim_work(heddle_sockets *sockets)
 {
     while (heddle_admission_open(sockets)) {
@@ -220,7 +221,7 @@ static int wait_for_work(heddle_runner *runner)
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
-        heddle_take_errinfo(); /* a cancellation, or something that was meant for whom it served before */
+        heddle_take_errinfo(); /* a cancellation, or an exception raised too late for the item that it served before */
         runner->ending = true;
         state = 0;
     }
@@ -237,7 +238,7 @@ static void note_arrival(heddle_runner *runner)
 static int run_runner(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
-    int state = heddle_fiber_reset(runner->fiber); /* its storage is a copy of whoever's that called it */
+    int state = heddle_fiber_reset(runner->fiber); /* a new fiber inherits the storage of the fiber that started it */
     while (!state) {
         note_arrival(runner);
         state = serve_share(runner);

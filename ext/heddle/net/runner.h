@@ -1,7 +1,7 @@
 #ifndef HEDDLE_RUNNER_H
 #define HEDDLE_RUNNER_H
 
-/* One of the fibers that serve connections. */
+/* A pooled fiber that serves one work item after another. */
 
 #include "net/runners.h"
 #include "net/work.h"
@@ -16,24 +16,24 @@ struct heddle_runner {
     const heddle_work_operations *operations; /* of the work item that it serves */
     const VALUE *served;  /* the block's argument; NULL or 0: none */
     unsigned uses;
-    bool called; /* it is coming */
+    bool called; /* heddle_runners_call has woken or started it, and it does not run yet */
     bool ending;
 };
 
-/* A new one, which looks at the ready list in its turn; raises when no fiber can be had. */
+/* Starts a new runner, which looks at the ready list when the loop reaches its fiber; raises where no fiber can be made. */
 void heddle_runner_start(heddle_sockets *sockets);
 
 /* A description of what it serves, or nil. On any thread. */
 VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
-/* -- runners.c: what it tells those that look after all of them --------------------------------------------------- */
+/* -- runners.c: the list of all runners --------------------------------------------------- */
 
 void heddle_runners_park_runner(heddle_runner *runner);
-/* It was woken by something else than a call. */
+/* It was woken, but not by heddle_runners_call: takes it from the list of resting runners. */
 void heddle_runners_take_out(heddle_runner *runner);
 void heddle_runners_begin_to_serve(heddle_runner *runner);
 void heddle_runners_end_to_serve(heddle_runner *runner);
-/* The more of them wait, the more runners are called at once: all that is ready is to begin in the same turn. */
+/* Has the last request waited? Then more runners are called at once, so that all ready items begin in the same tick. */
 void heddle_runners_adapt_batch(heddle_runners *runners, bool waited);
 /* No fiber can be had now: ready items wait. */
 void heddle_runners_call_later(heddle_sockets *sockets);

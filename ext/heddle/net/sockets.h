@@ -6,6 +6,7 @@
 #include "net/admission.h"
 #include "net/balance.h"
 #include "net/connection.h"
+#include "net/fate.h"
 #include "net/fork_guard.h"
 #include "net/handoff.h"
 #include "net/listener.h"
@@ -110,7 +111,7 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /* The set has heard something. Callable from a selector's callback. */
-void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
+HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
 /* Whether this system's set tells of an end of input as of any input. */
 static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 {
@@ -186,8 +187,8 @@ static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /* Fewer wait than before: accepts connections again where that may go on. */
 void heddle_admission_resume_accepting(heddle_sockets *sockets);
-/* This one has waited for too long: rejects it. It may be gone afterwards. */
-void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
+/* This one has waited for too long: rejects it. */
+HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
 /* The limits have changed. */
 void heddle_admission_apply_limits(heddle_sockets *sockets);
 /* Rejects all that wait. */

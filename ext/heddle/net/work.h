@@ -27,8 +27,8 @@ typedef struct {
      * item. `object` is 0 where there is none.
      */
     void (*served)(heddle_work *work, VALUE object);
-    /* Nobody is going to serve it. The item, and its connection, may be gone afterwards. */
-    void (*reject)(heddle_work *work, heddle_overload why);
+    /* Nobody is going to serve it. */
+    HEDDLE_LAST_USE void (*reject)(heddle_work *work, heddle_overload why);
     /* Its request label, hashed; 0: unknown. NULL: there are no labels. On any thread that owns the connection. */
     uint32_t (*label)(const heddle_work *work);
     /* A description for a person, an Array or nil; NULL: there is none. On any thread, with the GVL. */

@@ -11,18 +11,18 @@
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 
-/* How often a call is interrupted: the signal may come just before the system call that it is to interrupt. */
-static const int64_t INSISTING = 10 * 1000 * 1000;
+/* How often a call is interrupted (ns): a signal may come just before the system call that it should interrupt. */
+static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
 
-/* How often a queued call looks whether there may be another thread, once there are as many as there may be. */
-static const int64_t PATIENCE = 1000 * 1000 * 1000;
+/* How often a queued call checks, at the limit of threads, whether one has ended (ns). */
+static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
 
 /*
  * The rules by which nobody ever touches a stack that is gone:
  * - the call lies on its fiber's stack, and its thread has it until it posts the message, under the threads' lock
- * - the loop's thread opens the message, and knows only then that no other thread has the call; the fiber leaves only
- *   after that, whatever is raised in it meanwhile, and after taking the threads' lock once
- * - who is woken in another way leaves its park, which voids its token: a late wake-up finds nothing
+ * - the loop's thread opens the message, and knows only then that no other thread has the call; the fiber leaves the
+ *   call only after that, whatever is raised in it meanwhile, and after acquiring the threads' lock once
+ * - a fiber that is woken in another way leaves its park, which voids its token: a late wake-up finds nothing
  */
 typedef struct call call;
 struct call {
@@ -139,7 +139,7 @@ bool heddle_offload_refused(void)
     return loop && heddle_fiber_current(loop)->calls_inline;
 }
 
-/* Ruby lets nobody lock a mutex in a trap's handler, and that is all it tells of being in one. */
+/* Ruby has no other way to ask: a mutex can't be locked in a trap's handler. */
 static bool in_trap(void)
 {
     int state = 0;
@@ -237,7 +237,7 @@ static VALUE run_callback(VALUE data)
     return Qnil;
 }
 
-/* Here, on the fiber's own stack, with its locals and its name: it may wait, too. */
+/* Runs the callback here, on the calling fiber's stack and with its fiber-locals. It may wait. */
 static int answer_callback(call *self, bool skip)
 {
     int state = 0;
@@ -277,15 +277,15 @@ static VALUE report_full(VALUE scheduler)
     return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("threads_used_up"), 1, scheduler);
 }
 
-/* Told once: from here on calls queue until others end. */
+/* Logged once a process: calls queue until others end. */
 static void note_full(heddle_loop *loop)
 {
-    static bool closing_posted;
+    static bool reported;
     int state = 0;
     VALUE before = rb_errinfo();
-    if (closing_posted)
+    if (reported)
         return;
-    closing_posted = true;
+    reported = true;
     rb_protect(report_full, loop->scheduler, &state);
     if (state)
         rb_set_errinfo(before);
@@ -315,7 +315,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             out.state = state ? state : out.state;
         }
         if (self->job.abandoned) {
-            /* Switched to by somebody who kept the fiber of a loop that is closed. */
+            /* The loop is closed, but the program has kept this fiber and resumed it. */
             while (atomic_load(&self->job.state) != HEDDLE_JOB_ENDED)
                 rb_thread_schedule();
             break;
@@ -335,8 +335,8 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_full();
         if (full)
             note_full(self->loop);
-        /* Where no thread may be added all that can help is that one is gone, which is rare. */
-        self->limit = out.cancelled ? INSISTING : full ? PATIENCE : is_queued(self) ? HEDDLE_OVERDUE_NS : 0;
+        /* At the limit only the end of a thread can help, which is rare. */
+        self->limit = out.cancelled ? INTERRUPT_INTERVAL : full ? FULL_INTERVAL : is_queued(self) ? HEDDLE_OVERDUE_NS : 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
         if (state) {
@@ -367,7 +367,7 @@ static bool is_interrupted(heddle_loop *loop, VALUE fiber)
     return true;
 }
 
-static bool put_off_any; /* since the process began: without, nobody has to look */
+static bool put_off_any; /* since the process began: while false, no call has to check */
 
 bool heddle_offload_postpone_due(heddle_loop *loop)
 {
@@ -396,7 +396,7 @@ static void postpone_cancellation(heddle_loop *loop, int state)
         heddle_fiber_interrupt(owner, error);
 }
 
-/* Ruby's own words for a thread's call. */
+/* The message that Ruby has for a thread's call. */
 static void raise_closed(void)
 {
     rb_raise(rb_eIOError, "stream closed in another thread");
@@ -426,24 +426,24 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     self.uninterruptible = kind == HEDDLE_CALL_GOES_ON;
     self.job.take_errors = function->carries_errors ? heddle_openssl_errors_taker() : NULL;
 
-    self.descriptor = (heddle_descriptor_call){.fd = job->fd, .tell = post_closing};
+    self.descriptor = (heddle_descriptor_call){.fd = job->fd, .notify = post_closing};
     if (job->on_descriptor && !heddle_descriptor_enter(&self.descriptor))
         raise_closed();
 
-    /* Without a thread of its own it waits for those that there are: in place it could hold up what they wait for. */
-    bool alone = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_any();
-    alone = alone && heddle_threads_withdraw(&self.job);
-    if (!alone && self.job.expected)
+    /* Where no thread can be started the call waits for a running one. In place it might block the fiber that one waits for. */
+    bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_any();
+    no_thread = no_thread && heddle_threads_withdraw(&self.job);
+    if (!no_thread && self.job.expected)
         loop->spin_until = self.job.queued + HEDDLE_SPIN_NS;
     loop->armed++;
     add_call(&self);
-    outcome out = {.withdrawn = alone};
-    if (!alone)
+    outcome out = {.withdrawn = no_thread};
+    if (!no_thread)
         out = wait_for_end(&self, kind);
     bool closed = leave_descriptor(&self);
     remove_call(&self);
     loop->armed--;
-    if (alone && !closed)
+    if (no_thread && !closed)
         return false;
 
     *job = self.job;

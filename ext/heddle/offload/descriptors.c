@@ -85,7 +85,7 @@ int heddle_descriptor_close(int fd)
         if (call->fd != fd)
             continue;
         call->closed = true;
-        call->tell(call);
+        call->notify(call);
     }
     pthread_mutex_unlock(&lock);
     if (!first)

@@ -12,7 +12,7 @@ typedef struct heddle_descriptor_call heddle_descriptor_call;
 struct heddle_descriptor_call {
     int fd;
     bool entered, closed;
-    void (*tell)(heddle_descriptor_call *call); /* of the close; on any thread, under a lock: it must not block */
+    void (*notify)(heddle_descriptor_call *call); /* of the close; on any thread, under a lock: it must not block */
     heddle_descriptor_call *next, *previous;
 };
 

@@ -238,6 +238,11 @@ static VALUE offload_library_count(VALUE self)
     return SIZET2NUM(heddle_offload_library_count());
 }
 
+/*
+ * call-seq: libc_libraries -> [String]
+ *
+ * The files of the libraries whose waits in libc are intercepted.
+ */
 static VALUE offload_libc_libraries(VALUE self)
 {
     VALUE list = rb_ary_new();
@@ -246,6 +251,11 @@ static VALUE offload_libc_libraries(VALUE self)
     return list;
 }
 
+/*
+ * call-seq: threads -> {threads:, idle:, queued:, running:, computing:, calls:, grown:, limit:, full:}
+ *
+ * How many offload threads there are, and calls; `calls`, `grown` and `full` since the start.
+ */
 static VALUE offload_threads(VALUE self)
 {
     heddle_threads_counts now = heddle_threads_count();

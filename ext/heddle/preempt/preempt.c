@@ -54,9 +54,9 @@ void heddle_preempt_raise_delivered(heddle_fiber *fiber)
     rb_funcall(rb_path2class("Heddle::Preemption"), id_raise_delivered, 1, exception);
 }
 
-void heddle_preempt_doom(heddle_loop *loop)
+void heddle_preempt_raise_kill(heddle_loop *loop)
 {
-    loop->preempt.doomed = false;
+    loop->preempt.killed = false;
     rb_exc_raise(make_cancelled("the thread was killed"));
 }
 
@@ -91,7 +91,7 @@ static VALUE take_back_error(heddle_fiber *fiber)
     VALUE error = heddle_take_errinfo();
     if (!RB_SPECIAL_CONST_P(error))
         return error;
-    loop->preempt.doomed = true; /* the thread was killed meanwhile */
+    loop->preempt.killed = true; /* the thread was killed meanwhile */
     return Qundef;
 }
 
@@ -154,7 +154,7 @@ static void take_error(preemption *self)
     } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby does it again at the fiber's next switch */
         self->exception = make_cancelled("the fiber was killed");
     } else {
-        self->loop->preempt.doomed = true;
+        self->loop->preempt.killed = true;
         heddle_fiber_transfer(self->loop->fiber);
     }
 }
@@ -233,7 +233,7 @@ static bool has_other_work(heddle_loop *loop)
 static bool is_exempt(heddle_loop *loop)
 {
     if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
-        !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->preempt.doomed)
+        !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->preempt.killed)
         return true;
     if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */
         return true;
@@ -425,7 +425,7 @@ static void set_hooks(void)
     heddle_hooks.follow_switches = heddle_preempt_follow;
     heddle_hooks.raise_delivered = heddle_preempt_raise_delivered;
     heddle_hooks.take_back_delivered = heddle_preempt_take_back;
-    heddle_hooks.raise_doom = heddle_preempt_doom;
+    heddle_hooks.raise_kill = heddle_preempt_raise_kill;
 }
 
 void Init_heddle_preempt(VALUE heddle)

@@ -27,7 +27,7 @@ void heddle_preempt_raise_delivered(heddle_fiber *fiber);
 /* The same when it is not to be raised here: at the fiber's next wait, or in its next slice. It may be let go. */
 void heddle_preempt_take_back(heddle_fiber *fiber);
 /* Raises, in the loop, for a kill of its thread that nothing else can give effect to. */
-void heddle_preempt_doom(heddle_loop *loop);
+void heddle_preempt_raise_kill(heddle_loop *loop);
 
 /*
  * Before a loop runs: the watch, which ends with the program, goes on if this is a handler of the program's end

@@ -104,7 +104,7 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     VALUE object = TypedData_Wrap_Struct(0, &fanout_type, fanout);
     fanout->loop = loop;
     fanout->history = history;
-    fanout->place = head;
+    fanout->next_lsn = head;
     use_state(fanout, &state);
     result = heddle_fanout_wait_open(&fanout->wait, loop, history->wake_fd, read_log);
     if (result == -ENOSYS)
@@ -172,13 +172,13 @@ static void renew_generation(heddle_fanout *fanout)
         return;
     }
     use_state(fanout, &state);
-    if (fanout->place < state.floor_place)
-        fanout->place = state.floor_place;
+    if (fanout->next_lsn < state.floor_lsn)
+        fanout->next_lsn = state.floor_lsn;
     begin_overrun(fanout);
 }
 
 /* false: what is there was overwritten. */
-static bool take_record(heddle_fanout *fanout, const heddle_history_record *record)
+static bool deliver_record(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
@@ -198,13 +198,13 @@ static void read_log(heddle_fanout_wait *wait)
     continue_overrun(fanout);
     for (int i = 0; i < RECORDS_A_TICK && !fanout->closed; i++) {
         heddle_history_record record;
-        int result = heddle_history_look(fanout->history, fanout->place, &record);
+        int result = heddle_history_look(fanout->history, fanout->next_lsn, &record);
         if (result == 0)
             return;
         if (result > 0)
-            fanout->place = record.next;
-        if (result < 0 || !take_record(fanout, &record)) {
-            fanout->place = heddle_history_head(fanout->history);
+            fanout->next_lsn = record.next;
+        if (result < 0 || !deliver_record(fanout, &record)) {
+            fanout->next_lsn = heddle_history_head(fanout->history);
             begin_overrun(fanout);
             return;
         }

@@ -35,6 +35,7 @@
  * All of it in the loop, with the GVL. No operation may raise or run Ruby code.
  */
 
+#include "net/fate.h"
 #include "net/link.h"
 #include "pubsub/message.h"
 #include "pubsub/history.h"
@@ -116,11 +117,11 @@ size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *tex
 /* The name of its topic, which is not terminated; {NULL, 0}: it is not subscribed. Valid until it unsubscribes. */
 heddle_topic_name heddle_subscriber_topic(const heddle_subscriber *subscriber);
 
-/* The rest of heddle_subscriber_drained. The subscriber may be gone afterwards. */
-void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
+/* The rest of heddle_subscriber_drained. */
+HEDDLE_LAST_USE void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
 
-/* Its output is empty. It may be gone afterwards. */
-static inline void heddle_subscriber_drained(heddle_subscriber *subscriber)
+/* Its output is empty. */
+static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *subscriber)
 {
     if (subscriber->behind && subscriber->topic)
         heddle_subscriber_catch_up(subscriber);

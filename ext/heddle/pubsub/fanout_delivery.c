@@ -16,7 +16,7 @@ enum {
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
-    uint64_t places[SHARED_MESSAGES]; /* each message's place plus 1; 0: the slot is empty */
+    uint64_t lsns[SHARED_MESSAGES]; /* each message's LSN + 1; 0: the slot is empty */
     heddle_message messages[SHARED_MESSAGES];
 };
 
@@ -31,8 +31,7 @@ static heddle_message new_message(const heddle_topic *topic, uint64_t offset, VA
     return message;
 }
 
-/* The subscriber may be gone afterwards. */
-static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
+static HEDDLE_LAST_USE void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     subscriber->seen = message->offset;
     if (message->reset)
@@ -144,29 +143,29 @@ bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *recor
     return payload != 0;
 }
 
-/* The message at a place of the log: `own`, or one that others are given, too. NULL: it was overwritten. */
-static heddle_message *read_message(heddle_topic *topic, uint64_t place, heddle_message *own)
+/* The message at an LSN: `own`, or one that others are given, too. NULL: it was overwritten. */
+static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_message *own)
 {
     const heddle_fanout *fanout = topic->fanout;
     heddle_shared_messages *shared = fanout->shared;
     if (shared && shared->topic != topic)
         shared = NULL;
     heddle_history_record record;
-    if (heddle_history_look(fanout->history, place, &record) != 1 || record.place != place ||
+    if (heddle_history_look(fanout->history, lsn, &record) != 1 || record.lsn != lsn ||
         record.generation != fanout->generation)
         return NULL;
     size_t slot = record.offset % SHARED_MESSAGES;
-    if (shared && shared->places[slot] == place + 1)
+    if (shared && shared->lsns[slot] == lsn + 1)
         return &shared->messages[slot];
     VALUE payload = copy_payload(fanout->history, &record);
     if (!payload)
         return NULL;
     /* A filled slot stays: all subscribers read in the same order, so the next one would miss what is replaced. */
-    bool keep = shared && shared->places[slot] == 0;
+    bool keep = shared && shared->lsns[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;
     *message = new_message(topic, record.offset, payload);
     if (keep)
-        shared->places[slot] = place + 1;
+        shared->lsns[slot] = lsn + 1;
     return message;
 }
 
@@ -199,14 +198,14 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
 {
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
-    uint64_t places[HEDDLE_HISTORY_MESSAGES], since = begin_at(subscriber, whole), offset = since;
-    int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, places, &offset);
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = begin_at(subscriber, whole), offset = since;
+    int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns, &offset);
     if (count == -ESTALE)
         return; /* a reset follows when the fan-out hears of it */
     heddle_delivery delivery = {.subscriber = subscriber};
     heddle_fanout_begin_delivery(fanout, &delivery);
     for (int i = 0; i < count && delivery.subscriber; i++) {
-        heddle_message own, *message = read_message(topic, places[i], &own);
+        heddle_message own, *message = read_message(topic, lsns[i], &own);
         /* The garbage collector may have taken it, in the allocation above. */
         if (!delivery.subscriber)
             break;
@@ -222,7 +221,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
     }
     /* Also where the history can't be read, as nobody knows what is missed then. */
     if (count < 0 && delivery.subscriber)
-        heddle_fanout_give_reset(subscriber, offset);
+        heddle_fanout_give_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);
 }
 
@@ -250,7 +249,7 @@ unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most)
     heddle_shared_messages shared;
     unsigned count = 0;
     shared.topic = topic;
-    memset(shared.places, 0, sizeof(shared.places));
+    memset(shared.lsns, 0, sizeof(shared.lsns));
     fanout->shared = &shared;
     for (; count < most && fanout->overrun.next; count++) {
         heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(fanout->overrun.next, heddle_subscriber, link);

@@ -3,6 +3,7 @@
 
 /* The records of a fan-out, for the files that it consists of. */
 
+#include "net/fate.h"
 #include "pubsub/fanout.h"
 #include "pubsub/fanout_wait.h"
 
@@ -34,7 +35,7 @@ struct heddle_fanout {
     heddle_loop *loop;
     heddle_fanout_wait wait;
     heddle_history *history;
-    uint64_t place; /* in the log: what comes next */
+    uint64_t next_lsn; /* of the log: the next record to deliver */
     char epoch[HEDDLE_EPOCH_SIZE + 4];
     uint32_t generation;
     heddle_topic **buckets;
@@ -75,9 +76,9 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
 
 /* Gives the record's message to the topic's subscribers. false: it was overwritten, or there is no memory. */
 bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *record);
-void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset);
-/* `whole`: also to a subscriber whose policy skips to the newest message. The subscriber may be gone afterwards. */
-void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole);
+HEDDLE_LAST_USE void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset);
+/* `whole`: also to a subscriber whose policy skips to the newest message. */
+HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole);
 /* At most so many of the subscribers from overrun.next on, which share what they are given. How many. */
 unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most);
 

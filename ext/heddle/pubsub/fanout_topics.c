@@ -7,10 +7,10 @@
 
 static heddle_topic **find_slot(heddle_fanout *fanout, uint64_t hash, const char *name, size_t size)
 {
-    heddle_topic **place = &fanout->buckets[hash & (fanout->bucket_count - 1)];
-    while (*place && ((*place)->hash != hash || (*place)->size != size || memcmp((*place)->name, name, size) != 0))
-        place = &(*place)->next;
-    return place;
+    heddle_topic **link = &fanout->buckets[hash & (fanout->bucket_count - 1)];
+    while (*link && ((*link)->hash != hash || (*link)->size != size || memcmp((*link)->name, name, size) != 0))
+        link = &(*link)->next;
+    return link;
 }
 
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size)

@@ -29,7 +29,7 @@ static uint32_t set_of(const heddle_history *history, const heddle_topic_hash *h
 /* An entry of an earlier generation is as good as free. */
 static bool is_used(const heddle_history *history, const heddle_history_topic *topic)
 {
-    return topic->place > history->header->state.floor_place && (topic->hash.low || topic->hash.high);
+    return topic->lsn_plus_1 > history->header->state.floor_lsn && (topic->hash.low || topic->hash.high);
 }
 
 static bool is_topic(const heddle_history *history, const heddle_history_topic *topic, const heddle_topic_hash *hash)
@@ -103,12 +103,12 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
 /* The room to the next multiple of 8 is written, too. */
-static void write_words(const heddle_history *history, uint64_t place, const void *bytes, size_t size)
+static void write_words(const heddle_history *history, uint64_t lsn, const void *bytes, size_t size)
 {
     for (size_t at = 0; at < size; at += 8) {
         uint64_t word = 0;
         memcpy(&word, (const char *)bytes + at, size - at < 8 ? size - at : 8);
-        atomic_store_explicit(heddle_history_word(history, place + at), word, memory_order_release);
+        atomic_store_explicit(heddle_history_word(history, lsn + at), word, memory_order_release);
     }
 }
 
@@ -120,10 +120,10 @@ static void move_tail(heddle_history *history, uint64_t end)
         atomic_store_explicit(&history->header->tail, tail, memory_order_relaxed);
 }
 
-static void pad_end(heddle_history *history, uint64_t place, uint64_t left)
+static void pad_end(heddle_history *history, uint64_t lsn, uint64_t left)
 {
     const heddle_history_record_head padding = {.size = left, .topic_size = HEDDLE_HISTORY_PADDING};
-    write_words(history, place, &padding, left < sizeof(padding) ? (size_t)left : sizeof(padding));
+    write_words(history, lsn, &padding, left < sizeof(padding) ? (size_t)left : sizeof(padding));
 }
 
 static void write_message(heddle_history *history, uint64_t offset, const char *name, size_t name_size, const char *data,
@@ -131,7 +131,7 @@ static void write_message(heddle_history *history, uint64_t offset, const char *
 {
     heddle_history_header *header = history->header;
     heddle_history_journal *journal = &header->journal;
-    uint64_t place = atomic_load_explicit(&header->head, memory_order_relaxed);
+    uint64_t lsn = atomic_load_explicit(&header->head, memory_order_relaxed);
     heddle_history_record_head record = {
         .size = sizeof(record) + heddle_history_round_up(name_size) + heddle_history_round_up(data_size),
         .offset = offset,
@@ -140,24 +140,24 @@ static void write_message(heddle_history *history, uint64_t offset, const char *
         .data_size = (uint32_t)data_size,
         .generation = header->state.generation,
     };
-    uint64_t left = history->log_size - (place & (history->log_size - 1));
-    move_tail(history, place + record.size + (left < record.size ? left : 0));
+    uint64_t left = history->log_size - (lsn & (history->log_size - 1));
+    move_tail(history, lsn + record.size + (left < record.size ? left : 0));
     if (left < record.size) {
-        pad_end(history, place, left);
-        place += left;
+        pad_end(history, lsn, left);
+        lsn += left;
     }
     choose_entry(history, name, name_size, journal);
-    record.previous = journal->topic.place;
+    record.previous = journal->topic.lsn_plus_1;
     record.previous_offset = journal->topic.offset;
     journal->topic.offset = offset;
-    journal->topic.place = place + 1;
+    journal->topic.lsn_plus_1 = lsn + 1;
     journal->topic.published = record.published;
-    journal->head = place + record.size;
+    journal->head = lsn + record.size;
     journal->state = header->state;
     journal->state.count = offset;
-    write_words(history, place, &record, sizeof(record));
-    write_words(history, place + sizeof(record), name, name_size);
-    write_words(history, place + sizeof(record) + heddle_history_round_up(name_size), data, data_size);
+    write_words(history, lsn, &record, sizeof(record));
+    write_words(history, lsn + sizeof(record), name, name_size);
+    write_words(history, lsn + sizeof(record) + heddle_history_round_up(name_size), data, data_size);
     heddle_history_commit(history);
 }
 
@@ -199,11 +199,11 @@ int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t of
         memset(state.epoch, 0, sizeof(state.epoch));
         memcpy(state.epoch, epoch, strnlen(epoch, HEDDLE_EPOCH_SIZE));
         state.count = state.floor_offset = offset;
-        state.floor_place = heddle_history_head(history);
+        state.floor_lsn = heddle_history_head(history);
         state.generation++;
         state.follows = 1;
         journal->slot = HEDDLE_HISTORY_NO_SLOT;
-        journal->head = state.floor_place;
+        journal->head = state.floor_lsn;
         journal->state = state;
         heddle_history_commit(history);
     }

@@ -11,6 +11,7 @@
  *
  * One process at a time writes, under a robust mutex. A process that ends within it leaves either all of a message or
  * nothing of it: what has to change together is written to a journal first, which the next owner of the mutex completes.
+ * An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the number of bytes written before it.
  * Readers take no lock: a copy counts when the tail has not passed the record meanwhile. No Ruby here.
  */
 
@@ -48,7 +49,7 @@ typedef struct {
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
     uint64_t count;        /* the offset of the last message, whatever its topic */
-    uint64_t floor_place;  /* records before this place are of an earlier generation */
+    uint64_t floor_lsn;    /* records before it are of an earlier generation */
     uint64_t floor_offset; /* nothing is known of what was published up to this offset */
     uint32_t generation;   /* rises when all subscribers need a reset */
     uint32_t follows;      /* a backend gives the offsets */
@@ -56,10 +57,10 @@ typedef struct {
 
 /* A record of the log, without its bytes. */
 typedef struct {
-    uint64_t place; /* of the record */
-    uint64_t next;  /* place of the record after it */
+    uint64_t lsn;
+    uint64_t next; /* LSN of the record after it */
     uint64_t offset;
-    uint64_t previous;        /* place of the topic's record before it, and 1; 0: none is known */
+    uint64_t previous;        /* LSN + 1 of the topic's record before it; 0: none is known */
     uint64_t previous_offset; /* the topic has no messages between this offset and its own */
     int64_t published; /* CLOCK_MONOTONIC, ns */
     uint32_t topic_size, data_size;
@@ -100,8 +101,8 @@ void heddle_history_wake(const heddle_history *history);
 
 /* Where the next record will be. */
 uint64_t heddle_history_head(const heddle_history *history);
-/* 1: there is a record at this place or after it; 0: none yet; -ENODATA: it has been overwritten. */
-int heddle_history_look(const heddle_history *history, uint64_t place, heddle_history_record *record);
+/* 1: there is a record at this LSN or after it; 0: none yet; -ENODATA: it has been overwritten. */
+int heddle_history_look(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
 /* Copies what a record has, topic_size or data_size bytes. false: it was overwritten meanwhile. */
 bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *record, char *topic);
 bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *record, char *data);
@@ -120,11 +121,11 @@ int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t
 int64_t heddle_history_offset_before(heddle_history *history, const char *topic, size_t size, int64_t age,
                                      heddle_history_state *state);
 /*
- * The places of the topic's messages after the offset `since`, oldest first. How many; -ENODATA: some of them are gone, or
+ * The LSNs of the topic's messages after the offset `since`, oldest first. How many; -ENODATA: some of them are gone, or
  * `since` was never given; -ESTALE: the history is of another generation; -ETIMEDOUT. `*offset`: the topic has nothing
  * after it.
  */
 int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
-                        uint64_t places[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);
+                        uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);
 
 #endif

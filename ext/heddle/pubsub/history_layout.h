@@ -22,7 +22,7 @@ enum {
 typedef struct {
     heddle_topic_hash hash; /* 0, 0: free */
     uint64_t offset;        /* of its last message */
-    uint64_t place;         /* of that, and 1 */
+    uint64_t lsn_plus_1;    /* of that message; 0: there is none */
     int64_t published;      /* when, ns */
 } heddle_history_topic;
 
@@ -60,7 +60,7 @@ struct heddle_history_header {
 typedef struct {
     uint64_t size; /* of the record with its bytes, a multiple of 8 */
     uint64_t offset;
-    uint64_t previous; /* place of the topic's message before it, and 1 */
+    uint64_t previous; /* LSN + 1 of the topic's message before it; 0: there is none */
     uint64_t previous_offset;
     int64_t published;
     uint32_t topic_size, data_size;
@@ -81,9 +81,9 @@ static inline uint64_t heddle_history_round_up(uint64_t size)
 }
 
 /* Readers and the writer meet here. */
-static inline _Atomic uint64_t *heddle_history_word(const heddle_history *history, uint64_t place)
+static inline _Atomic uint64_t *heddle_history_word(const heddle_history *history, uint64_t lsn)
 {
-    return (_Atomic uint64_t *)(history->log + (place & (history->log_size - 1)));
+    return (_Atomic uint64_t *)(history->log + (lsn & (history->log_size - 1)));
 }
 
 /* 0 or -ETIMEDOUT. The next owner of the mutex completes what a process that has ended left in the journal. */

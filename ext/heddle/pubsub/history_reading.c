@@ -6,18 +6,18 @@
 
 #include <errno.h>
 
-static void read_words(const heddle_history *history, uint64_t place, void *bytes, size_t size)
+static void read_words(const heddle_history *history, uint64_t lsn, void *bytes, size_t size)
 {
     for (size_t at = 0; at < size; at += 8) {
-        uint64_t word = atomic_load_explicit(heddle_history_word(history, place + at), memory_order_acquire);
+        uint64_t word = atomic_load_explicit(heddle_history_word(history, lsn + at), memory_order_acquire);
         memcpy((char *)bytes + at, &word, size - at < 8 ? size - at : 8);
     }
 }
 
-/* Was everything that has been read from this place what was written there? To be asked after reading. */
-static bool is_kept(const heddle_history *history, uint64_t place)
+/* Was everything that has been read from this LSN what was written there? To be asked after reading. */
+static bool is_kept(const heddle_history *history, uint64_t lsn)
 {
-    return atomic_load_explicit(&history->header->tail, memory_order_acquire) <= place;
+    return atomic_load_explicit(&history->header->tail, memory_order_acquire) <= lsn;
 }
 
 uint64_t heddle_history_head(const heddle_history *history)
@@ -34,26 +34,26 @@ static bool is_sound(const heddle_history_record_head *record, uint64_t left)
                record->size;
 }
 
-int heddle_history_look(const heddle_history *history, uint64_t place, heddle_history_record *found)
+int heddle_history_look(const heddle_history *history, uint64_t lsn, heddle_history_record *found)
 {
     for (;;) {
         uint64_t head = heddle_history_head(history);
-        if (place >= head)
-            return place == head ? 0 : -ENODATA;
-        uint64_t left = history->log_size - (place & (history->log_size - 1));
+        if (lsn >= head)
+            return lsn == head ? 0 : -ENODATA;
+        uint64_t left = history->log_size - (lsn & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
         /* The rest at the end may be too short for a whole head: then it is padding. */
-        read_words(history, place, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
-        if (!is_kept(history, place))
+        read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
+        if (!is_kept(history, lsn))
             return -ENODATA;
         if (left < sizeof(record) || record.topic_size == HEDDLE_HISTORY_PADDING) {
-            place += left;
+            lsn += left;
             continue;
         }
         if (!is_sound(&record, left))
             return -ENODATA;
         *found = (heddle_history_record){
-            .place = place, .next = place + record.size, .offset = record.offset, .previous = record.previous,
+            .lsn = lsn, .next = lsn + record.size, .offset = record.offset, .previous = record.previous,
             .previous_offset = record.previous_offset, .published = record.published,
             .topic_size = record.topic_size, .data_size = record.data_size, .generation = record.generation,
         };
@@ -63,15 +63,15 @@ int heddle_history_look(const heddle_history *history, uint64_t place, heddle_hi
 
 bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *found, char *topic)
 {
-    read_words(history, found->place + sizeof(heddle_history_record_head), topic, found->topic_size);
-    return is_kept(history, found->place);
+    read_words(history, found->lsn + sizeof(heddle_history_record_head), topic, found->topic_size);
+    return is_kept(history, found->lsn);
 }
 
 bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *found, char *data)
 {
-    uint64_t place = found->place + sizeof(heddle_history_record_head) + heddle_history_round_up(found->topic_size);
-    read_words(history, place, data, found->data_size);
-    return is_kept(history, found->place);
+    uint64_t lsn = found->lsn + sizeof(heddle_history_record_head) + heddle_history_round_up(found->topic_size);
+    read_words(history, lsn, data, found->data_size);
+    return is_kept(history, found->lsn);
 }
 
 int64_t heddle_history_offset(heddle_history *history, const char *name, size_t size, heddle_history_state *state)
@@ -90,21 +90,21 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest, bool *reached)
 {
     int64_t offset = (int64_t)topic->offset;
-    uint64_t place = topic->place;
+    uint64_t lsn_plus_1 = topic->lsn_plus_1;
     int64_t kept = heddle_clock_now() - history->header->age;
-    for (uint32_t count = 0; count <= history->header->messages && place != 0; count++) {
+    for (uint32_t count = 0; count <= history->header->messages && lsn_plus_1 != 0; count++) {
         heddle_history_record found;
-        if (heddle_history_look(history, place - 1, &found) != 1 || found.place != place - 1)
+        if (heddle_history_look(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1)
             return -ENODATA;
         if (found.published < oldest)
             return offset;
         if (found.published < kept)
             return -ENODATA;
         offset = (int64_t)found.previous_offset;
-        place = found.previous;
+        lsn_plus_1 = found.previous;
     }
-    *reached = place == 0 && offset > 0; /* 0: there was no topic before it that could have been forgotten */
-    return place == 0 ? offset : -ENODATA;
+    *reached = lsn_plus_1 == 0 && offset > 0; /* 0: there was no topic before it that could have been forgotten */
+    return lsn_plus_1 == 0 ? offset : -ENODATA;
 }
 
 int64_t heddle_history_offset_before(heddle_history *history, const char *name, size_t size, int64_t age,
@@ -124,37 +124,37 @@ int64_t heddle_history_offset_before(heddle_history *history, const char *name, 
     return offset;
 }
 
-static void reverse_places(uint64_t *places, int count)
+static void reverse_lsns(uint64_t *lsns, int count)
 {
     for (int i = 0; i < count / 2; i++) {
-        uint64_t place = places[i];
-        places[i] = places[count - 1 - i];
-        places[count - 1 - i] = place;
+        uint64_t lsn = lsns[i];
+        lsns[i] = lsns[count - 1 - i];
+        lsns[count - 1 - i] = lsn;
     }
 }
 
 /* Walks from the last message back to the one after `since`. */
-static int collect_places(const heddle_history *history, const heddle_history_topic *topic, uint64_t since, uint64_t *places)
+static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since, uint64_t *lsns)
 {
     int64_t oldest = heddle_clock_now() - history->header->age;
-    uint64_t place = topic->place;
+    uint64_t lsn_plus_1 = topic->lsn_plus_1;
     for (uint32_t count = 0; count < history->header->messages && count < HEDDLE_HISTORY_MESSAGES;) {
         heddle_history_record found;
-        if (place == 0 || heddle_history_look(history, place - 1, &found) != 1 || found.place != place - 1 ||
+        if (lsn_plus_1 == 0 || heddle_history_look(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1 ||
             found.published < oldest)
             return -ENODATA;
-        places[count++] = found.place;
+        lsns[count++] = found.lsn;
         if (found.previous_offset <= since) {
-            reverse_places(places, (int)count);
+            reverse_lsns(lsns, (int)count);
             return (int)count;
         }
-        place = found.previous;
+        lsn_plus_1 = found.previous;
     }
     return -ENODATA;
 }
 
 int heddle_history_find(heddle_history *history, const char *name, size_t size, uint32_t generation, uint64_t since,
-                        uint64_t places[HEDDLE_HISTORY_MESSAGES], uint64_t *offset)
+                        uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset)
 {
     int result = heddle_history_lock(history);
     if (result < 0)
@@ -170,7 +170,7 @@ int heddle_history_find(heddle_history *history, const char *name, size_t size, 
     else if (since >= last)
         result = 0;
     else
-        result = topic ? collect_places(history, topic, since, places) : -ENODATA;
+        result = topic ? collect_lsns(history, topic, since, lsns) : -ENODATA;
     heddle_history_unlock(history);
     return result;
 }

@@ -108,9 +108,9 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         subscription->lost = true;
         return;
     }
-    size_t place = (subscription->first + subscription->count++) % subscription->room;
-    subscription->entries[place] = (entry){.offset = message->offset, .payload = message->payload};
-    memcpy(subscription->entries[place].epoch, message->epoch, sizeof(message->epoch));
+    size_t index = (subscription->first + subscription->count++) % subscription->room;
+    subscription->entries[index] = (entry){.offset = message->offset, .payload = message->payload};
+    memcpy(subscription->entries[index].epoch, message->epoch, sizeof(message->epoch));
     subscription->bytes += size_of(message->payload);
 }
 

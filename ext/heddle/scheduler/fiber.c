@@ -153,7 +153,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     fiber = heddle_fiber_find(loop, self);
     if (fiber && fiber->delivering && !state)
         heddle_hooks.take_back_delivered(fiber); /* there is nobody left to raise it in */
-    bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->switching.went_to != self && !fiber->starter;
+    bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->switching.last_target != self && !fiber->starter;
     if (fiber)
         forget_fiber(fiber);
     if (from_elsewhere && !state && heddle_loop_is_running(loop) && !heddle_loop_forked(loop)) {

@@ -18,7 +18,7 @@ void heddle_loop_switch_to_ending(heddle_loop *loop)
 /* Has the current fiber been left by Fiber#transfer, and nobody switched back to it? */
 static bool is_current_left(const heddle_loop *loop)
 {
-    if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.doomed ||
+    if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
     /* A forked child's program runs the loop itself, or a fiber does that it had resumed: the parent's never goes on. */
@@ -28,9 +28,9 @@ static bool is_current_left(const heddle_loop *loop)
 
 static void prepare_switch(heddle_loop *loop, VALUE fiber)
 {
-    loop->switching.went_to = fiber;
+    loop->switching.last_target = fiber;
     loop->switching.arriving = NULL;
-    loop->switching.brought = Qnil;
+    loop->switching.returned = Qnil;
     heddle_loop_advance_heartbeat(loop);
 }
 
@@ -38,10 +38,10 @@ void heddle_foreign_return(heddle_loop *loop)
 {
     heddle_loop_switch_to_ending(loop);
     while (is_current_left(loop)) {
-        VALUE fiber = loop->current->fiber, value = loop->switching.brought;
+        VALUE fiber = loop->current->fiber, value = loop->switching.returned;
         prepare_switch(loop, fiber);
         /* Raises FiberError if it has resumed another fiber, which is to go on: only exceptions find that one. */
-        loop->switching.brought = heddle_fiber_transfer_checked(fiber, 1, &value);
+        loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_release(loop);
         heddle_loop_switch_to_ending(loop);
         RB_GC_GUARD(fiber);
@@ -60,7 +60,7 @@ static VALUE deliver_error(VALUE data)
     VALUE fiber = loop->current->fiber;
     prepare_switch(loop, fiber);
     /* If it has resumed another fiber, Ruby raises the exception there. */
-    loop->switching.brought = rb_fiber_raise(fiber, 1, &self->error);
+    loop->switching.returned = rb_fiber_raise(fiber, 1, &self->error);
     heddle_fiber_stacks_release(loop);
     heddle_foreign_return(loop);
     RB_GC_GUARD(fiber);

@@ -9,7 +9,7 @@
  * loop switches on to it, and Fiber#transfer returns or raises there.
  */
 
-/* After each switch from the loop's fiber, with what it returned in `brought`. */
+/* After each switch from the loop's fiber, with what it returned in `returned`. */
 void heddle_foreign_return(heddle_loop *loop);
 /*
  * The same for an exception: `state` is rb_protect's, with the error in errinfo. Afterwards it is 0, or that of what was

@@ -124,7 +124,7 @@ static void forget_parent(heddle_loop *loop)
     if (loop->current)
         loop->current->starter = NULL;
     loop->run.until = NULL;
-    loop->run.hosting = 0;
+    loop->run.runs_in_fiber = 0;
     if (loop->state != HEDDLE_LOOP_UNOPENED)
         heddle_loop_enter(loop, HEDDLE_LOOP_UNOPENED);
 }
@@ -295,7 +295,7 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->body);
     rb_gc_mark(loop->early_unblocks);
     rb_gc_mark(loop->waiting_method);
-    rb_gc_mark(loop->switching.brought);
+    rb_gc_mark(loop->switching.returned);
     rb_gc_mark(loop->run.forked_by);
     if (loop->preempt.hooked)
         rb_gc_mark(loop->preempt.switched_to);

@@ -37,7 +37,7 @@ typedef struct heddle_attachment heddle_attachment;
 struct heddle_park {
     heddle_loop *loop;
     heddle_fiber *owner; /* the scheduled fiber on whose behalf `fiber` waits: itself, or what resumed it */
-    VALUE fiber;         /* who waits */
+    VALUE fiber;         /* the one that waits */
     uint32_t slot, generation;
     bool queued;    /* has its one live entry in the ready or preempted ring */
     bool woken;     /* somebody ended the wait */
@@ -122,17 +122,17 @@ typedef struct {
 /* The last switch and the next one; see foreign_return.h. */
 typedef struct {
     bool left_to_wait; /* the last switch to the loop's fiber was a wait's, not Ruby's own */
-    VALUE brought;     /* the value of Ruby's last switch to the loop's fiber */
+    VALUE returned;    /* the value of Ruby's last switch to the loop's fiber */
     heddle_park *next_unblocked; /* to be switched to before anybody else */
     heddle_park *arriving;       /* the fiber that the loop switches to at this moment */
-    VALUE went_to; /* whom it last switched to: an address, not held */
+    VALUE last_target; /* the fiber that it last switched to: an address, not held */
     VALUE ending;  /* a fiber that the loop is to switch to once more, for its end; or Qfalse */
 } heddle_loop_switching;
 
 /* The code that runs the loop. */
 typedef struct {
     heddle_park *until; /* the fiber whose end the run waits for, which runs the loop itself */
-    size_t hosting;     /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
+    size_t runs_in_fiber; /* 1 when a scheduled fiber runs the loop: a forked child's, on its way out */
     /*
      * In a child process: the scheduled fiber that called fork, or Qfalse. It is the program here, as a thread that
      * forks is, and runs the loop itself wherever it waits: so signals are raised in it, and Ruby takes it for the
@@ -166,7 +166,7 @@ typedef struct {
 typedef struct {
     VALUE switched_to; /* the fiber that the last switch on this thread has led to, while `hooked` */
     bool hooked;
-    bool doomed; /* a kill of the thread struck a preempted fiber, which could not be given it */
+    bool killed; /* the thread was killed while a preempted fiber ran, in which that can't be raised */
 } heddle_loop_preempt;
 
 /* Counters, for tests and for `heddle top`. */
@@ -216,7 +216,7 @@ struct heddle_loop {
     heddle_loop *next_of_main, *previous_of_main; /* the loops of the main Ractor; see heddle_loop_each_of_main */
 
     size_t armed;   /* waits that something outside this process's Ruby can end */
-    int64_t polled; /* when a blind selector was last asked */
+    int64_t polled; /* when a selector with `pending_unknown` was last polled */
     heddle_loop_io io;
     heddle_loop_watch watch;
     heddle_loop_preempt preempt;

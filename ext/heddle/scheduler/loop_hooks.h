@@ -39,7 +39,7 @@ typedef struct {
     /* It is not to be raised here. */
     void (*take_back_delivered)(heddle_fiber *fiber);
     /* Raises, in the loop, for a kill of its thread that nothing else can give effect to. */
-    void (*raise_doom)(heddle_loop *loop);
+    void (*raise_kill)(heddle_loop *loop);
 
     /* -- offload -- */
     /* How many threads there are for native calls; -1: some have a call. */

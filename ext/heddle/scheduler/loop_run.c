@@ -61,7 +61,7 @@ static VALUE end_run(VALUE data)
     run->loop->fiber = run->outer_fiber;
     leave_run(run);
     run->loop->current = run->outer;
-    run->loop->run.hosting = 0;
+    run->loop->run.runs_in_fiber = 0;
     heddle_fiber_stacks_release(run->loop);
     run->loop->run.until = NULL;
     run->loop->switching.ending = Qfalse;
@@ -85,7 +85,7 @@ static void run_loop(heddle_loop *loop, heddle_park *park)
     heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);
     loop->run.until = park;
     loop->switching.next_unblocked = NULL;
-    loop->run.hosting = run.outer ? 1 : 0;
+    loop->run.runs_in_fiber = run.outer ? 1 : 0;
     rb_ensure(run_ticks, (VALUE)&run, end_run, (VALUE)&run);
 }
 

@@ -29,7 +29,7 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 static void switch_to_starter(heddle_loop *loop, VALUE starter)
 {
     int state = 0;
-    loop->switching.brought = rb_protect(heddle_fiber_transfer, starter, &state);
+    loop->switching.returned = rb_protect(heddle_fiber_transfer, starter, &state);
     heddle_fiber_stacks_release(loop);
     if (state)
         rb_jump_tag(state);

@@ -11,10 +11,13 @@
 /* The loop looks for IO that was closed without a hook at most this often (Ruby < 4.0 has no hook for it). */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
-/* How long fibers may run before a selector that has to be asked is asked again: a tenth of the time goes to it. */
-static const int64_t BLIND_INTERVAL = 20 * 1000;
+/*
+ * How long fibers may run before the loop polls a selector whose `pending` needs a system call (ns). The call takes about
+ * 2 us, so polling costs a tenth of the time.
+ */
+static const int64_t POLL_INTERVAL = 20 * 1000;
 
-/* Only other threads can wake the loop now, and they may end without a word: it looks again this often. */
+/* Only other threads can wake the loop now, and they may end without waking it: it looks again this often. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 static ID id_on_deadlock, id_list;
@@ -25,7 +28,7 @@ void heddle_ticks_setup(void)
     id_list = rb_intern("list");
 }
 
-/* -- who is ready ------------------------------------------------------------------------------------------------- */
+/* -- ready fibers ------------------------------------------------------------------------------------------------- */
 
 /* The first switch to a fiber fails where there is no stack for it. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
@@ -47,14 +50,17 @@ static VALUE transfer_checked(VALUE fiber)
     return heddle_fiber_transfer_checked(fiber, 0, NULL);
 }
 
-/* Others may have switched to it meanwhile, or it resumes a fiber of its own, which will bring it back. */
+/*
+ * A fiber that Fiber#raise or #transfer left, and that was queued again. FiberError: other code has switched to it
+ * meanwhile, or it has resumed a fiber of its own, which returns to it.
+ */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
     int state = 0;
     heddle_park_leave(entry);
     loop->switching.arriving = NULL;
     VALUE before = rb_errinfo(); /* the program may be on its way out */
-    loop->switching.brought = rb_protect(transfer_checked, entry->fiber, &state);
+    loop->switching.returned = rb_protect(transfer_checked, entry->fiber, &state);
     if (!state)
         return;
     if (!heddle_is_fiber_error(rb_errinfo()))
@@ -68,7 +74,7 @@ static void claim_stacks(heddle_loop *loop, heddle_park *park)
     int state = heddle_fiber_stacks_obtain(loop);
     if (!state)
         return;
-    heddle_park_wake(park); /* its turn is still to come */
+    heddle_park_wake(park); /* it was not switched to yet */
     rb_jump_tag(state);
 }
 
@@ -81,7 +87,7 @@ static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
     return loop->slots.items[index].park;
 }
 
-/* Will Ruby put a stack back when this is arrived at? */
+/* Will Ruby return a stack when this park is switched to? */
 static bool returns_stack(const heddle_park *park)
 {
     return park->switched_to && !RTEST(rb_fiber_alive_p(park->switched_to));
@@ -106,9 +112,9 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
     if (returns_stack(park) || (park == &park->owner->entry && !park->put_back))
         claim_stacks(loop, park);
     prepare_switch(loop, park);
-    loop->switching.went_to = park->fiber;
+    loop->switching.last_target = park->fiber;
     if (park != &park->owner->entry)
-        loop->switching.brought = heddle_fiber_transfer(park->fiber);
+        loop->switching.returned = heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
         dispatch_put_back(loop, park);
     else
@@ -119,8 +125,8 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
     loop->switching.arriving = NULL;
     if (heddle_loop_forked(loop))
         heddle_loop_open(loop);
-    if (loop->preempt.doomed)
-        heddle_hooks.raise_doom(loop);
+    if (loop->preempt.killed)
+        heddle_hooks.raise_kill(loop);
 }
 
 /* The starters of a fiber that ended, perhaps a chain. */
@@ -158,7 +164,7 @@ static void run_ready(heddle_loop *loop)
     loop->left = 0;
     if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
-    rb_thread_check_ints(); /* what it raises goes to the loop: a preempted fiber could only get it by a detour */
+    rb_thread_check_ints(); /* raised in the loop's fiber now: within the preempted fiber it would have to be passed on */
     if (heddle_token_ring_count(&loop->preempted))
         dispatch_next(loop, &loop->preempted);
 }
@@ -195,7 +201,7 @@ static void interrupt_wait(void *data)
     loop->operations->wake(loop->selector);
 }
 
-/* To those who look from other processes. */
+/* For readers in other processes. */
 static void publish_tick(heddle_loop *loop, bool running)
 {
     if (loop->watch.published_tick)
@@ -215,7 +221,7 @@ static void end_sleep(heddle_loop *loop)
     if (!loop->watch.heartbeat)
         return;
     loop->watch.word += 2;
-    atomic_store(&loop->watch.heartbeat->word, loop->watch.word); /* then it reads the flag; the watch the reverse */
+    atomic_store(&loop->watch.heartbeat->word, loop->watch.word); /* before the load of the flag; the watch thread does it in reverse order */
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
     heddle_loop_check_heartbeat(loop, true);
@@ -272,7 +278,7 @@ static int64_t time_to_wait(heddle_loop *loop)
             loop->io.swept = now;
             loop->io.swept_switches = loop->counts.switches;
         } else if (deadline < 0 || deadline > loop->io.swept + SWEEP_INTERVAL) {
-            deadline = loop->io.swept + SWEEP_INTERVAL; /* put off, so not to be forgotten */
+            deadline = loop->io.swept + SWEEP_INTERVAL; /* the sweep is due then */
         }
     }
     if (has_ready_fiber(loop))
@@ -286,15 +292,15 @@ static int64_t time_to_wait(heddle_loop *loop)
 
 bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
-    return loop->fiber_count > loop->resting + loop->run.hosting || loop->park_count > loop->resting;
+    return loop->fiber_count > loop->resting + loop->run.runs_in_fiber || loop->park_count > loop->resting;
 }
 
-/* Is the selector to be asked although somebody is ready? */
+/* Should the selector be polled although fibers are ready? */
 static bool is_worth_a_poll(heddle_loop *loop)
 {
     if (!loop->operations->pending(loop->selector))
         return false;
-    return !loop->operations->blind || heddle_clock_now() - loop->polled >= BLIND_INTERVAL;
+    return !loop->operations->pending_unknown || heddle_clock_now() - loop->polled >= POLL_INTERVAL;
 }
 
 /* Can no other thread wake a fiber? Offload threads that have nothing to do wake nobody. */
@@ -335,12 +341,12 @@ static bool may_switch_directly(heddle_loop *loop)
 heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving)
 {
     if (!heddle_loop_is_running(loop) || loop->run.until || loop->switching.next_unblocked || loop->run.forked_by ||
-        loop->preempt.doomed ||
+        loop->preempt.killed ||
         leaving->owner == &loop->foreign || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
         heddle_park *park = park_of(loop, heddle_token_ring_first(&loop->ready));
-        /* Only the loop starts fibers, puts them back, and waits until it may have to do with their stacks. */
+        /* Only the loop starts fibers, switches to those queued again, and returns stacks. */
         if (park && (park == &park->owner->entry || park->fiber == leaving->fiber || returns_stack(park)))
             return NULL;
         if (loop->left == 0) {
@@ -376,11 +382,11 @@ void heddle_loop_tick(heddle_loop *loop)
         /* No time limit expires before the selector was asked: the fiber's IO may be ready. */
         if (is_timer_due(loop) || is_worth_a_poll(loop)) {
             check_result(loop->operations->poll(loop->selector), loop->operations->name);
-            if (loop->operations->blind)
+            if (loop->operations->pending_unknown)
                 loop->polled = heddle_clock_now();
         }
     } else {
-        /* With other threads about, giving up the GVL may cost a whole time slice of theirs: look first. */
+        /* Where other threads run, getting the GVL back may take their whole time slice: poll first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
             check_result(loop->operations->poll(loop->selector), loop->operations->name);
             timeout = time_to_wait(loop); /* a callback may have set a timer */
@@ -403,7 +409,7 @@ void heddle_loop_tick(heddle_loop *loop)
 
 void heddle_loop_wake(heddle_loop *loop)
 {
-    /* One write a tick at most: the first who sees it asleep wakes it. */
+    /* At most one write a tick: the first thread that sees the loop asleep wakes it. */
     if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
         loop->operations->wake(loop->selector);
 }

@@ -256,7 +256,7 @@ static void epoll_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_epoll_operations = {
     .name = "epoll",
-    .blind = true,
+    .pending_unknown = true,
     .probe = epoll_probe,
     .open = epoll_open,
     .close = epoll_close,

@@ -301,7 +301,7 @@ static void kqueue_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_kqueue_operations = {
     .name = "kqueue",
-    .blind = true,
+    .pending_unknown = true,
     .probe = kqueue_probe,
     .open = kqueue_open,
     .close = kqueue_close,

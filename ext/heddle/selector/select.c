@@ -286,7 +286,7 @@ static void select_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_select_operations = {
     .name = "select",
-    .blind = true,
+    .pending_unknown = true,
     .probe = select_probe,
     .open = select_open,
     .close = select_close,

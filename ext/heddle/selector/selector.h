@@ -72,7 +72,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    bool blind; /* `pending` always says yes: only a system call can tell */
+    bool pending_unknown; /* `pending` always says yes: only a system call can tell */
 
     /* 0 when this machine can run it, else -errno, with a reason that a person can read. */
     int (*probe)(char *reason, size_t size);

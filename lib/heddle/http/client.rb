@@ -30,7 +30,7 @@ module Heddle
       autoload :Proxy, "heddle/http/client/proxy"
       autoload :ProxyEnvironment, "heddle/http/client/proxy_environment"
       autoload :Redirect, "heddle/http/client/redirect"
-      autoload :Repetition, "heddle/http/client/repetition"
+      autoload :Retries, "heddle/http/client/retries"
       autoload :RetryAfter, "heddle/http/client/retry_after"
       autoload :Upload, "heddle/http/client/upload"
 
@@ -69,7 +69,7 @@ module Heddle
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] that are followed; 0: answers 3xx are returned
       # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
-      #   when no connection came about, see {Repetition}
+      #   when no connection came about, see {Retries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
       #   `no_proxy` say
       # @param deny_private [Boolean] connects to no address of this machine or of a private network, whatever a name
@@ -87,8 +87,8 @@ module Heddle
           raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
         end
 
-        @settings = Settings.new(tls: nil, proxy:, deny_private:, idle_timeout:, http2:,
-                                 max_connections: count("max_connections", max_connections, 1))
+        @settings = ConnectionSettings.new(tls: nil, proxy:, deny_private:, idle_timeout:, http2:,
+                                           max_connections: count("max_connections", max_connections, 1))
         @settings = @settings.with(tls: tls_context(tls)) if tls
         if deny_private && proxy.is_a?(String)
           raise ArgumentError, "deny_private: can't be kept behind the proxy #{proxy}"
@@ -193,20 +193,20 @@ module Heddle
       # @return [Response]
       def perform(request, limits, deadline, &)
         redirects = @redirects
-        repetition = Repetition.new(@retries, deadline) if @retries.positive?
-        until (outcome = try(request, limits, deadline, redirects, repetition, &)).is_a?(Response)
-          outcome.equal?(request) ? repetition.pause : redirects -= 1
+        retries = Retries.new(@retries, deadline) if @retries.positive?
+        until (outcome = try(request, limits, deadline, redirects, retries, &)).is_a?(Response)
+          outcome.equal?(request) ? retries.pause : redirects -= 1
           request = outcome
         end
         outcome
       end
 
       # @return [Response, Request] the request that a redirect asks for; the same one, to be sent again
-      def try(request, limits, deadline, redirects, repetition)
+      def try(request, limits, deadline, redirects, retries)
         exchange = Exchange.new(request, limits, deadline)
-        head = repetition ? repetition.head(request, exchange) : exchange.head
+        head = retries ? retries.head(request, exchange) : exchange.head
         return request unless head
-        return drain(exchange) && request if repetition&.after?(request, head)
+        return drain(exchange) && request if retries&.after?(request, head)
 
         location = @redirects.positive? ? Redirect.location(head) : nil
         unless location
@@ -267,7 +267,7 @@ require "heddle/http/client/origins"
 require "heddle/http/client/request"
 require "heddle/http/client/request_builder"
 require "heddle/http/client/response"
-require "heddle/http/client/settings"
+require "heddle/http/client/connection_settings"
 require "heddle/http/client/shared_connection"
 require "heddle/http/client/sharing"
 require "heddle/http/client/time_limits"

@@ -11,14 +11,14 @@ module Heddle
       TARGET = 200
       private_constant :TARGET
 
-      # @return [Configuration]
+      # @return [Limits]
       attr_reader :configuration
       # @return [H1::ResponseWriter]
       attr_reader :writer
       # @return [H2::ResponseWriter]
       attr_reader :field_writer
 
-      # @param configuration [Configuration]
+      # @param configuration [Limits]
       # @param on_rejection [#to_proc, nil] called with the client's address, a status and a reason for what was
       #   answered with an error and never became a request. It runs in the loop and must not wait.
       # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
@@ -28,7 +28,7 @@ module Heddle
       #   path is one of these or below one
       # @param on_notice [#call, nil] called with a sentence for the operator
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off
-      def initialize(configuration = Configuration.new, on_rejection: nil, on_notice: nil, proxies: nil,
+      def initialize(configuration = Limits.new, on_rejection: nil, on_notice: nil, proxies: nil,
                      body_folder: "/tmp", stream_bodies: false, http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new

@@ -6,7 +6,7 @@ module Heddle
     MAXIMA = { bytes: 1 << 50, rate: 1 << 50, seconds: 86_400, count: 1_000_000 }.freeze
     private_constant :MAXIMA
 
-    # The definition of one limit or switch. The list of all is {Configuration::LIMITS}.
+    # The definition of one limit or switch. The list of all is {Limits::ALL}.
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch

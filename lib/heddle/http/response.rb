@@ -8,7 +8,7 @@ module Heddle
       # Each step has its own time limit.
       FILE_STEP = 1_048_576
       # The application may chunk as it likes.
-      UNLIMITED = Configuration.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
+      UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
       private_constant :FILE_STEP, :UNLIMITED
 
       # @return [Integer, nil] the status, once the head is made

@@ -24,7 +24,7 @@ module Heddle
 
       attr_reader(*Options::OWN.map(&:name))
 
-      # @return [HTTP::Configuration] the limits of clients' requests
+      # @return [HTTP::Limits] the limits of clients' requests
       attr_reader :http
 
       # Takes each option from the flags, else the environment, else the configuration file, else its default.
@@ -209,7 +209,7 @@ module Heddle
       end
 
       def http_configuration(values)
-        HTTP::Configuration.new(**values.slice(*HTTP::Configuration::NAMES.keys))
+        HTTP::Limits.new(**values.slice(*HTTP::Limits::NAMES.keys))
       rescue ArgumentError => e
         raise ConfigurationError, e.message
       end

@@ -149,7 +149,7 @@ module Heddle
 
       def sockets_for(scheduler, listeners, app)
         limits = listeners.all? { |listener| listener.port.nil? } ? { **LIMITS, body_limit: MESSAGE } : LIMITS
-        engine = HTTP::Engine.new(HTTP::Configuration.new(**limits))
+        engine = HTTP::Engine.new(HTTP::Limits.new(**limits))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine) do |exchange|
           handler.call(exchange)

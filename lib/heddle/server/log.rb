@@ -17,7 +17,9 @@ module Heddle
       )
 
       MINUTE = 60
-      private_constant :MINUTE
+      # Reasons of rejected requests that {Admission} counts and {Service} reports.
+      REPORTED = /\Athe server (?:is busy|stops)/
+      private_constant :MINUTE, :REPORTED
 
       # @param configuration [Configuration]
       # @param output [#write] for requests and notices, where the configuration names no file
@@ -75,7 +77,7 @@ module Heddle
       # @param reason [String]
       def rejected(address, status, reason)
         if @access then @output.write(@format.rejected(address, status, reason))
-        elsif status == 503 then notice_shortage(reason)
+        elsif status == 503 && !reason.match?(REPORTED) then notice_shortage(reason)
         end
       end
 

@@ -15,7 +15,7 @@ module Heddle
     # All options of the server, each defined once, by subject.
     module Options
       # The limits of clients' requests.
-      LIMITS = HTTP::Configuration::LIMITS.map { |limit| Option.of_limit(limit) }.freeze
+      LIMITS = HTTP::Limits::ALL.map { |limit| Option.of_limit(limit) }.freeze
 
       SUBJECTS = {
         "Processes" => PROCESSES, "Where to listen" => LISTENING, "Logs" => LOGGING, "Protection" => PROTECTION,

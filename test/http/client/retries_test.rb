@@ -26,9 +26,9 @@ class RetriesTest < ClientCase
 
   def client(server, retries, **) = Client.new(server.url, proxy: nil, retries:, **)
 
-  def repetition(retries, seconds_left = nil)
+  def retries(retries, seconds_left = nil)
     deadline = seconds_left && ((now + seconds_left) * 1e9).to_i
-    Client::Repetition.new(retries, deadline, random: Longest)
+    Client::Retries.new(retries, deadline, random: Longest)
   end
 
   def head(status = 503, retry_after = nil) = Head.new(status, retry_after ? ["retry-after", retry_after] : [])
@@ -72,25 +72,25 @@ class RetriesTest < ClientCase
   end
 
   def test_without_a_connection_a_post_is_sent_again_too
-    one = repetition(1)
+    one = retries(1)
     failing = Failing.new([Client::ConnectError.new, Client::ConnectTimeout.new])
 
     assert_nil one.head(Asked.new(false, true), failing)
     assert_raises(Client::ConnectTimeout, "no try is left") { one.head(Asked.new(false, true), failing) }
     assert_raises(Client::ConnectError, "its body is gone") do
-      repetition(1).head(Asked.new(false, false), Failing.new([Client::ConnectError.new]))
+      retries(1).head(Asked.new(false, false), Failing.new([Client::ConnectError.new]))
     end
   end
 
   def test_what_another_try_does_not_mend_is_raised
     [Client::TLSError, Client::PrivateAddressError, Client::OutcomeUnknown, Client::FirstByteTimeout,
      Client::ProtocolError].each do |error|
-      assert_raises(error) { repetition(1).head(Asked.new(true, true), Failing.new([error.new])) }
+      assert_raises(error) { retries(1).head(Asked.new(true, true), Failing.new([error.new])) }
     end
   end
 
   def test_pauses_double_and_obey_the_server_within_bounds
-    one = repetition(10)
+    one = retries(10)
     pauses = Array.new(8) { one.after?(Asked.new(true, true), head) && one.seconds }
 
     assert_equal [0.25, 0.5, 1, 2, 4, 8, 10, 10], pauses
@@ -101,7 +101,7 @@ class RetriesTest < ClientCase
   end
 
   def test_no_pause_is_longer_than_the_total_limit
-    one = repetition(5, 4)
+    one = retries(5, 4)
 
     assert one.after?(Asked.new(true, true), head(503, "2"))
     refute one.after?(Asked.new(true, true), head(503, "5"))

@@ -14,7 +14,7 @@ class ChunkedRulesTest < Minitest::Test
 
   # => [status of the rejection, or data, whether it is complete, what is left over]
   def decode(pieces, **limits)
-    decoder = H1::ChunkedDecoder.new(Configuration.new(**limits))
+    decoder = H1::ChunkedDecoder.new(Limits.new(**limits))
     output = "".b
     rest = pieces.reduce("".b) do |left, piece|
       bytes = left + piece

@@ -6,7 +6,7 @@ require "heddle/http"
 class DecoderTest < Minitest::Test
   include Heddle::HTTP
 
-  def chunked(**limits) = H1::ChunkedDecoder.new(Configuration.new(**limits))
+  def chunked(**limits) = H1::ChunkedDecoder.new(Limits.new(**limits))
 
   # Decodes pieces as they would come from a connection. Gives what was decoded, the decoder and what is left over.
   def feed(decoder, pieces)
@@ -133,13 +133,13 @@ class DecoderTest < Minitest::Test
   end
 
   def test_trailers_count_against_the_header_limits
-    decoder = H1::ChunkedDecoder.new(Configuration.new(header_limit: 1_024), header_bytes: 1_000)
+    decoder = H1::ChunkedDecoder.new(Limits.new(header_limit: 1_024), header_bytes: 1_000)
 
     assert_equal 431, feed(decoder, ["0\r\nA: #{"b" * 30}\r\n\r\n"])[1].rejection.status
-    decoder = H1::ChunkedDecoder.new(Configuration.new, header_count: 99)
+    decoder = H1::ChunkedDecoder.new(Limits.new, header_count: 99)
 
     assert_nil feed(decoder, ["0\r\nA: b\r\n\r\n"])[1].rejection
-    decoder = H1::ChunkedDecoder.new(Configuration.new, header_count: 99)
+    decoder = H1::ChunkedDecoder.new(Limits.new, header_count: 99)
 
     assert_equal 431, feed(decoder, ["0\r\nA: b\r\nC: d\r\n\r\n"])[1].rejection.status
     _, decoder, = feed(chunked, ["0\r\n", "a" * 40_000])

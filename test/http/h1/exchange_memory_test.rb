@@ -19,7 +19,7 @@ class H1ExchangeMemoryTest < Minitest::Test
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
     rejections = []
-    engine = Heddle::HTTP::Engine.new(Heddle::HTTP::Configuration.new(body_buffer: 6_000),
+    engine = Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new(body_buffer: 6_000),
                             on_rejection: ->(*told) { rejections << told })
     kept = []
     sockets = Heddle::Net::Sockets.new(scheduler, service: engine) do |exchange|
@@ -99,7 +99,7 @@ class H1ExchangeMemoryTest < Minitest::Test
       scheduler = held[:scheduler] = Heddle::Scheduler.new
       Fiber.set_scheduler(scheduler)
       clients = []
-      limits = Heddle::HTTP::Configuration.new(write_timeout: 0.05)
+      limits = Heddle::HTTP::Limits.new(write_timeout: 0.05)
       engine = held[:engine] = Heddle::HTTP::Engine.new(limits)
       sockets = held[:sockets] = Heddle::Net::Sockets.new(scheduler, service: engine) do |exchange|
         held[:exchange] = exchange

@@ -69,7 +69,7 @@ class MutationTest < Minitest::Test
   end
 
   def decode(pieces)
-    decoder = H1::ChunkedDecoder.new(Configuration.new)
+    decoder = H1::ChunkedDecoder.new(Limits.new)
     buffer = "".b
     output = "".b
     position = 0

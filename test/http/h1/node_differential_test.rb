@@ -123,7 +123,7 @@ class NodeDifferentialTest < Minitest::Test
     rest = bytes.byteslice(head.ending, bytes.bytesize)
     return rest.byteslice(0, head.content_length || 0) unless head.chunked?
 
-    decoder = H1::ChunkedDecoder.new(Configuration.new)
+    decoder = H1::ChunkedDecoder.new(Limits.new)
     @rest = rest.bytesize - decoder.decode(rest, 0, output = "".b)
     [output, decoder]
   end
@@ -144,7 +144,7 @@ class NodeDifferentialTest < Minitest::Test
   end
 
   def compare_request(bytes, theirs)
-    ours = H1::HeadParser.new(Configuration.new(underscore_headers: true)).parse(bytes)
+    ours = H1::HeadParser.new(Limits.new(underscore_headers: true)).parse(bytes)
     compare(bytes, ours, theirs, theirs["method"]) do
       differ(bytes, [ours.method, ours.target, ours.minor, ours.fields],
              [theirs["method"], theirs["target"], theirs["minor"], theirs["fields"].map { |one| binary(one) }])
@@ -189,7 +189,7 @@ class NodeDifferentialTest < Minitest::Test
     inputs = with_mutations(rules.keys).map { |bytes| { kind: "response", bytes:, method: rules[bytes] || "GET" } }
     inputs.zip(node_results(inputs)) do |input, theirs|
       bytes = input[:bytes]
-      ours = H1::ResponseParser.new(Configuration.new).parse(input[:method], bytes)
+      ours = H1::ResponseParser.new(Limits.new).parse(input[:method], bytes)
       next if ours.is_a?(H1::ReceivedResponse) && ours.interim? # it waits for the next one
 
       compare(bytes, ours, theirs, theirs["status"]) do

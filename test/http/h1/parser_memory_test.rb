@@ -15,7 +15,7 @@ class ParserMemoryTest < Minitest::Test
             "transfer-encoding", "chunked"].freeze
 
   def setup
-    @configuration = Configuration.new
+    @configuration = Limits.new
     # What is loaded on the way is not what is tested.
     [H1::RequestHead, H1::ReceivedResponse, Heddle::HTTP::Rejection]
   end
@@ -83,8 +83,8 @@ class ParserMemoryTest < Minitest::Test
   end
 
   def test_a_parser_that_is_initialized_again_takes_the_new_limits
-    parser = H1::HeadParser.new(Configuration.new(header_count: 1))
-    parser.send(:initialize, Configuration.new(header_count: 50))
+    parser = H1::HeadParser.new(Limits.new(header_count: 1))
+    parser.send(:initialize, Limits.new(header_count: 50))
 
     assert_equal FIELDS, parser.parse(HEAD).fields
   end

@@ -6,7 +6,7 @@ require "heddle/http"
 module ParsingHelpers
   include Heddle::HTTP
 
-  def parser(**limits) = H1::HeadParser.new(Configuration.new(**limits))
+  def parser(**limits) = H1::HeadParser.new(Limits.new(**limits))
 
   # The result of parsing the bytes whole, after checking that every other way to cut them gives the same.
   def parse(bytes, **limits)

@@ -12,7 +12,7 @@ class ResponseRulesTest < Minitest::Test
   include Heddle::HTTP
   extend RuleTable
 
-  def parser(**limits) = H1::ResponseParser.new(Configuration.new(**limits))
+  def parser(**limits) = H1::ResponseParser.new(Limits.new(**limits))
 
   # The result of parsing the bytes whole, after checking that every other way to cut them gives the same.
   def parse(bytes, method = "GET", **limits)

@@ -119,7 +119,7 @@ module Heddle
       def start(scheduler, set, limits)
         told = ->(_, status, reason) { @rejections << [status, reason] }
         bodies, limits = limits.partition { |name, _| %i[stream_bodies body_folder].include?(name) }.map(&:to_h)
-        @engine = HTTP::Engine.new(HTTP::Configuration.new(**limits), on_rejection: told, **bodies)
+        @engine = HTTP::Engine.new(HTTP::Limits.new(**limits), on_rejection: told, **bodies)
         @sockets = Net::Sockets.new(scheduler, set:, service: @engine) { |exchange| answer(exchange) }
       end
 

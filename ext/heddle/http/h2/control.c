@@ -104,7 +104,7 @@ void heddle_h2_take_settings(heddle_h2_session *session, const uint8_t *payload,
         }
     }
     if (session->stage == HEDDLE_H2_AT_FIRST_SETTINGS) {
-        session->stage = HEDDLE_H2_AT_FRAMES;
+        heddle_h2_enter_stage(session, HEDDLE_H2_AT_FRAMES);
         session->idle_since = session->now;
     }
     heddle_h2_note_output(session);
@@ -246,18 +246,18 @@ void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint
 /* For a stream that has not begun. */
 static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgency, bool incremental)
 {
-    if (!heddle_h2_start_turns(session)) {
+    if (!heddle_h2_allocate_schedule(session)) {
         fail_without_memory(session);
         return;
     }
-    heddle_h2_turns *turns = session->turns;
-    unsigned place = turns->early_next++ % HEDDLE_H2_EARLY_PRIORITIES;
+    heddle_h2_schedule *schedule = session->schedule;
+    unsigned index = schedule->early_next++ % HEDDLE_H2_EARLY_PRIORITIES;
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
-        if (turns->early_streams[i] == id)
-            place = i;
+        if (schedule->early_streams[i] == id)
+            index = i;
     }
-    turns->early_streams[place] = id;
-    turns->early_bits[place] = (uint8_t)(urgency | (incremental ? HEDDLE_H2_URGENCIES : 0));
+    schedule->early_streams[index] = id;
+    schedule->early_bits[index] = (uint8_t)(urgency | (incremental ? HEDDLE_H2_URGENCIES : 0));
 }
 
 void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size)

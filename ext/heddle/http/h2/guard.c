@@ -186,7 +186,7 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
         heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block did not come in time");
     } else if (session->stream_count == 0 && now >= session->idle_since + limits->idle_timeout) {
         send_goaway(session, session->last_processed, "idle");
-        session->stage = HEDDLE_H2_AT_END;
+        heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
     }
     if (heddle_h2_can_rest(session) && now >= find_rest_time(session))
         heddle_h2_rest(session);
@@ -206,7 +206,7 @@ void heddle_h2_drain(heddle_h2_session *session, int64_t now)
         return;
     session->now = now;
     heddle_h2_enter(session);
-    session->drain_stage = HEDDLE_H2_DRAIN_ANNOUNCED;
+    heddle_h2_enter_drain(session, HEDDLE_H2_DRAIN_ANNOUNCED);
     session->drain_at = now + session->limits->drain_delay;
     send_goaway(session, HEDDLE_H2_LARGEST_STREAM, "");
     heddle_h2_leave(session);
@@ -218,9 +218,9 @@ void heddle_h2_finish_drain(heddle_h2_session *session)
     if (!heddle_h2_is_open(session))
         return;
     if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && session->now >= session->drain_at) {
-        session->drain_stage = HEDDLE_H2_DRAINING;
+        heddle_h2_enter_drain(session, HEDDLE_H2_DRAINING);
         send_goaway(session, session->last_processed, "");
     }
     if (session->drain_stage == HEDDLE_H2_DRAINING && session->stream_count == 0)
-        session->stage = HEDDLE_H2_AT_END;
+        heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
 }

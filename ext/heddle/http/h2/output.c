@@ -25,8 +25,8 @@ void heddle_h2_note_output(heddle_h2_session *session)
 
 static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_stream *stream)
 {
-    heddle_h2_turns *turns = session->turns;
-    return (stream->incremental ? turns->incremental : turns->sequential) + stream->urgency;
+    heddle_h2_schedule *schedule = session->schedule;
+    return (stream->incremental ? schedule->incremental : schedule->sequential) + stream->urgency;
 }
 
 /* Streams that are sent one after the other stand in the order of their ids, those that share in the order of turns. */
@@ -71,13 +71,13 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 /* The stream whose turn it is: the most urgent; of these one that shares and one that does not in turn. */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
-    heddle_h2_turns *turns = session->turns;
-    for (unsigned urgency = 0; turns && urgency < HEDDLE_H2_URGENCIES; urgency++) {
-        heddle_h2_stream *sequential = turns->sequential[urgency].first;
-        heddle_h2_stream *incremental = turns->incremental[urgency].first;
+    heddle_h2_schedule *schedule = session->schedule;
+    for (unsigned urgency = 0; schedule && urgency < HEDDLE_H2_URGENCIES; urgency++) {
+        heddle_h2_stream *sequential = schedule->sequential[urgency].first;
+        heddle_h2_stream *incremental = schedule->incremental[urgency].first;
         if (sequential && incremental) {
-            turns->incremental_turn ^= (uint8_t)(1 << urgency);
-            return turns->incremental_turn >> urgency & 1 ? sequential : incremental;
+            schedule->incremental_turn ^= (uint8_t)(1 << urgency);
+            return schedule->incremental_turn >> urgency & 1 ? sequential : incremental;
         }
         if (sequential || incremental)
             return sequential ? sequential : incremental;

@@ -58,11 +58,11 @@ static void set_priority(heddle_h2_session *session, heddle_h2_stream *stream, c
 {
     stream->urgency = block->urgency;
     stream->incremental = block->incremental;
-    const heddle_h2_turns *turns = session->turns;
+    const heddle_h2_schedule *schedule = session->schedule;
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
-        if (turns->early_streams[i] == stream->id) {
-            stream->urgency = turns->early_bits[i] % HEDDLE_H2_URGENCIES;
-            stream->incremental = turns->early_bits[i] >= HEDDLE_H2_URGENCIES;
+        if (schedule->early_streams[i] == stream->id) {
+            stream->urgency = schedule->early_bits[i] % HEDDLE_H2_URGENCIES;
+            stream->incremental = schedule->early_bits[i] >= HEDDLE_H2_URGENCIES;
         }
     }
 }

@@ -41,7 +41,7 @@ void heddle_h2_session_free(heddle_h2_session *session)
     for (uint32_t i = 0; i < session->stream_count; i++)
         heddle_h2_free_stream(session->streams[i]);
     free(session->streams);
-    free(session->turns);
+    free(session->schedule);
     free(session->remembered);
     heddle_hpack_decoder_free(&session->decoder);
     heddle_hpack_encoder_free(&session->encoder);
@@ -86,7 +86,7 @@ void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
 {
     if (!heddle_h2_is_open(session))
         return;
-    session->stage = HEDDLE_H2_AT_END;
+    heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
     session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
@@ -453,7 +453,7 @@ static const uint8_t *take_preface(heddle_h2_session *session, const uint8_t *at
         }
     }
     if (session->preface_size == HEDDLE_H2_PREFACE_SIZE)
-        session->stage = HEDDLE_H2_AT_FIRST_SETTINGS;
+        heddle_h2_enter_stage(session, HEDDLE_H2_AT_FIRST_SETTINGS);
     return at;
 }
 
@@ -462,7 +462,7 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session)
     return session->fed_streams >= session->limits->streams_a_feed || session->fed_fields >= session->limits->fields_a_feed;
 }
 
-/* A client that fetches no answers gets no more of them; neither does one that takes the turns of others. */
+/* A client that fetches no answers gets no more of them; neither does one that keeps others waiting. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&

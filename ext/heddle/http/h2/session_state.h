@@ -5,6 +5,7 @@
 
 #include "http/h2/hpack.h"
 #include "http/h2/session.h"
+#include "selector/assert.h"
 
 /* -- states of a stream (RFC 9113, 5.1) ---------------------------------------------------------------------------- */
 
@@ -147,14 +148,14 @@ typedef enum {
     HEDDLE_H2_DRAINING,        /* the second is */
 } heddle_h2_drain_stage;
 
-/* Whose turn it is to be sent; a connection needs that while it has streams. */
+/* In which order streams are sent (RFC 9218). A connection needs it while it has streams. */
 typedef struct {
     heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
-    uint8_t incremental_turn; /* a bit for each urgency: whose turn it is */
+    uint8_t incremental_turn; /* a bit for each urgency: is an incremental stream next? */
     uint8_t early_next;
     uint8_t early_bits[HEDDLE_H2_EARLY_PRIORITIES]; /* urgency, and 8: incremental */
     uint32_t early_streams[HEDDLE_H2_EARLY_PRIORITIES];
-} heddle_h2_turns;
+} heddle_h2_schedule;
 
 /* A stream that was closed lately. */
 typedef struct {
@@ -203,7 +204,7 @@ struct heddle_h2_session {
     uint32_t last_stream;    /* the highest that the client has opened */
     uint32_t last_processed; /* the highest that the owner has seen */
     uint32_t fed_streams, fed_fields; /* in the last feed */
-    heddle_h2_turns *turns;  /* NULL: there are no streams */
+    heddle_h2_schedule *schedule;  /* NULL: there are no streams */
     heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
     uint8_t remembered_room, remembered_next;
 
@@ -226,6 +227,25 @@ struct heddle_h2_session {
     int64_t check_at, idle_since, drain_at;
 };
 
+/* A row for each stage, a bit for each one that may follow it. */
+static inline void heddle_h2_enter_stage(heddle_h2_session *session, heddle_h2_stage stage)
+{
+    static const uint8_t allowed[] = {
+        [HEDDLE_H2_AT_PREFACE] = 1 << HEDDLE_H2_AT_FIRST_SETTINGS | 1 << HEDDLE_H2_AT_END,
+        [HEDDLE_H2_AT_FIRST_SETTINGS] = 1 << HEDDLE_H2_AT_FRAMES | 1 << HEDDLE_H2_AT_END,
+        [HEDDLE_H2_AT_FRAMES] = 1 << HEDDLE_H2_AT_END,
+        [HEDDLE_H2_AT_END] = 0,
+    };
+    HEDDLE_ASSERT(allowed[session->stage] >> stage & 1);
+    session->stage = (uint8_t)stage;
+}
+
+static inline void heddle_h2_enter_drain(heddle_h2_session *session, heddle_h2_drain_stage stage)
+{
+    HEDDLE_ASSERT(stage == session->drain_stage + 1U);
+    session->drain_stage = (uint8_t)stage;
+}
+
 /* -- streams.c ----------------------------------------------------------------------------------------------------- */
 
 heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32_t id);
@@ -244,7 +264,7 @@ void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
 void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_stream(heddle_h2_stream *stream);
 /* There will be streams soon. False: there is no memory. */
-bool heddle_h2_start_turns(heddle_h2_session *session);
+bool heddle_h2_allocate_schedule(heddle_h2_session *session);
 /* Has it memory that it can do without while it rests? */
 bool heddle_h2_can_rest(const heddle_h2_session *session);
 /* Gives it back. How streams were closed is forgotten. */

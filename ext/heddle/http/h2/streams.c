@@ -29,8 +29,8 @@ const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
 
 /* -- finding ------------------------------------------------------------------------------------------------------- */
 
-/* The place of the first stream whose id is not less. */
-static uint32_t find_place(const heddle_h2_session *session, uint32_t id)
+/* The index of the first stream whose id is not less. */
+static uint32_t find_index(const heddle_h2_session *session, uint32_t id)
 {
     uint32_t low = 0, high = session->stream_count;
     while (low < high) {
@@ -45,8 +45,8 @@ static uint32_t find_place(const heddle_h2_session *session, uint32_t id)
 
 heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32_t id)
 {
-    uint32_t place = find_place(session, id);
-    return place < session->stream_count && session->streams[place]->id == id ? session->streams[place] : NULL;
+    uint32_t index = find_index(session, id);
+    return index < session->stream_count && session->streams[index]->id == id ? session->streams[index] : NULL;
 }
 
 /* Without memory the oldest stream is forgotten a little earlier. */
@@ -95,22 +95,22 @@ heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-bool heddle_h2_start_turns(heddle_h2_session *session)
+bool heddle_h2_allocate_schedule(heddle_h2_session *session)
 {
-    if (!session->turns)
-        session->turns = calloc(1, sizeof(*session->turns));
-    return session->turns != NULL;
+    if (!session->schedule)
+        session->schedule = calloc(1, sizeof(*session->schedule));
+    return session->schedule != NULL;
 }
 
-/* Unless a stream to come has a priority already. */
-static void end_turns(heddle_h2_session *session)
+/* It is kept while it has the priority of a stream that has not begun (PRIORITY_UPDATE came first). */
+static void free_schedule(heddle_h2_session *session)
 {
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
-        if (session->turns->early_streams[i] > session->last_stream)
+        if (session->schedule->early_streams[i] > session->last_stream)
             return;
     }
-    free(session->turns);
-    session->turns = NULL;
+    free(session->schedule);
+    session->schedule = NULL;
 }
 
 bool heddle_h2_can_rest(const heddle_h2_session *session)
@@ -132,7 +132,7 @@ void heddle_h2_rest(heddle_h2_session *session)
 
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
 {
-    if (!heddle_h2_start_turns(session))
+    if (!heddle_h2_allocate_schedule(session))
         return NULL;
     if (session->stream_count == session->stream_room) {
         uint32_t room = session->stream_room ? session->stream_room * 2 : 4;
@@ -176,17 +176,17 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (!heddle_h2_state_is_closed(stream->state) || stream->held)
         return;
-    uint32_t place = find_place(session, stream->id);
+    uint32_t index = find_index(session, stream->id);
     session->stream_count--;
-    memmove(session->streams + place, session->streams + place + 1,
-            (session->stream_count - place) * sizeof(*session->streams));
+    memmove(session->streams + index, session->streams + index + 1,
+            (session->stream_count - index) * sizeof(*session->streams));
     heddle_h2_remember(session, stream->id, stream->state);
     if (stream->unconsumed > stream->kept)
         heddle_h2_credit(session, NULL, stream->unconsumed - stream->kept);
     stream->next = session->dead;
     session->dead = stream;
     if (session->stream_count == 0) {
-        end_turns(session);
+        free_schedule(session);
         session->idle_since = session->now;
         heddle_h2_finish_drain(session);
     }
@@ -206,6 +206,7 @@ void heddle_h2_leave(heddle_h2_session *session)
 void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event)
 {
     uint8_t next = heddle_h2_transitions[stream->state][event];
+    HEDDLE_ASSERT(next != HEDDLE_H2_IMPOSSIBLE);
     if (next >= HEDDLE_H2_STATES)
         return;
     stream->state = next;

@@ -20,6 +20,7 @@
 #include "http/engine.h"
 #include "http/websocket/carrier.h"
 #include "http/websocket/reader.h"
+#include "net/fate.h"
 #include "selector/assert.h"
 
 typedef struct heddle_websocket_subscription heddle_websocket_subscription;
@@ -128,13 +129,13 @@ heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_webso
 void heddle_websocket_free(heddle_websocket *socket);
 /*
  * Between the two the record lives, and no connection is closed by what is called. Leaving does what is due then:
- * queues its work, sets its time limit, closes its connection. It may be gone afterwards.
+ * queues its work, sets its time limit, closes its connection.
  */
 static inline void heddle_websocket_hold(heddle_websocket *socket)
 {
     socket->depth++;
 }
-void heddle_websocket_leave(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_websocket_leave(heddle_websocket *socket);
 /* Reads on after a pause. Held. */
 void heddle_websocket_read_on(heddle_websocket *socket);
 /* Begins the close handshake, where the socket is open. Held. On any thread. */
@@ -149,10 +150,10 @@ void heddle_websocket_leave_process(heddle_websocket *socket);
 void heddle_websocket_break_off(heddle_websocket *socket);
 /* The same, and the client is to see that it is cut off. */
 void heddle_websocket_cut_off(heddle_websocket *socket);
-/* The carrier has it from now on. The socket may be gone afterwards. */
-void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connection);
+/* The carrier has it from now on. */
+HEDDLE_LAST_USE void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connection);
 /* The carrier is gone, and with it the socket, unless it is held or runs. */
-void heddle_websocket_release(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_websocket_release(heddle_websocket *socket);
 /* A child process: its fibers are gone. */
 void heddle_websocket_abandon(heddle_websocket *socket);
 /* Does the handler have to catch up before more is read? */
@@ -180,8 +181,8 @@ int64_t heddle_websocket_closing_time(const heddle_websocket *socket);
 void heddle_websocket_handle_deadline(heddle_websocket *socket);
 /* The server stops, and on_shutdown is not due yet. */
 bool heddle_websocket_has_to_retire(const heddle_websocket *socket);
-/* Begins its end, some time from now. The socket may be gone afterwards. */
-void heddle_websocket_retire(heddle_websocket *socket);
+/* Begins its end, some time from now. */
+HEDDLE_LAST_USE void heddle_websocket_retire(heddle_websocket *socket);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
@@ -274,10 +275,9 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
 /* Gives the socket what it needs for that. false: no memory. */
 bool heddle_websocket_prepare_stream(heddle_websocket *socket);
 /*
- * The exchange is over, and its stream carries the socket. `early`: frames that have come, a String or nil. The socket may
- * be gone afterwards.
+ * The exchange is over, and its stream carries the socket. `early`: frames that have come, a String or nil.
  */
-void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early);
+HEDDLE_LAST_USE void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early);
 
 void Init_heddle_websocket(VALUE http);
 void Init_heddle_websocket_methods(VALUE module, VALUE client_class);
@@ -287,7 +287,7 @@ void Init_heddle_websocket_codec(VALUE module);
 
 /* For heddle_service_operations. */
 VALUE heddle_websocket_load(heddle_service *service, VALUE words, int *state);
-void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
+HEDDLE_LAST_USE void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
 void Init_heddle_websocket_handoff(VALUE client_class);
 
 #endif

@@ -12,7 +12,7 @@ module Heddle
         attr_reader :scheme
         # @return [String] host and port, as a request's Host field has it
         attr_reader :authority
-        # @return [Settings]
+        # @return [ConnectionSettings]
         attr_reader :settings
 
         # @return [String] the field line that the proxy gets with each request, or nothing

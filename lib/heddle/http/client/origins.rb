@@ -11,7 +11,7 @@ module Heddle
         private_constant :TARGET, :URL, :USUAL_PORTS
 
         # @param base [String, nil]
-        # @param settings [Settings]
+        # @param settings [ConnectionSettings]
         # @raise [ArgumentError]
         def initialize(base, settings)
           @settings = settings

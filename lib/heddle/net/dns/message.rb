@@ -27,7 +27,14 @@ module Heddle
         NONE = [].freeze
         private_constant :NONE
 
-        attr_accessor :id, :flags, :edns
+        # @return [Integer] from 0 to 65535, chosen by the one that asks
+        attr_accessor :id
+
+        # @return [Integer] 16 bits; see {FLAGS}, each of which has a method of its own, such as `truncated?`
+        attr_accessor :flags
+
+        # @return [EDNS, nil] the OPT record's content
+        attr_accessor :edns
 
         # @return [Array<Question>]
         attr_reader :questions

@@ -99,8 +99,10 @@ module Heddle
         # @return [Integer] queries under way
         def under_way = @in_flight.size
 
-        # @return [Integer] connections of TCP now, and since the start
+        # @return [Integer] open TCP connections
         def tcp_connections = tcp_ports.sum(&:connections)
+
+        # @return [Integer] TCP connections since the start
         def tcp_accepted = tcp_ports.sum(&:accepted)
 
         # @api private

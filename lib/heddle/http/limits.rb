@@ -5,8 +5,8 @@ require "heddle/http/h2/limits"
 module Heddle
   module HTTP
     # The limits of what a client may send and how long it may take, in one frozen object.
-    class Configuration
-      LIMITS = [
+    class Limits
+      ALL = [
         Limit.new(:request_line_limit, :bytes, 16_384, 8_192,
                   "length of a request line; a longer one is answered with 414"),
         Limit.new(:header_limit, :bytes, 32_768, 1_024,
@@ -62,17 +62,17 @@ module Heddle
         *H2::LIMITS
       ].freeze
 
-      NAMES = LIMITS.to_h { |limit| [limit.name, limit] }.freeze
+      NAMES = ALL.to_h { |limit| [limit.name, limit] }.freeze
 
       attr_reader(*NAMES.keys)
 
-      # @param values [Hash{Symbol => Object}] what differs from the defaults, by the names of {LIMITS}
+      # @param values [Hash{Symbol => Object}] what differs from the defaults, by the names of {ALL}
       # @raise [ArgumentError] for an unknown name or a value that does not fit
       def initialize(**values)
         unknown = values.keys - NAMES.keys
         raise ArgumentError, "there is no limit called #{unknown.join(", ")}" if unknown.any?
 
-        LIMITS.each do |limit|
+        ALL.each do |limit|
           value = values.fetch(limit.name, limit.default)
           instance_variable_set(:"@#{limit.name}", limit.check(value))
         end

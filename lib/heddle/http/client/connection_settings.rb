@@ -4,11 +4,11 @@ module Heddle
   module HTTP
     class Client
       # The settings of the connections to an origin. Clients with equal ones share connections.
-      Settings = Data.define(:tls, :proxy, :deny_private, :max_connections, :idle_timeout, :http2) do
+      ConnectionSettings = Data.define(:tls, :proxy, :deny_private, :max_connections, :idle_timeout, :http2) do
         # @return [Array<String>] offered by ALPN
         def protocols = http2 ? %w[h2 http/1.1] : %w[http/1.1]
 
-        # @return [Settings] of connections that offer HTTP/1.1 alone
+        # @return [ConnectionSettings] of connections that offer HTTP/1.1 alone
         def without_http2 = http2 ? with(http2: false, tls: tls&.offering(%w[http/1.1])) : self
 
         # May connections of this scheme speak HTTP/2?
