@@ -38,7 +38,7 @@ static void tell(uint64_t what, const void *bytes, size_t size)
         result->calls = (result->calls ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
 }
 
-static void let_go(heddle_h2_session *session, heddle_h2_stream *stream)
+static void release_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     result->held--;
     heddle_h2_release(session, stream);
@@ -54,7 +54,7 @@ static void answer(heddle_h2_session *session, heddle_h2_stream *stream)
         break;
     case 1:
         heddle_h2_reset(session, stream, HEDDLE_H2_CANCEL);
-        let_go(session, stream);
+        release_stream(session, stream);
         break;
     case 2:
         heddle_h2_write_head(session, stream, 103, fields, 1, false);
@@ -140,7 +140,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     tell(5, &error, sizeof(error));
-    let_go(session, stream);
+    release_stream(session, stream);
 }
 
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
@@ -152,7 +152,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     tell(6, NULL, 0);
-    let_go(session, stream);
+    release_stream(session, stream);
 }
 
 static const heddle_h2_operations operations = {

@@ -70,7 +70,7 @@ class LiveTest < Minitest::Test
   end
 
   # @return [Integer, nil] with which the server closes
-  def refusal(client) = client.closing.code
+  def close_code(client) = client.closing.code
 
   def test_the_first_paint_is_html_and_the_page_is_not_to_be_kept_or_framed
     serving_page do
@@ -134,12 +134,12 @@ class LiveTest < Minitest::Test
           client, = open_page
           client.text({ event:, values: values || {} }.to_json)
 
-          assert_equal 1008, refusal(client), [event, values].inspect
+          assert_equal 1008, close_code(client), [event, values].inspect
         end
       client, = open_page
       client.text({ event: "add", values: { by: 1 } }.to_json)
 
-      assert_equal 1008, refusal(client), "a value is text"
+      assert_equal 1008, close_code(client), "a value is text"
     end
   end
 
@@ -149,13 +149,13 @@ class LiveTest < Minitest::Test
         client, = open_page
         client.text(sent)
 
-        assert_equal code, refusal(client), sent[0, 20]
+        assert_equal code, close_code(client), sent[0, 20]
       end
       client, = open_page
       client.text("1")
       client.text("1")
 
-      assert_equal 1008, refusal(client), "an acknowledgement of nothing"
+      assert_equal 1008, close_code(client), "an acknowledgement of nothing"
     end
   end
 
@@ -170,7 +170,7 @@ class LiveTest < Minitest::Test
         client.text({ token: }.to_json)
 
         assert_equal({ "reload" => true }, hear(client), token.inspect)
-        assert_equal 1008, refusal(client)
+        assert_equal 1008, close_code(client)
       end
       client = dial("/live")
       send_event(client, "add", by: 1)
@@ -197,7 +197,7 @@ class LiveTest < Minitest::Test
       client.text("1")
       thief, answer = open_page(cookie: "user=bob", token: mine, id: first["id"])
 
-      assert_equal [{ "reload" => true }, 1008], [answer, refusal(thief)]
+      assert_equal [{ "reload" => true }, 1008], [answer, close_code(thief)]
       own, other = open_page(cookie: "user=bob", id: first["id"])
 
       refute_equal first["id"], other["id"]
@@ -220,7 +220,7 @@ class LiveTest < Minitest::Test
       client, = open_page
       200.times { send_event(client, "add", by: 1) }
 
-      assert_equal 1008, refusal(client)
+      assert_equal 1008, close_code(client)
     end
   end
 
@@ -302,7 +302,7 @@ class LiveTest < Minitest::Test
       client, first = open_page
       send_event(client, "fail")
 
-      assert_equal 1011, refusal(client)
+      assert_equal 1011, close_code(client)
       assert_match(/Connection#on_message failed.*broken/, errors.string)
       _, again = open_page(id: first["id"])
 

@@ -82,7 +82,7 @@ class ResolverSharingTest < Minitest::Test
     @server.wait_for_questions(1)
     others = Array.new(4) { ask("web.example") }
     wait_for_waiting("web.example", 4)
-    # The first hands over to the second at the moment when the second is cancelled too, and so on.
+    # When the first is cancelled, the second asks in its place; then that is cancelled, and so on.
     [first, *others.first(3)].each { |asker| asker.raise(Cancelled) }
     @server.wait_for_questions(2)
     @server.release

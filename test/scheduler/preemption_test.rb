@@ -123,7 +123,7 @@ class PreemptionTest < Minitest::Test
     assert flag
   end
 
-  # -- what is handed over at a switch --------------------------------------------------------------------------------
+  # -- what is raised at a switch -------------------------------------------------------------------------------------
 
   def test_no_value_of_an_enumerator_is_lost
     wrong = 0

@@ -5,7 +5,7 @@
 require "test_helper"
 require "server/web_socket_helpers"
 
-# WebSockets where several things happen in one turn of the loop, or none for long.
+# WebSockets where several things happen in one tick, or none for long.
 class WebSocketTurnsTest < Minitest::Test
   include WebSocketHelpers
 

@@ -4,6 +4,7 @@
 #include "http/body_disk.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
+#include "http/parser_ruby.h"
 
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"
@@ -71,7 +72,7 @@ static heddle_engine *engine_of(VALUE self)
     return engine;
 }
 
-static VALUE read_limit(VALUE configuration, const char *name)
+static VALUE call_limit(VALUE configuration, const char *name)
 {
     return rb_funcall(configuration, rb_intern(name), 0);
 }
@@ -109,32 +110,32 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
 {
     heddle_h2_limits *limits = &engine->h2_limits;
     heddle_h2_apply_limits(engine);
-    limits->connect_protocol = RTEST(read_limit(configuration, "http2_websockets"));
-    limits->max_streams = NUM2UINT(read_limit(configuration, "http2_streams"));
-    limits->reset_burst = limits->rejected_burst = NUM2UINT(read_limit(configuration, "http2_resets"));
+    limits->connect_protocol = RTEST(call_limit(configuration, "http2_websockets"));
+    limits->max_streams = NUM2UINT(call_limit(configuration, "http2_streams"));
+    limits->reset_burst = limits->rejected_burst = NUM2UINT(call_limit(configuration, "http2_resets"));
     limits->reset_rate = refill_of(limits->reset_burst);
-    limits->control_burst = NUM2UINT(read_limit(configuration, "http2_control_frames"));
+    limits->control_burst = NUM2UINT(call_limit(configuration, "http2_control_frames"));
     limits->control_rate = refill_of(limits->control_burst);
-    limits->control_answers = NUM2UINT(read_limit(configuration, "http2_control_answers"));
-    limits->overhead = NUM2UINT(read_limit(configuration, "http2_overhead"));
-    limits->updates = NUM2UINT(read_limit(configuration, "http2_updates"));
-    limits->continuations = NUM2UINT(read_limit(configuration, "http2_continuations"));
-    limits->settings_entries = NUM2UINT(read_limit(configuration, "http2_settings"));
-    limits->crumb_count = NUM2UINT(read_limit(configuration, "http2_cookies"));
-    limits->connection_window = NUM2UINT(read_limit(configuration, "http2_body_window"));
-    limits->stream_output = NUM2UINT(read_limit(configuration, "http2_response_buffer"));
-    limits->connection_output = NUM2UINT(read_limit(configuration, "http2_connection_buffer"));
-    limits->write_rate = NUM2UINT(read_limit(configuration, "http2_write_rate"));
-    engine->h2_memory = NUM2ULL(read_limit(configuration, "http2_memory"));
+    limits->control_answers = NUM2UINT(call_limit(configuration, "http2_control_answers"));
+    limits->overhead = NUM2UINT(call_limit(configuration, "http2_overhead"));
+    limits->updates = NUM2UINT(call_limit(configuration, "http2_updates"));
+    limits->continuations = NUM2UINT(call_limit(configuration, "http2_continuations"));
+    limits->settings_entries = NUM2UINT(call_limit(configuration, "http2_settings"));
+    limits->crumb_count = NUM2UINT(call_limit(configuration, "http2_cookies"));
+    limits->connection_window = NUM2UINT(call_limit(configuration, "http2_body_window"));
+    limits->stream_output = NUM2UINT(call_limit(configuration, "http2_response_buffer"));
+    limits->connection_output = NUM2UINT(call_limit(configuration, "http2_connection_buffer"));
+    limits->write_rate = NUM2UINT(call_limit(configuration, "http2_write_rate"));
+    engine->h2_memory = NUM2ULL(call_limit(configuration, "http2_memory"));
 }
 
 static void set_websocket_limits(heddle_websockets *sockets, VALUE configuration)
 {
-    sockets->limits.message = NUM2ULL(read_limit(configuration, "websocket_message_limit"));
-    sockets->limits.fragments = NUM2UINT(read_limit(configuration, "websocket_fragment_limit"));
-    sockets->output_limit = NUM2ULL(read_limit(configuration, "websocket_output_limit"));
-    sockets->ping = heddle_parse_duration(read_limit(configuration, "websocket_ping"));
-    sockets->timeout = heddle_parse_duration(read_limit(configuration, "websocket_timeout"));
+    sockets->limits.message = NUM2ULL(call_limit(configuration, "websocket_message_limit"));
+    sockets->limits.fragments = NUM2UINT(call_limit(configuration, "websocket_fragment_limit"));
+    sockets->output_limit = NUM2ULL(call_limit(configuration, "websocket_output_limit"));
+    sockets->ping = heddle_parse_duration(call_limit(configuration, "websocket_ping"));
+    sockets->timeout = heddle_parse_duration(call_limit(configuration, "websocket_timeout"));
     sockets->retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
 }
 
@@ -149,27 +150,19 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
     engine->proxies = proxies;
-    engine->limits = (heddle_http_limits){
-        .request_line = NUM2SIZET(read_limit(configuration, "request_line_limit")),
-        .header = NUM2SIZET(read_limit(configuration, "header_limit")),
-        .header_count = NUM2UINT(read_limit(configuration, "header_count")),
-        .body = NUM2ULL(read_limit(configuration, "body_limit")),
-        .chunk_extension = NUM2ULL(read_limit(configuration, "chunk_extension_limit")),
-        .chunk_overhead = NUM2ULL(read_limit(configuration, "chunk_overhead_limit")),
-        .keep_underscores = RTEST(read_limit(configuration, "underscore_headers")),
-    };
-    engine->body_buffer = NUM2ULL(read_limit(configuration, "body_buffer"));
-    engine->body_disk_limit = NUM2ULL(read_limit(configuration, "body_disk_limit"));
+    engine->limits = heddle_http_limits_of(configuration);
+    engine->body_buffer = NUM2ULL(call_limit(configuration, "body_buffer"));
+    engine->body_disk_limit = NUM2ULL(call_limit(configuration, "body_disk_limit"));
     engine->body_folder = copy_text(folder);
     set_streams(&engine->streams, paths);
-    engine->body_rate = NUM2ULL(read_limit(configuration, "body_rate"));
-    engine->linger_limit = NUM2ULL(read_limit(configuration, "linger_limit"));
-    engine->head_timeout = heddle_parse_duration(read_limit(configuration, "head_timeout"));
-    engine->idle_timeout = heddle_parse_duration(read_limit(configuration, "idle_timeout"));
-    engine->body_grace = heddle_parse_duration(read_limit(configuration, "body_grace"));
-    engine->body_pause = heddle_parse_duration(read_limit(configuration, "body_pause"));
-    engine->write_timeout = heddle_parse_duration(read_limit(configuration, "write_timeout"));
-    engine->linger_timeout = heddle_parse_duration(read_limit(configuration, "linger_timeout"));
+    engine->body_rate = NUM2ULL(call_limit(configuration, "body_rate"));
+    engine->linger_limit = NUM2ULL(call_limit(configuration, "linger_limit"));
+    engine->head_timeout = heddle_parse_duration(call_limit(configuration, "head_timeout"));
+    engine->idle_timeout = heddle_parse_duration(call_limit(configuration, "idle_timeout"));
+    engine->body_grace = heddle_parse_duration(call_limit(configuration, "body_grace"));
+    engine->body_pause = heddle_parse_duration(call_limit(configuration, "body_pause"));
+    engine->write_timeout = heddle_parse_duration(call_limit(configuration, "write_timeout"));
+    engine->linger_timeout = heddle_parse_duration(call_limit(configuration, "linger_timeout"));
     set_websocket_limits(&engine->websockets, configuration);
     set_h2_limits(engine, configuration);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));

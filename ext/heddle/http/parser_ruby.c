@@ -375,7 +375,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
         return position;
     StringValue(output);
     if (output == buffer)
-        rb_raise(rb_eArgError, "the output is the buffer itself");
+        rb_raise(rb_eArgError, "the output must be another String than the buffer");
     rb_str_modify_expand(output, (long)in.size);
     long before = RSTRING_LEN(output);
     size_t length;

@@ -41,13 +41,13 @@ module Heddle
       def run
         while (due = @due.first&.last)
           @scheduler.park([due - now, PAUSE].max)
-          beat(now)
+          ping_due(now)
         end
       ensure
         @task = nil
       end
 
-      def beat(time)
+      def ping_due(time)
         sockets = @due.lazy.take_while { |_, due| due <= time }.first(STEP).map(&:first)
         frame = encode unless sockets.empty?
         sockets.each do |socket|

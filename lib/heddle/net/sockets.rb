@@ -35,7 +35,7 @@ module Heddle
       # @yieldparam connection [Connection]
       def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, service: nil,
                      handshake_timeout: 10.0, &block)
-        raise ArgumentError, "Sockets.new needs a block: what to do with a connection" unless block
+        raise ArgumentError, "Sockets.new needs a block, which it calls with each connection" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
         end

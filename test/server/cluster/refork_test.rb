@@ -38,6 +38,9 @@ class ClusterReforkTest < Minitest::Test
     assert_equal "x", File.read(path("loads")), "the application was loaded once"
     assert_equal before.size, workers.size
     assert_empty before & workers
+    wait_until("the former mold is there") { molds.size == 1 }
+
+    assert_stripped molds.first
   end
 
   def test_the_new_mold_replaces_workers_and_gives_way_to_a_reload
@@ -82,6 +85,32 @@ class ClusterReforkTest < Minitest::Test
 
     assert_equal 0, served.wait
     held.each { |socket| assert_match(/ 200 /, socket.gets) }
+  end
+
+  # The processes from which this server forks its workers.
+  def molds
+    Dir["/proc/[0-9]*/stat"].filter_map do |file|
+      parent = File.read(file)[/.*\) \w (\d+)/, 1].to_i
+      file[/\d+/].to_i if parent == served.pid && File.read(file.sub("stat", "cmdline")).start_with?("heddle: mold")
+    rescue SystemCallError
+      nil
+    end
+  end
+
+  # A mold has no thread of Heddle's, no connection and no ring.
+  def assert_stripped(mold)
+    files = Dir["/proc/#{mold}/fd/*"].filter_map { |file| File.readlink(file) if File.symlink?(file) }
+
+    refute_empty files
+    assert_empty files.grep(/io_uring/)
+    assert_empty files.grep(/socket:/).map { |file| file[/\d+/] } & established
+    assert_empty Dir["/proc/#{mold}/task/*/comm"].map { |file| File.read(file).strip }.grep(/heddle|offload|watch/i)
+  end
+
+  # The inodes of established connections of TCP.
+  def established
+    Dir["/proc/net/tcp{,6}"].flat_map { |file| File.readlines(file).drop(1).map(&:split) }
+                            .filter_map { |line| line[9] if line[3] == "01" }
   end
 
   # Whether a worker answers what it has, and no more.

@@ -67,7 +67,7 @@ module Heddle
           true
         end
 
-        def seconds_left = (@deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)) / 1e9
+        def seconds_left = (@deadline - MonotonicClock.nanoseconds) / 1e9
       end
     end
   end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+# test: once
+
+require "test_helper"
+require "heddle/server"
+
+# One worker at a time makes its major garbage collection, while the others accept what is new.
+class CollectionTurnsTest < Minitest::Test
+  class Worker
+    attr_reader :messages
+    attr_writer :serving
+
+    def initialize
+      @messages = []
+      @serving = true
+    end
+
+    def channel = self
+    def send_message(text) = messages << text
+    def serving? = @serving
+  end
+
+  def setup
+    @turns = Heddle::Server::Cluster::CollectionTurns.new
+    @first, @second = Array.new(2) { Worker.new }
+    [@first, @second].each { |worker| @turns.ask(worker) }
+    @turns.proceed
+  end
+
+  def test_the_second_worker_waits_until_the_first_has_collected
+    2.times { @turns.proceed }
+
+    assert_equal [%w[collect], []], [@first.messages, @second.messages]
+    @turns.done(@first)
+    @turns.proceed
+
+    assert_equal [%w[collect], %w[collect]], [@first.messages, @second.messages]
+  end
+
+  def test_a_worker_that_ends_gives_its_turn_to_the_next
+    @first.serving = false
+    @turns.proceed
+
+    assert_equal %w[collect], @second.messages
+  end
+
+  def test_a_worker_that_ended_while_it_waited_has_no_turn
+    @second.serving = false
+    @turns.done(@first)
+    @turns.proceed
+
+    assert_empty @second.messages
+  end
+end
