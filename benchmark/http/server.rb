@@ -87,12 +87,10 @@ module Bench
         raise Child::Failed, "no right answer to #{path}: #{e.class}"
       end
 
-      # Ends the server and what it has forked; it was put into a group of its own for that.
+      # Ends the server and what it has forked; it was put into a group of its own for that. Itsi's workers leave it.
       def close
-        Process.kill(:KILL, -@pid)
+        [-@pid, *tree.pids.drop(1)].each { |pid| kill(pid) }
         reap(0) unless @status
-      rescue Errno::ESRCH
-        nil
       ensure
         @reservation.close
       end
@@ -126,6 +124,12 @@ module Bench
         Net::HTTP.start(HOST, port, nil, open_timeout: 2, read_timeout: 5, max_retries: 0) do |http|
           body ? http.post(path, body) : http.get(path, "accept-encoding" => "identity")
         end
+      end
+
+      def kill(pid)
+        Process.kill(:KILL, pid)
+      rescue Errno::ESRCH
+        nil
       end
 
       def reap(flags)

@@ -62,6 +62,14 @@ class HTTPBenchmarkServerTest < Minitest::Test
     assert_nil(children.find { |pid| alive?(pid) })
   end
 
+  def test_children_in_groups_of_their_own_are_ended_too
+    leaving = "fork { Process.setpgid(0, 0); sleep }\n#{Program::ANSWERING}"
+    children = serve(Program.new(leaving)) { |server| server.tree.pids - [server.pid] }
+
+    assert_equal 1, children.size
+    assert_nil(children.find { |pid| alive?(pid) })
+  end
+
   def test_a_wrong_answer_is_told
     serve(Program.new) do |server|
       error = assert_raises(Bench::Child::Failed) { server.check("/path", expected: "else") }
