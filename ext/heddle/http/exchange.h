@@ -52,7 +52,7 @@ typedef struct {
 
 enum {
     HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more of them, or with more bytes, costs a malloc */
-    HEDDLE_EXCHANGE_BYTES = 2048,
+    HEDDLE_EXCHANGE_BYTES = 1024, /* and thousands of requests may wait */
     HEDDLE_EXCHANGES_SPARE = 256,
 };
 
