@@ -18,8 +18,16 @@ class ClientProxyTest < ClientCase
 
   def teardown
     super
-    @pids.each { |pid| Process.kill(:TERM, pid) && Process.wait(pid) } # killed, squid would leave shared memory
+    @pids.each { |pid| finish(pid) }
     FileUtils.rm_rf(@folder)
+  end
+
+  # Killed, squid would leave shared memory. One that does not end is killed all the same: a run has hung here.
+  def finish(pid)
+    Process.kill(:TERM, pid)
+    ended = Process.detach(pid)
+    ended.join(5) || Process.kill(:KILL, pid)
+    ended.join
   end
 
   def free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
