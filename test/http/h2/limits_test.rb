@@ -89,11 +89,11 @@ class H2LimitsTest < Minitest::Test
 
   # Each request that waits counts 2,700 bytes at least; a connection has 114,688 and body_buffer of its own.
   def test_http2_memory
-    requests = Array.new(60) { |i| "HEADERS eh #{(2 * i) + 1} post" }
+    requests = Array.new(100) { |i| "HEADERS eh #{(2 * i) + 1} post" }
     refused = refused_of(*requests, http2_memory: 0, body_buffer: 0)
 
     assert_operator refused.size, :>, 10
-    assert_equal 119.step(by: -2).first(refused.size).reverse, refused
+    assert_equal 199.step(by: -2).first(refused.size).reverse, refused
     assert_empty refused_of(*requests, body_buffer: 0)
   end
 
