@@ -317,8 +317,9 @@ class PreemptionTest < Minitest::Test
     struck = false
     scheduled do
       thread = Thread.current
+      deadline = now + 5 # nobody tells this fiber where it strikes the loop, which then waits for it
       Fiber.schedule do
-        nil until struck
+        nil until struck || now > deadline
       rescue ArgumentError
         struck = true # whoever runs when the thread gets its turn
       end
