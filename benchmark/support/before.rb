@@ -2,9 +2,9 @@
 
 module Bench
   # Heddle as another checkout has it, built there, beside this one's: what a change made faster or slower. The
-  # environment variable HEDDLE_BEFORE names its folder. Contestants that run Heddle from `root` can be copied so.
+  # environment variable HEDDLE_BENCH_BEFORE names its folder. Contestants that run Heddle from `root` can be copied so.
   module Before
-    FOLDER = ENV.fetch("HEDDLE_BEFORE", nil)
+    FOLDER = ENV.fetch("HEDDLE_BENCH_BEFORE", nil)
 
     # @param contestants [Array<Contestant>]
     # @return [Array<Contestant>] with the same of the other checkout after each of Heddle's

@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "open3"
 
-# HEDDLE_BEFORE=FOLDER: figures of another checkout in the same run.
+# HEDDLE_BENCH_BEFORE=FOLDER: figures of another checkout in the same run.
 class BenchmarkBeforeTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   PROGRAM = <<~'RUBY'
@@ -20,7 +20,7 @@ class BenchmarkBeforeTest < Minitest::Test
   RUBY
 
   def suite(name, contestant)
-    output, status = Open3.capture2e({ "HEDDLE_BEFORE" => "/other" }, RbConfig.ruby, "-r", "json", "-e", PROGRAM, name,
+    output, status = Open3.capture2e({ "HEDDLE_BENCH_BEFORE" => "/other" }, RbConfig.ruby, "-r", "json", "-e", PROGRAM, name,
                                      contestant, chdir: ROOT)
     assert_predicate status, :success?, output
     JSON.parse(output)

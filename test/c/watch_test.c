@@ -1,5 +1,5 @@
 /* sources: watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
-/* wrap: clock_gettime nanosleep pread */
+/* wrap: clock_gettime nanosleep pread read */
 #include "check.h"
 #include "watch/watch.h"
 
@@ -37,6 +37,12 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *unused)
 ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)
 {
     return snprintf(bytes, size, "1 %lld 1\n", (long long)queued_time);
+}
+
+/* Its state in /proc: while the watch looks, this thread waits for it, or is about to. */
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+    return snprintf(bytes, size, "1 (test) S 1\n");
 }
 
 static bool collects(void)
