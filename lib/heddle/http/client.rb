@@ -21,14 +21,9 @@ module Heddle
     # server has closed meanwhile, or if nothing of it was sent. A request that fails half-way raises an {Error}; a
     # truncated response is never returned as if it were whole.
     class Client
-      autoload :Body, "heddle/http/client/body"
-      autoload :Decoder, "heddle/http/client/decoder"
       autoload :Event, "heddle/http/client/event_reader"
       autoload :EventReader, "heddle/http/client/event_reader"
       autoload :EventStream, "heddle/http/client/event_stream"
-      autoload :Payload, "heddle/http/client/payload"
-      autoload :Proxy, "heddle/http/client/proxy"
-      autoload :ProxyEnvironment, "heddle/http/client/proxy_environment"
       autoload :Redirect, "heddle/http/client/redirect"
       autoload :Retries, "heddle/http/client/retries"
       autoload :RetryAfter, "heddle/http/client/retry_after"
@@ -252,11 +247,14 @@ module Heddle
   end
 end
 
-# Not by autoload: each request needs them, and the first one's time limits hold while they are loaded.
+# Not by autoload: each request needs them, and the first one's time limits hold while they are loaded. A thousand tasks
+# that make their first requests together would each search the whole load path.
 require "heddle/http/client/errors"
+require "heddle/http/client/body"
 require "heddle/http/client/carrier"
 require "heddle/http/client/connection"
 require "heddle/http/client/connections"
+require "heddle/http/client/decoder"
 require "heddle/http/client/dialer"
 require "heddle/http/client/exchange"
 require "heddle/http/client/fields"
@@ -264,6 +262,9 @@ require "heddle/http/client/h1_carrier"
 require "heddle/http/client/h2_carrier"
 require "heddle/http/client/origin"
 require "heddle/http/client/origins"
+require "heddle/http/client/payload"
+require "heddle/http/client/proxy"
+require "heddle/http/client/proxy_environment"
 require "heddle/http/client/request"
 require "heddle/http/client/request_builder"
 require "heddle/http/client/response"
