@@ -11,8 +11,9 @@ module Bench
       TARGET = File.join(ROOT, "tmp", "bench")
       FLAGS = %w[-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra].freeze
       PROGRAMS = { "steady" => %w[steady.c client.c], "holder" => %w[holder.c client.c],
-                   "paced" => %w[paced.c client.c], "sender" => %w[sender.c], "delayed" => %w[delayed.c],
-                   "sockets" => %w[sockets.c client.c], "fanout" => %w[fanout.c], "work.so" => %w[work.c] }.freeze
+                   "paced" => %w[paced.c client.c], "sockets" => %w[sockets.c client.c],
+                   "sender" => %w[sender.c listener.c], "delayed" => %w[delayed.c listener.c],
+                   "fanout" => %w[fanout.c listener.c], "work.so" => %w[work.c] }.freeze
       SHARED = %w[-shared -fPIC].freeze
 
       module_function

@@ -3,6 +3,8 @@
  * The server that HTTP clients are measured with: GET /0.05 is answered after 50 ms, GET /listener with the port of a
  * listener that is new. Says its port, {"port":N}, and ends with its standard input. One thread, one epoll; a request
  * comes in one piece, and the next one not before its answer. */
+#include "listener.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -15,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, EVENTS = 256, HEAD_LIMIT = 4096 };
+enum { EVENTS = 256, HEAD_LIMIT = 4096 };
 
 static const char ANSWER[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ndone\n";
 
@@ -54,15 +56,15 @@ static void add(int descriptor, bool listens)
     fail("epoll_ctl");
 }
 
-static int open_listener(void)
+/* Its port. */
+static int add_listener(void)
 {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct sockaddr_in address;
   socklen_t size = sizeof(address);
-  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&address, size) != 0 ||
-      listen(descriptor, BACKLOG) != 0 || getsockname(descriptor, (struct sockaddr *)&address, &size) != 0)
-    fail("listen");
-  add(descriptor, true);
+  int listener = open_listener(0);
+  if (getsockname(listener, (struct sockaddr *)&address, &size) != 0)
+    fail("getsockname");
+  add(listener, true);
   return ntohs(address.sin_port);
 }
 
@@ -105,7 +107,7 @@ static void answer(struct peer *peer, const char *text, size_t length)
 static void answer_listener(struct peer *peer)
 {
   char port[16], text[128];
-  int digits = snprintf(port, sizeof(port), "%d", open_listener());
+  int digits = snprintf(port, sizeof(port), "%d", add_listener());
   int length = snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", digits, port);
   answer(peer, text, (size_t)length);
 }
@@ -155,7 +157,7 @@ int main(void)
   epoll = epoll_create1(EPOLL_CLOEXEC);
   if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, STDIN_FILENO, &input) != 0)
     fail("epoll");
-  printf("{\"port\":%d}\n", open_listener());
+  printf("{\"port\":%d}\n", add_listener());
   fflush(stdout);
   for (;;) {
     int count = epoll_wait(epoll, events, EVENTS, answer_due());

@@ -2,7 +2,8 @@
  *
  * What a broadcast costs the kernel: a WebSocket server that sends each message it gets to all of its sockets, with one
  * send() for each and nothing else. It reads small frames that come whole, and checks nothing. */
-#include <arpa/inet.h>
+#include "listener.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,23 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, EVENTS = 64, ROOM = 4096, MOST = 65536 };
+enum { EVENTS = 64, ROOM = 4096, MOST = 65536 };
 
 static int sockets[MOST]; /* those that are open */
 static size_t count;
-
-static int listen_at(uint16_t port)
-{
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-  int on = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-      bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, BACKLOG) < 0) {
-    perror("fanout: error");
-    exit(1);
-  }
-  return listener;
-}
 
 static void accept_all(int epoll, int listener)
 {
@@ -99,7 +87,7 @@ int main(int words, char **word)
     fprintf(stderr, "usage: fanout PORT\n");
     return 2;
   }
-  int listener = listen_at((uint16_t)atoi(word[1])), epoll = epoll_create1(0);
+  int listener = open_listener((uint16_t)atoi(word[1])), epoll = epoll_create1(0);
   struct epoll_event event = {.events = EPOLLIN, .data.fd = listener}, events[EVENTS];
   epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
   for (;;) {

@@ -2,7 +2,8 @@
  *
  * What the loopback carries: answers every request with LENGTH bytes from memory, as plainly as it can be done. No
  * parser: the end of a head is the end of a request. */
-#include <arpa/inet.h>
+#include "listener.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, EVENTS = 64, HEAD_LIMIT = 4096 };
+enum { EVENTS = 64, HEAD_LIMIT = 4096 };
 
 struct connection {
   int descriptor;
@@ -55,19 +56,6 @@ static int advance(struct connection *connection)
   }
 }
 
-static int listen_at(uint16_t port)
-{
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-  int on = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-      bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, BACKLOG) < 0) {
-    perror("sender: error");
-    exit(1);
-  }
-  return listener;
-}
-
 static void accept_all(int epoll, int listener)
 {
   int descriptor;
@@ -96,7 +84,7 @@ int main(int count, char **words)
   for (size_t index = 0; index < length; index++)
     answer[(size_t)head + index] = "0123456789abcde\n"[index % 16];
 
-  int listener = listen_at((uint16_t)atoi(words[1])), epoll = epoll_create1(0);
+  int listener = open_listener((uint16_t)atoi(words[1])), epoll = epoll_create1(0);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL}, events[EVENTS];
   epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
   for (;;) {

@@ -53,21 +53,16 @@ class HTTPBenchmarkServerTest < Minitest::Test
     assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
   end
 
-  def test_what_it_has_forked_is_ended_too
-    forking = "fork { sleep }\n#{Program::ANSWERING}"
-    children = serve(Program.new(forking)) { |server| server.tree.pids - [server.pid] }
+  { "what_it_has_forked_is" => "fork { sleep }",
+    "children_in_groups_of_their_own_are" => "fork { Process.setpgid(0, 0); sleep }" }.each do |what, fork|
+    define_method("test_#{what}_ended_too") do
+      forking = "#{fork}\n#{Program::ANSWERING}"
+      children = serve(Program.new(forking)) { |server| server.tree.pids - [server.pid] }
 
-    assert_equal 1, children.size
-    # Whoever takes over orphans may not have reaped it yet: a dead one has no command line.
-    assert_nil(children.find { |pid| alive?(pid) })
-  end
-
-  def test_children_in_groups_of_their_own_are_ended_too
-    leaving = "fork { Process.setpgid(0, 0); sleep }\n#{Program::ANSWERING}"
-    children = serve(Program.new(leaving)) { |server| server.tree.pids - [server.pid] }
-
-    assert_equal 1, children.size
-    assert_nil(children.find { |pid| alive?(pid) })
+      assert_equal 1, children.size
+      # Whoever takes over orphans may not have reaped it yet: a dead one has no command line.
+      assert_nil(children.find { |pid| alive?(pid) })
+    end
   end
 
   def test_a_wrong_answer_is_told
