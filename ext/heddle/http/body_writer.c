@@ -3,6 +3,7 @@
 #include "http/body_disk.h"
 #include "http/body_spool.h"
 #include "selector/clock.h"
+#include "selector/native_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -156,17 +157,13 @@ static void dequeue_job(heddle_body_job *job)
         writer.last = before;
 }
 
-/* With the lock. Signals are for Ruby's threads. */
+/* With the lock. */
 static bool start_thread(void)
 {
     if (writer.running)
         return true;
-    sigset_t all, before;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    writer.running = pthread_create(&thread, NULL, run_writer, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    writer.running = heddle_native_thread_start(&thread, run_writer) == 0;
     if (writer.running)
         pthread_detach(thread);
     return writer.running;

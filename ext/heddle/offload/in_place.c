@@ -3,16 +3,11 @@
 #include "offload/call.h"
 #include "scheduler/interrupt_masks.h"
 #include "selector/clock.h"
+#include "selector/native_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-
-#ifdef __APPLE__
-#define WAIT_CLOCK CLOCK_REALTIME /* its conditions know no other */
-#else
-#define WAIT_CLOCK CLOCK_MONOTONIC
-#endif
 
 /* How often a call is interrupted: the signal may come just before the system call that it is to interrupt. */
 static const int64_t INSISTING = 10 * 1000 * 1000;
@@ -87,7 +82,7 @@ static void *end_calls(void *unused)
         if (limits.next_look == NEVER) {
             pthread_cond_wait(&limits.earlier, &limits.mutex);
         } else if (limits.next_look > now) {
-            struct timespec until = heddle_clock_after(WAIT_CLOCK, limits.next_look - now);
+            struct timespec until = heddle_clock_after(HEDDLE_CONDITION_CLOCK, limits.next_look - now);
             pthread_cond_timedwait(&limits.earlier, &limits.mutex, &until);
         } else {
             end_call(call);
@@ -97,17 +92,6 @@ static void *end_calls(void *unused)
 }
 
 /* -- fork ---------------------------------------------------------------------------------------------------------- */
-
-static void init_earlier(void)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-#ifndef __APPLE__
-    pthread_condattr_setclock(&attributes, WAIT_CLOCK);
-#endif
-    pthread_cond_init(&limits.earlier, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
 
 static void before_fork(void)
 {
@@ -127,24 +111,20 @@ static void after_fork_in_child(void)
     limits.calls = NULL;
     limits.next_look = NEVER;
     limits.running = false;
-    init_earlier();
+    heddle_condition_init(&limits.earlier);
     pthread_cond_init(&limits.unblocked, NULL);
     pthread_mutex_unlock(&limits.mutex);
 }
 
-/* With the mutex. Without a thread the call goes on to its own end. Signals are for Ruby's threads. */
+/* With the mutex. Without a thread the call goes on to its own end. */
 static void start_thread(void)
 {
     pthread_t thread;
-    sigset_t all, before;
     if (!limits.ready) {
-        init_earlier();
+        heddle_condition_init(&limits.earlier);
         limits.ready = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
     }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    limits.running = limits.ready && pthread_create(&thread, NULL, end_calls, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    limits.running = limits.ready && heddle_native_thread_start(&thread, end_calls) == 0;
     if (limits.running)
         pthread_detach(thread);
 }

@@ -6,6 +6,7 @@
 #include "offload/thread_calls.h"
 #include "offload/thread_times.h"
 #include "selector/clock.h"
+#include "selector/native_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,30 +46,11 @@ static _Atomic unsigned generation;
 
 static _Thread_local heddle_job *current;
 
-/* -- time ---------------------------------------------------------------------------------------------------------- */
-
-#ifdef __APPLE__
-#define WAIT_CLOCK CLOCK_REALTIME /* its conditions know no other */
-#else
-#define WAIT_CLOCK CLOCK_MONOTONIC
-#endif
-
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-#ifndef __APPLE__
-    pthread_condattr_setclock(&attributes, WAIT_CLOCK);
-#endif
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
 static void reset_state(void)
 {
-    init_condition(&work);
+    heddle_condition_init(&work);
     waiting = computing = prompt = (heddle_job_queue){0};
     slow = 0;
     atomic_store(&queued, 0);
@@ -301,7 +283,7 @@ heddle_offload_thread *heddle_threads_attach(void)
         return NULL;
     }
     thread->native = pthread_self();
-    init_condition(&thread->answered);
+    heddle_condition_init(&thread->answered);
     pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
         starting--;
@@ -402,7 +384,7 @@ static bool wait_for_job(heddle_offload_thread *thread)
     counts.idle++;
     bool due = !spinning && may_spin(1) && heddle_spin_due(&spins) && spin_for_job();
     if (!due && !thread->leave) {
-        struct timespec limit = heddle_clock_after(WAIT_CLOCK, (int64_t)IDLE_SECONDS * HEDDLE_SECOND);
+        struct timespec limit = heddle_clock_after(HEDDLE_CONDITION_CLOCK, (int64_t)IDLE_SECONDS * HEDDLE_SECOND);
         due = pthread_cond_timedwait(&work, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
     }
     counts.idle--;

@@ -2,6 +2,7 @@
 
 #include "watch/lost_time.h"
 #include "selector/clock.h"
+#include "selector/native_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -413,16 +414,12 @@ static void handle_forks(void)
         watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
-/* With the mutex. Signals are for Ruby's threads. */
+/* With the mutex. */
 static int start_thread(void)
 {
-    sigset_t all, before;
     handle_forks();
     watch.quit = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(&watch.thread, NULL, run_watch, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int result = heddle_native_thread_start(&watch.thread, run_watch);
     watch.running = result == 0;
     return -result;
 }

@@ -1,0 +1,39 @@
+#ifndef HEDDLE_NATIVE_THREAD_H
+#define HEDDLE_NATIVE_THREAD_H
+
+/* Threads of our own, which Ruby does not know, and what they wait for. */
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#ifdef __APPLE__
+#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* its conditions know no other */
+#else
+#define HEDDLE_CONDITION_CLOCK CLOCK_MONOTONIC
+#endif
+
+/* Timed waits for it end by HEDDLE_CONDITION_CLOCK. */
+static inline void heddle_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+#ifndef __APPLE__
+    pthread_condattr_setclock(&attributes, HEDDLE_CONDITION_CLOCK);
+#endif
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* Signals are for Ruby's threads: it gets none. 0, or an error number. */
+static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(void *))
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+#endif
