@@ -20,8 +20,8 @@ class BenchmarkBeforeTest < Minitest::Test
   RUBY
 
   def suite(name, contestant)
-    output, status = Open3.capture2e({ "HEDDLE_BENCH_BEFORE" => "/other" }, RbConfig.ruby, "-r", "json", "-e", PROGRAM, name,
-                                     contestant, chdir: ROOT)
+    output, status = Open3.capture2e({ "HEDDLE_BENCH_BEFORE" => "/other" }, RbConfig.ruby, "-r", "json", "-e", PROGRAM,
+                                     name, contestant, chdir: ROOT)
     assert_predicate status, :success?, output
     JSON.parse(output)
   end

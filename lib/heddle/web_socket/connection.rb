@@ -123,8 +123,8 @@ module Heddle
           require "heddle/net/tls/client_context"
           tls = Net::TLS::ClientContext.for({ protocols: %w[http/1.1], **tls })
         end
-        settings = HTTP::Client::ConnectionSettings.new(tls:, proxy: nil, deny_private:, max_connections: 1, idle_timeout: nil,
-                                              http2: false)
+        settings = HTTP::Client::ConnectionSettings.new(tls:, proxy: nil, deny_private:, max_connections: 1,
+                                                        idle_timeout: nil, http2: false)
         scheme = @uri.scheme == "wss" ? "https" : "http"
         HTTP::Client::Dialer.new(scheme, @uri.hostname, port, settings, nil).call(limits, nil)
       end
