@@ -1,6 +1,6 @@
 #include "net/sockets.h"
 
-/* Accepting rests while the queue is at least half full, until it is down to a quarter. */
+/* Is the queue so full that no connections are accepted? From half of its limit on, until it is down to a quarter. */
 static bool is_filling(const heddle_sockets *sockets)
 {
     size_t limit = sockets->admission.queue_limit;

@@ -34,7 +34,7 @@ static void look_again(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
     heddle_balance_try_resume(sockets);
-    /* Nobody pokes for one that got stuck. */
+    /* A worker that gets stuck does not notify the others, so a paused one checks again. */
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         look_again_later(sockets);
 }
@@ -47,7 +47,8 @@ static void look_again_later(heddle_sockets *sockets)
     timer->fn = look_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
-        heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED); /* better uneven than not at all */
+        /* without memory for a timer: accept rather than stay paused */
+        heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
 }
 
 void heddle_balance_stop_accepting(heddle_sockets *sockets)
@@ -74,10 +75,10 @@ static void wake_pool_follower(heddle_sockets *sockets)
 static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.poked));
-    if (sockets->loop->operations == &heddle_select_operations) { /* it knows no edges */
+    if (sockets->loop->operations == &heddle_select_operations) { /* this selector is not edge-triggered */
         uint64_t count;
         if (read(waiter->fd, &count, sizeof(count)) < 0)
-            count = 0; /* somebody else has read it */
+            count = 0; /* another process has read the counter */
     }
     if (!(flags & HEDDLE_MORE)) {
         heddle_loop_disarmed(sockets->loop);
@@ -103,7 +104,8 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
     if (scoreboard->poke_fd >= 0) {
         balance->poked = (heddle_waiter){
             .fn = handle_poke, .fd = scoreboard->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
-        heddle_loop_arm(sockets->loop, &balance->poked); /* without it we look a little later */
+        /* without memory the paused workers notice it a little later */
+        heddle_loop_arm(sockets->loop, &balance->poked);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
     heddle_balance_tell_accepting(sockets);
@@ -115,7 +117,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     heddle_balance *balance = balance_of(sockets);
     if (!balance->slot)
         return;
-    heddle_handoff_end(sockets); /* shows up there, too */
+    heddle_handoff_end(sockets); /* the handoff uses the same slot */
     if (balance->publishes_ticks)
         sockets->loop->watch.published_tick = NULL;
     HEDDLE_SCOREBOARD_SET(balance->slot->accepting, 0);
@@ -129,7 +131,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     balance->slot = NULL;
 }
 
-/* In a child: the slot is its parent's. */
+/* In a forked child, where the slot is the parent's. */
 void heddle_balance_abandon(heddle_sockets *sockets)
 {
     if (sockets->balance.publishes_ticks)

@@ -2,8 +2,8 @@
 #define HEDDLE_BALANCE_H
 
 /*
- * Several workers listen on the same sockets; the kernel wakes whoever it likes. A worker that is clearly busier than
- * another stops accepting until the scoreboard says otherwise.
+ * Several workers listen on the same sockets, and the kernel wakes any of them. A worker that is clearly busier than
+ * another stops accepting until the scoreboard shows that it no longer is.
  */
 
 #include "net/scoreboard.h"
@@ -12,15 +12,15 @@
 typedef struct {
     VALUE object; /* the Ruby object that keeps the scoreboard, 0: none */
     const heddle_scoreboard *scoreboard;
-    heddle_scoreboard_slot *slot; /* NULL: this is no worker among others */
+    heddle_scoreboard_slot *slot; /* NULL: this process is not one of several workers */
     heddle_waiter poked;
     heddle_timer again;
-    VALUE pool_follower; /* the fiber that is woken when shares of pools have changed, or 0 */
-    uint32_t pool_changes; /* that were seen */
+    VALUE pool_follower; /* the fiber to wake when shares of pools have changed, or 0 */
+    uint32_t pool_changes; /* the scoreboard's pool_changes when it was last read */
     bool publishes_ticks; /* the loop writes the start of its tick into our slot */
 } heddle_balance;
 
-/* How long one that leaves connections to others does so without a look at the scoreboard, ns. */
+/* The interval, in ns, at which a worker that has stopped accepting reads the scoreboard. */
 #define HEDDLE_BALANCE_AGAIN INT64_C(10000000)
 
 #endif

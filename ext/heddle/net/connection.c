@@ -22,7 +22,7 @@ static bool is_any(const heddle_address *address)
 
 const heddle_address *heddle_connection_local(heddle_connection *connection)
 {
-    /* A listener for every address does not say which one it is. */
+    /* The listener's address is unspecified (0.0.0.0 or ::): the kernel knows the connection's. */
     heddle_address *local = &connection->local;
     if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
         struct sockaddr_storage address;
@@ -76,7 +76,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 {
     static const uint8_t pending_input = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
     heddle_transport *transport = &connection->transport;
-    bool open = heddle_transport_acquire_wire(transport); /* TLS reads and writes with one state */
+    bool open = heddle_transport_acquire_wire(transport); /* receiving and sending share one TLS state */
     ssize_t result = -EAGAIN;
     bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {
@@ -93,7 +93,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == 0) {
         heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
         if (connection->error)
-            return -connection->error; /* an error of the last write, which the writer gets; the input has not ended */
+            return -connection->error; /* the error of an earlier send, which a writer will get; no end of input */
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;

@@ -2,8 +2,8 @@
 #define HEDDLE_CONNECTION_H
 
 /*
- * A connection: a transport, what was read and not used, what is to be sent, and its protocol with its session. A
- * record from malloc that holds no Ruby object.
+ * A connection: a transport, unused input, queued output, and its protocol with its session. The record comes from
+ * malloc and holds no Ruby object.
  */
 
 #include "net/address.h"
@@ -26,39 +26,39 @@ typedef enum {
 
 struct heddle_connection {
     heddle_transport transport;
-    uint32_t slot;        /* in the table of its Sockets */
-    uint32_t running;     /* work items of it that runners serve */
-    bool flush_scheduled; /* its output leaves at the beginning of the next tick */
+    uint32_t slot;        /* index in the table of its Sockets */
+    uint32_t running;     /* number of its work items that runners serve */
+    bool flush_scheduled; /* queued output is sent at the beginning of the next tick */
     bool shared;          /* another process has a copy of its descriptor */
-    bool event_pending;   /* a set without epoll: an event that is delivered in the next tick */
+    bool event_pending;   /* without epoll: an event is to be delivered in the next tick */
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
-    bool secure;          /* its client speaks TLS, with us or with the proxy that says so */
-    uint8_t stage;        /* heddle_handshake_stage, before its protocol */
-    uint8_t further;      /* work items that wait in its session for the ready list, at most UINT8_MAX */
-    uint8_t turn_left;    /* items that may still follow in its turn */
-    _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not asked yet, or unknown */
-    uint32_t round;       /* in which a work item of it was last taken */
+    bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
+    uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
+    uint8_t further;      /* work items that its session will put into the ready list later, at most UINT8_MAX */
+    uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
+    _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
+    uint32_t round;       /* the round in which an item of it was last served */
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
     void *session;
-    heddle_link turn_link;      /* in the queue of handshakes that can go on, or of input_turns.h */
-    heddle_link watch_link;     /* of those with watch_events, or that the watch thread has handed off */
-    heddle_link unsent_link;    /* of those with output */
-    heddle_due due;             /* the protocol's time limit for its next step */
+    heddle_link turn_link;      /* in the queue of handshakes that can continue, or of input_turns.h */
+    heddle_link watch_link;     /* in the list of connections with watch_events, or handed off by the watch thread */
+    heddle_link unsent_link;    /* in the list of connections with unsent output */
+    heddle_due due;             /* the time limit of the current step of its protocol */
     heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */
-    heddle_wait *waits[2];      /* by heddle_direction: the fiber that waits */
-    char *input;                /* from malloc: unused input, from input_start on */
+    heddle_wait *waits[2];      /* the fibers that wait, by heddle_direction */
+    char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_room;
-    int error;               /* errno of what broke it, as the kernel reports it only once */
+    int error;               /* errno of the first failure, because the kernel reports it only once */
     heddle_output output;    /* bytes to send */
     heddle_address remote, local;
-    heddle_waiter waiters[]; /* a set without epoll: reading, writing */
+    heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */
 };
 
-/* A fiber that waits for its connection, on that fiber's stack. */
+/* A fiber that waits for a connection; the record is on that fiber's stack. */
 struct heddle_wait {
     heddle_park park;
-    heddle_connection *connection; /* NULL: it was closed or given away meanwhile */
+    heddle_connection *connection; /* NULL: closed or detached meanwhile */
     heddle_direction direction;
     int64_t deadline;
 };
@@ -71,7 +71,7 @@ struct heddle_handle {
 /* The data type of Heddle::Net::Connection. */
 extern const rb_data_type_t heddle_handle_type;
 
-/* The one that the client has connected to. */
+/* The address to which the client has connected. */
 const heddle_address *heddle_connection_local(heddle_connection *connection);
 
 static inline size_t heddle_connection_buffered(const heddle_connection *connection)
@@ -79,7 +79,7 @@ static inline size_t heddle_connection_buffered(const heddle_connection *connect
     return connection->input_end - connection->input_start;
 }
 
-/* The same as a piece of what was read so far; how many pieces that is, 0 or 1. */
+/* The unused input as one piece; returns the number of pieces, 0 or 1. */
 static inline int heddle_connection_input_piece(const heddle_connection *connection, struct iovec *piece)
 {
     size_t size = heddle_connection_buffered(connection);
@@ -89,58 +89,56 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
     return 1;
 }
 
-/* Room before what is buffered, filled by the caller; raises NoMemoryError. */
+/* Makes room in front of the unused input, which the caller fills; raises NoMemoryError. */
 char *heddle_connection_push_back(heddle_connection *connection, size_t size);
-/* Room for so many bytes behind what is buffered, which may move; NULL without memory. */
+/* Makes room for `size` bytes behind the unused input, whose address may change; NULL without memory. */
 char *heddle_connection_room(heddle_connection *connection, size_t size);
 void heddle_connection_drop_input(heddle_connection *connection);
-/* These many bytes are used up. */
+/* Removes the first `size` bytes of the unused input. */
 void heddle_connection_use_input(heddle_connection *connection, size_t size);
-/*
- * Reads what is there: bytes, 0 at the end of input, -EAGAIN, or what has broken the connection.
- */
+/* Receives without waiting: bytes, 0 at the end of input, -EAGAIN, or the -errno that has broken the connection. */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
 typedef enum {
     HEDDLE_WAIT_READY,
     HEDDLE_WAIT_TIMED_OUT,
-    HEDDLE_WAIT_GONE, /* the connection was closed or given away; the record may be gone */
+    HEDDLE_WAIT_GONE, /* the connection was closed or detached; the record may be freed */
 } heddle_wait_result;
 
 /*
  * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. Raises interrupts, and
- * IOError when another fiber waits for the same.
+ * IOError when another fiber already waits in that direction.
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));
 /*
- * The same, but raises IO::TimeoutError with these words when the time is up, and IOError when the connection is gone.
+ * The same, but raises IO::TimeoutError with this message after the deadline, and IOError when the connection is gone.
  */
 void heddle_connection_await(heddle_connection *connection, heddle_direction direction, int64_t deadline,
                              const char *timed_out);
-/* Wakes the fibers that have to look again. */
+/* Wakes the fibers that wait for one of these events. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
-/* Nobody uses the connection through an object any more: fibers that wait get IOError. */
+/* Separates the connection from its Ruby object: fibers that wait for it get IOError. */
 void heddle_connection_part(heddle_connection *connection);
 
 /*
- * Steps of reading and writing that wait, for a fiber that serves the connection. `*place` is the connection, and NULL
- * once that is gone: then they raise IOError. They raise IO::TimeoutError, and what the system says of a broken
- * connection. A `timeout` < 0: none.
+ * Functions that wait, for the fiber that serves the connection. `*place` is the connection, or NULL once it is gone:
+ * then they raise IOError. They also raise IO::TimeoutError, and the SystemCallError of a broken connection. A
+ * `timeout` < 0: none.
  */
 VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, int64_t timeout);
-/* As an ordinary Ruby socket, which gives what was read and not used first. The record is gone. */
+/* Returns the connection as an ordinary Ruby socket, whose first reads return the unused input. The record is freed. */
 VALUE heddle_connection_detach(heddle_connection *connection);
 
-/* The same as a String, always the same one, or nil. */
+/* The address as a String, always the same object, or nil. */
 VALUE heddle_address_string(const heddle_address *address);
 
 /* Heddle::Net::Connection. */
 void Init_heddle_connection(VALUE net);
 VALUE heddle_connection_object(heddle_connection *connection);
-/* NULL when it is served no more. */
+/* NULL when the object no longer has a connection. */
 heddle_connection *heddle_connection_of(VALUE object);
-/* Raises ThreadError on another thread than its loop's. */
+/* Raises ThreadError on a thread other than the loop's. */
 void heddle_connection_check_thread(const heddle_connection *connection);
 
 #endif

@@ -13,7 +13,7 @@
 
 static VALUE connection_class;
 
-/* Marks nothing: the strings of a write are on the stack of the fiber that writes. */
+/* There is nothing to mark: the strings of a write are on the stack of the fiber that writes. */
 static void handle_free(void *data)
 {
     heddle_handle *handle = data;
@@ -84,7 +84,7 @@ static VALUE take_buffered(heddle_connection *connection, size_t size)
     return result;
 }
 
-/* Bytes, 0 at the end, -EAGAIN when there is nothing now; raises what has broken the connection. */
+/* Bytes, 0 at the end, -EAGAIN when there is no input now; raises the error of a broken connection. */
 static ssize_t receive_bytes(heddle_connection *connection, char *memory, size_t size)
 {
     ssize_t result = heddle_connection_receive(connection, memory, size);
@@ -120,9 +120,9 @@ VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, 
 /*
  * call-seq: read_partial(max, timeout = nil) -> String or nil
  *
- * Reads what is there, at most +max+ bytes (and at most 64 KiB); waits only when nothing is. nil at the end of input.
- * +timeout+ in seconds: IO::TimeoutError when nothing came. Raises Errno::ECONNRESET and the like when the peer is
- * gone, IOError when the connection is closed meanwhile or another fiber reads it.
+ * Reads the input that is there, at most +max+ bytes (and at most 64 KiB); waits only when there is none. nil at the
+ * end of input. +timeout+ in seconds: IO::TimeoutError when nothing came. Raises Errno::ECONNRESET and the like when
+ * the peer is gone, IOError when the connection is closed meanwhile or another fiber reads it.
  */
 static VALUE connection_read_partial(int argc, VALUE *argv, VALUE self)
 {
@@ -205,7 +205,7 @@ static VALUE connection_shutdown_write(VALUE self)
 /*
  * call-seq: idle! -> nil
  *
- * Gives the connection back: it waits for its next input without a fiber. This object is of no use afterwards.
+ * Makes the connection idle: it waits for its next input without a fiber. This object can't be used afterwards.
  */
 static VALUE connection_idle(VALUE self)
 {
@@ -233,7 +233,7 @@ static VALUE connection_close(VALUE self)
 /*
  * call-seq: closed? -> true or false
  *
- * Is this object of no use any more: closed, given back or detached?
+ * Has this object no connection any more: was it closed, made idle or detached?
  */
 static VALUE connection_closed_p(VALUE self)
 {
@@ -332,7 +332,7 @@ static VALUE connection_local_port(VALUE self)
 /*
  * call-seq: secure? -> true or false
  *
- * Does the client speak TLS, to us or to the proxy that says so in its header of the PROXY protocol?
+ * Does the client use TLS, with this server or with a proxy that says so in its PROXY header?
  */
 static VALUE connection_secure_p(VALUE self)
 {

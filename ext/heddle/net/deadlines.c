@@ -1,4 +1,4 @@
-/* Time limits: one wheel for all records of a Sockets. */
+/* Time limits: one timer wheel for all records of a Sockets. */
 
 #include "net/sockets.h"
 
@@ -11,7 +11,7 @@ static void set_timer(heddle_sockets *sockets)
     if (timer->slot)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;
-    /* Without memory nothing is ended for being late; the next record that gets a time limit tries again. */
+    /* Without memory no time limit expires until the next one is set, which tries again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -19,10 +19,10 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
     due->at = at;
     if (at < 0)
-        return; /* where it is in the wheel it may stay */
+        return; /* it can stay in its slot of the wheel */
     if (heddle_idle_wheel_has(&due->entry)) {
         if (due->entry.tick <= at / HEDDLE_IDLE_WHEEL_TICK + 1)
-            return; /* it finds out when its slot comes up */
+            return; /* when its slot comes up, it is moved to the later one */
         heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
     }
     heddle_idle_wheel_add(&sockets->wheel, &due->entry, at);
@@ -43,7 +43,7 @@ void heddle_connection_handle_deadline(heddle_due *due)
 {
     heddle_connection *connection = HEDDLE_CONTAINER_OF(due, heddle_connection, due);
     if (!heddle_connection_hold(connection))
-        return; /* another process has it */
+        return; /* another process has the connection */
     if (connection->protocol)
         connection->protocol->handle_deadline(connection);
     else
@@ -57,7 +57,7 @@ static int64_t check_deadline(heddle_idle_entry *entry, void *data)
         return due->at;
     due->at = -1;
     due->passed(due);
-    return -1; /* if the record lives on, it may be in the wheel again */
+    return -1; /* the record, if it still exists, may be in the wheel again */
 }
 
 static void advance_wheel(heddle_timer *timer)

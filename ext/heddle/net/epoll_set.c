@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /*
- * Connections are added once, edge-triggered, and never armed in the loop's selector: that watches the set's own
- * descriptor. Any thread that holds the set can harvest it, so a stuck loop does not delay its events.
+ * Connections are added once, edge-triggered, and never armed in the loop's selector, which watches the epoll set's
+ * descriptor. Any thread with the set can harvest it, so a stuck loop does not delay its events.
  */
 
 #ifndef EPOLLEXCLUSIVE
@@ -36,7 +36,7 @@ static void harvest_events(heddle_socket_set *set)
         if (count < EVENTS_A_WAIT)
             return;
     }
-    /* The selector reports changes only, and this is not one. */
+    /* The selector reports only changes, and unread events are none. */
     set->unfinished = true;
     heddle_sockets_schedule_resume(sockets);
 }
@@ -53,11 +53,11 @@ static int watch_set(heddle_socket_set *set, heddle_waiter *waiter)
 {
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result > 0)
-        waiter->fn(waiter, result, 0); /* some selector says so at once instead of arming */
+        waiter->fn(waiter, result, 0); /* some selectors report at once instead of arming */
     return result < 0 ? result : 0;
 }
 
-/* A persistent waiter that the selector has dropped (io_uring does when its queue overflows) is armed again. */
+/* Arms a persistent waiter again that the selector has dropped (io_uring does when its queue overflows). */
 static void keep_watching(heddle_socket_set *set, heddle_waiter *waiter, uint32_t flags)
 {
     if (flags & HEDDLE_MORE)
@@ -147,18 +147,18 @@ static int epoll_set_add(heddle_socket_set *set, heddle_connection *connection)
 static void epoll_set_remove(heddle_socket_set *set, heddle_connection *connection, bool closing)
 {
     struct epoll_event event = {0};
-    if (!closing) /* closing the last descriptor takes it out */
+    if (!closing) /* closing the last descriptor removes it from the set */
         epoll_ctl(set->connections_fd, EPOLL_CTL_DEL, connection->transport.fd, &event);
 }
 
 static void epoll_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
 {
-    /* added for both, once and for all */
+    /* registered for both directions when it was added */
 }
 
 static int epoll_set_listen(heddle_socket_set *set, heddle_listener *listener)
 {
-    /* Several processes may have this listener in their sets: not all of them have to wake up for one client. */
+    /* Several processes may have this listener in their sets: EPOLLEXCLUSIVE wakes only some of them for a client. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = listener};
     return epoll_ctl(set->listeners_fd, EPOLL_CTL_ADD, listener->fd, &event) == 0 ? 0 : -errno;
 }

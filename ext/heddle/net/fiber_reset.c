@@ -5,11 +5,11 @@ static ID id_storage, id_store, id_keys;
 
 static int drop_from_storage(VALUE key, VALUE value, VALUE data)
 {
-    rb_funcall(fiber_class, id_store, 2, key, Qnil); /* nil deletes; Fiber#storage= would warn */
+    rb_funcall(fiber_class, id_store, 2, key, Qnil); /* nil deletes the key; Fiber#storage= would warn */
     return ST_CONTINUE;
 }
 
-/* `storage` returns a copy, which can be iterated while entries are removed. */
+/* `storage` returns a copy, so entries can be removed during the iteration. */
 static void clear_storage(VALUE fiber)
 {
     VALUE storage = rb_funcall(fiber, id_storage, 0);
@@ -46,8 +46,8 @@ int heddle_fiber_reset(heddle_fiber *fiber)
     int state = 0;
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
-    fiber->unpreempted = 0; /* of an Enumerator that was left within such a block */
-    heddle_fiber_drop_timeouts(fiber); /* the same: else they struck what the next use resumes */
+    fiber->unpreempted = 0; /* left over from an Enumerator that was abandoned within such a block */
+    heddle_fiber_drop_timeouts(fiber); /* the same: otherwise they would be raised in the next use */
     rb_protect(reset_fiber, fiber->fiber, &state);
     return state;
 }

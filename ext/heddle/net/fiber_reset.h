@@ -4,9 +4,9 @@
 #include "scheduler/loop.h"
 
 /*
- * Takes from the current fiber what one use must not see of another: its storage, fiber-locals, instance variables,
- * an interrupt that has not struck, time limits and interrupt masks of nested fibers that were left. 0, or the state of
- * what was raised.
+ * Removes everything that one use of the current fiber must not leave to the next: storage, fiber-locals, instance
+ * variables, a pending interrupt, and the time limits and interrupt masks of abandoned nested fibers. Returns 0, or the
+ * state of a raised exception.
  */
 int heddle_fiber_reset(heddle_fiber *fiber);
 

@@ -2,13 +2,13 @@
 #define HEDDLE_FORK_GUARD_H
 
 /*
- * For records with descriptors that a forked child must not keep: it closes them before other code runs. A
- * copy in a child would hold the connection open when the parent closes it. No Ruby here.
+ * Closes descriptors in a forked child before other code runs there. A copy in a child would keep the connection open
+ * after the parent has closed it. Uses no Ruby.
  */
 
 typedef struct heddle_fork_guard heddle_fork_guard;
 struct heddle_fork_guard {
-    void (*in_child)(heddle_fork_guard *guard); /* only async-signal-safe calls */
+    void (*in_child)(heddle_fork_guard *guard); /* may make only async-signal-safe calls */
     heddle_fork_guard *next, *previous;
 };
 

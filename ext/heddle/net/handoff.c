@@ -33,7 +33,7 @@ void heddle_handoff_leave(heddle_connection *connection)
         transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
-    /* No compare-and-swap: only the loop changes this state. */
+    /* A plain store: only the loop changes the state LOOP. */
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
 
@@ -92,7 +92,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
 
 #ifdef __linux__
 
-/* All from here on: on the watch's thread, under the lock. */
+/* All functions from here on run on the watch thread, under the lock. */
 
 static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, uint8_t events)
 {
@@ -105,8 +105,8 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 }
 
 /*
- * While requests of a label hold up a worker, no other worker gets more of them: else a handful would hold up all.
- * Their clients wait here, where the first one is served.
+ * While requests of a label hold up a worker, requests with that label are not handed off: a few of them could hold up
+ * all workers. They wait in the process that holds the first one.
  */
 static bool is_held_back(const heddle_sockets *sockets, const heddle_connection *connection)
 {
@@ -121,7 +121,7 @@ static void look_at_label(heddle_connection *connection)
         atomic_store_explicit(&connection->label, label(connection), memory_order_relaxed);
 }
 
-/* 0, or why it stays. */
+/* 0, or the reason why the connection stays. */
 static int hand_off_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -135,7 +135,8 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
         return result;
     }
     /*
-     * Closed now, and not when the loop is back: a client that expects the end waits for the last descriptor to close.
+     * Closed here, not when the loop runs again: a client that waits for the end gets it when the last descriptor is
+     * closed.
      */
     struct epoll_event event = {0};
     epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
@@ -147,7 +148,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     return 0;
 }
 
-/* Has its client sent something, and not only left? */
+/* Has its client sent bytes, and not only closed? */
 static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;
@@ -156,7 +157,7 @@ static bool has_sent(const heddle_connection *connection, uint8_t events)
     return !(events & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* false: nobody takes any more now. */
+/* False: the other processes take no more connections now. */
 static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
@@ -175,7 +176,7 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
     return true;
 }
 
-/* Their clients have sent a request, and no runner of this process can serve it now. */
+/* Hands off connections whose request waits for a runner, which this process can't provide now. */
 static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
@@ -199,10 +200,10 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
 }
 
 enum {
-    FAREWELLS = 256, /* connections that are looked at in one critical section */
+    FAREWELLS = 256, /* connections visited in one critical section */
 };
 
-/* Asks the client for its next requests on another connection, where the words can stand now. */
+/* Sends the farewell, after which the client uses another connection, if it can stand at this point of the output. */
 static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -217,12 +218,13 @@ static void send_farewell(heddle_connection *connection)
         ssize_t sent = transport->operations->send(transport, &words, 1);
         atomic_store(&transport->farewell_sent, true);
         if (sent != (ssize_t)words.iov_len)
-            shutdown(transport->fd, SHUT_RDWR); /* part of it may be under way, and nothing else may follow that */
+            /* part of the farewell may have been sent, and nothing else may follow it */
+            shutdown(transport->fd, SHUT_RDWR);
     }
     atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
 }
 
-/* To each connection once, while the loop is held up. */
+/* Sends each connection its farewell once, while the loop is held up. */
 static void send_farewells(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
@@ -233,7 +235,7 @@ static void send_farewells(heddle_sockets *sockets)
     }
 }
 
-/* Harvests the events that the loop would have got. */
+/* Harvests the events on behalf of the loop. */
 static void listen_in(heddle_sockets *sockets, int left)
 {
     struct epoll_event events[HEDDLE_HANDOFF_BATCH];
@@ -241,7 +243,8 @@ static void listen_in(heddle_sockets *sockets, int left)
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
-         * The loop gives up the record first and its slot later: a record in the list in between would be freed there.
+         * The loop sets a record's owner to GONE before it frees the slot: a record that was put into the list in
+         * between would be freed there.
          */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
@@ -256,13 +259,13 @@ static void show_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* with several loops, one holds up the others: its activity counts */
+        if (handoff->rescue.label) /* of several loops, one may hold up the others: that one's activity counts */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    heddle_scoreboard_notify(sockets->balance.scoreboard); /* the worker that left connections to this one takes them */
+    heddle_scoreboard_notify(sockets->balance.scoreboard); /* the workers that deferred to this one accept again */
 }
 
 static heddle_sockets *sockets_of(heddle_rescue *rescue)
@@ -275,7 +278,7 @@ static void begin_handoff(heddle_rescue *rescue)
     heddle_sockets *sockets = sockets_of(rescue);
     int left = HEDDLE_HANDOFF_BATCH;
     show_stuck(sockets, true);
-    /* No other process could do better, so unseen events are not reported. */
+    /* If no other process runs, handing off would not help: the events are left in the set. */
     if (!heddle_scoreboard_others_accept(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);

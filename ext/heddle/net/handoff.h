@@ -2,16 +2,16 @@
 #define HEDDLE_HANDOFF_H
 
 /*
- * Handoff of connections while native code holds the GVL and the loop can't run. The watch thread sends two kinds to
- * another process: those on which input arrives, and those whose work item waits for a runner. Their unused input goes
- * along. Clients of connections that can't go are asked to send their next requests on other ones (heddle_wire). The
- * watch thread has no GVL and calls no Ruby.
+ * Handoff of connections while native code holds the GVL and the loop can't run. The watch thread sends two kinds of
+ * connections to another process: those on which input arrives, and those whose work item waits for a runner. Their
+ * unused input is sent with them. The clients of connections that can't be handed off are asked to reconnect for their
+ * next requests (heddle_wire). The watch thread has no GVL and calls no Ruby.
  *
- * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a connection that waits AT_REST.
- * From then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
- * under the lock, and before it releases the lock sets the owner to AT_REST again or, when the connection was sent, to
- * GONE. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the lock.
- * Events of connections that stay are noted for the loop, which finds them in its next tick.
+ * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a waiting connection AT_REST;
+ * from then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
+ * under the lock, and before it releases the lock it sets the owner to AT_REST again or, when the connection was sent,
+ * to GONE. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the lock.
+ * Events of connections that stay are noted for the loop, which handles them in its next tick.
  */
 
 #include "net/connection.h"
@@ -21,25 +21,25 @@
 #include <pthread.h>
 
 enum {
-    HEDDLE_HANDOFF_BATCH = 64, /* connections that are given, or events that are taken, in one critical section */
+    HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events harvested, in one critical section */
 };
 
-/*
- * The loop's side, which owns the connections. All but `wake_loop` run on the loop's thread.
- */
+/* Functions of the loop, which owns the connections, for the handoff. All but `wake_loop` run on the loop's thread. */
 typedef struct {
-    /* The loop calls heddle_handoff_process_noted in its next tick. On the watch thread, under the lock. */
+    /* Makes the loop call heddle_handoff_process_noted in its next tick. Called on the watch thread, under the lock. */
     void (*wake_loop)(heddle_sockets *sockets);
-    /* Events that the watch thread has taken from the set. */
+    /* Delivers events that the watch thread has harvested. */
     HEDDLE_LAST_USE void (*deliver_event)(heddle_sockets *sockets, heddle_connection *connection, uint8_t events);
-    /* Frees the record of a connection that another process has. */
+    /* Frees the record of a connection that was sent to another process. */
     void (*close_connection)(heddle_connection *connection);
-    /* The same, and gives its descriptor, or -1. */
+    /* The same, but returns the descriptor, or -1. */
     int (*detach)(heddle_connection *connection);
-    /* A connection that another process has handed off, with the input that it had read. 0 or -errno: it is not taken. */
+    /*
+     * Adds a connection that another process has handed off, with the input that it had read. 0, or -errno: not added.
+     */
     int (*add_read)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                     bool secure, const char *bytes, size_t size);
-    /* The same for one within a session, which these words describe. May raise; the descriptor is closed then. */
+    /* The same for a connection whose session these words describe. May raise; the descriptor is closed then. */
     int (*add_session)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        bool secure, const char *words, size_t size);
 } heddle_handoff_operations;
@@ -47,39 +47,39 @@ typedef struct {
 typedef struct {
     const heddle_handoff_operations *operations;
     bool on;
-    int socket; /* the socket that the receiving processes read; -1: none */
+    int socket; /* the socket from which the receiving processes read; -1: none */
     heddle_rescue rescue;
     pthread_mutex_t lock;
-    heddle_link notified; /* connections with watch_events, or that were handed off: for the loop */
-    uint32_t next_farewell; /* the slot that is looked at next; the watch's own */
-    bool shown; /* on the scoreboard, that this one is stuck; the watch's own */
+    heddle_link notified; /* connections that the loop has to look at: with watch_events, or handed off */
+    uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
+    bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
     _Atomic uint64_t given;
 } heddle_handoff;
 
 void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operations *operations);
 /*
- * Enables handoff over `socket`. Returns 0, -errno, or -ENOTSUP when the watch thread has no epoll set to look at, or
- * these sockets have no slot on the scoreboard.
+ * Enables handoff over `socket`. Returns 0, -errno, or -ENOTSUP when there is no epoll set that the watch thread could
+ * harvest, or these sockets have no slot on the scoreboard.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
-/* The watch touches nothing of it any more. Idempotent. */
+/* After this the watch thread does not touch these sockets. Idempotent. */
 void heddle_handoff_end(heddle_sockets *sockets);
-/* The same in a child process, where there is no watch. */
+/* The same in a forked child, which has no watch thread. */
 void heddle_handoff_abandon(heddle_sockets *sockets);
 
 /* The table of connections changes only while this lock is held. */
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
-/* The loop processes the events that the watch thread noted. */
+/* Called in the loop: handles the events that the watch thread has noted. */
 void heddle_handoff_process_noted(heddle_sockets *sockets);
-/* The record is about to be freed. */
+/* Must be called before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
-/* The slow ways of heddle_connection_leave_at_rest and _hold. */
+/* The slow paths of heddle_connection_leave_at_rest and heddle_connection_hold. */
 void heddle_handoff_leave(heddle_connection *connection);
 bool heddle_handoff_hold(heddle_connection *connection);
 
-/* Is it the loop's alone again? false: another process has it. */
+/* Takes a connection at rest back for the loop. False: another process has it. */
 static inline bool heddle_connection_hold(heddle_connection *connection)
 {
     uint8_t owner = heddle_transport_owner(&connection->transport);
@@ -88,11 +88,11 @@ static inline bool heddle_connection_hold(heddle_connection *connection)
 
 /*
  * Sends a copy of its descriptor, with the unused input, to the process that reads the socket with
- * heddle_handoff_receive. On the thread that owns it. 0; -EOPNOTSUPP when it can't go whole (TLS, a chunked body that
- * has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
+ * heddle_handoff_receive. On the thread that owns the connection. Returns 0; -EOPNOTSUPP when it can't be sent whole
+ * (TLS, a chunked body that has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
  */
 int heddle_connection_send(heddle_connection *connection, int socket);
-/* The same for a connection within a session, which these words describe: see heddle_service_operations. In the loop. */
+/* The same for a connection whose session these words describe: see heddle_service_operations. In the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Connections go from one process to another: those of a worker that ends, while they are idle, and those of one that
- * is held up. A message has the descriptor, the client's addresses, and the unused input. Input that arrives later is
- * still in the kernel. No client finds its connection closed.
+ * The messages by which connections move to another process: idle ones of a worker that ends, and those of a worker
+ * that is held up. A message has the descriptor, the client's addresses, and the unused input. Later input is still in
+ * the kernel. No client sees its connection closed.
  */
 
 #include "net/sockets.h"
@@ -15,11 +15,13 @@
 enum {
     MESSAGE_VERSION = 4,
     FLAG_SECURE = 1,
-    FLAG_SESSION = 2, /* the bytes are words of the service for its session, not input */
+    FLAG_SESSION = 2, /* the bytes describe the session, for the service; they are no input */
 };
 
-/* Sent over a pair of SOCK_SEQPACKET sockets, to the process that reads first. It may run a newer version of this program. The
- * bytes that were read follow it. */
+/*
+ * Sent over a pair of SOCK_SEQPACKET sockets; any process that reads gets it, perhaps a newer version of this program.
+ * The unused input follows it.
+ */
 typedef struct {
     uint32_t version, size;
     uint32_t flags, bytes;
@@ -31,7 +33,7 @@ typedef union {
     char room[CMSG_SPACE(sizeof(int))];
 } attached_descriptor;
 
-/* So many pieces of what was read; there is room for the message before them. */
+/* Sends the message and these `count` pieces of input; the caller has left room for the message before them. */
 static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags)
 {
     handoff_message words;
@@ -65,7 +67,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     } while (result < 0 && errno == EINTR);
     if (result >= 0)
         return 0;
-    /* EMSGSIZE: this socket never has room for so much. */
+    /* EMSGSIZE: the input is larger than a message on this socket can be */
     return errno == EMSGSIZE ? -EOPNOTSUPP : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
@@ -82,7 +84,7 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
     return send_message(connection, pieces, 1, socket, FLAG_SESSION);
 }
 
-/* A drain gives only what waits for its next request; the rest it can still answer itself. */
+/* Takes an idle connection for a drain. Other connections can still be answered here. */
 static bool claim_idle(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
@@ -139,10 +141,10 @@ int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 }
 
 #ifndef MSG_CMSG_CLOEXEC
-#define MSG_CMSG_CLOEXEC 0 /* macOS: set afterwards */
+#define MSG_CMSG_CLOEXEC 0 /* macOS sets close-on-exec with a separate call */
 #endif
 
-/* The descriptor, or -errno. */
+/* Returns the descriptor, or -errno. */
 static int receive_message(int socket, handoff_message *words, char *bytes, size_t room)
 {
     struct iovec pieces[] = {{.iov_base = words, .iov_len = sizeof(*words)}, {.iov_base = bytes, .iov_len = room}};
@@ -182,7 +184,7 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
         return -EDQUOT;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    /* A descriptor that comes where there is no room for one is lost. */
+    /* A descriptor that can't be received, because there are too many, is lost: this checks first. */
     int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (room < 0)
         return -errno;

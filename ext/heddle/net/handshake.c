@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-/* How long the handshakes of one tick take (ns): one costs from 0.1 to 2 ms, by its key, and a thousand may come at once. */
+/*
+ * The time for handshakes in one tick (ns). One handshake takes from 0.1 to 2 ms, depending on its key, and a thousand
+ * may come at once.
+ */
 static const int64_t SHARE = 2000000;
 
 static ID id_socket, id_handshake;
@@ -36,7 +39,7 @@ static void want_direction(heddle_connection *connection, heddle_direction direc
 static void complete_handshake(heddle_connection *connection)
 {
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
-    /* The event of what came behind the handshake has been delivered already. */
+    /* The event of input behind the handshake was delivered before. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->choose_protocol(connection);
 }
@@ -80,8 +83,8 @@ static void take_over_from(heddle_connection *connection, const heddle_proxy_hea
 }
 
 /*
- * Takes the header and no byte more: a TLS handshake may follow, which reads the socket itself. So what is there
- * is looked at first, and taken as far as it belongs to the header.
+ * Reads the PROXY header and no byte more, because a TLS handshake may follow, which reads the socket itself. So this
+ * peeks first, and then receives what belongs to the header.
  */
 static void read_proxy_header(heddle_connection *connection)
 {
@@ -124,7 +127,7 @@ static void read_proxy_header(heddle_connection *connection)
 typedef enum {
     NOTHING_YET,
     END_OF_INPUT,
-    PLAINTEXT, /* the client does not know that this port speaks TLS */
+    PLAINTEXT, /* the client does not use TLS on this port */
     TLS_RECORD,
 } first_input;
 
@@ -149,8 +152,8 @@ static VALUE make_socket(VALUE data)
 }
 
 /*
- * Ruby's openssl does what can be done without waiting. A symbol: the event that it still needs; the socket: complete;
- * nil: failed.
+ * Lets Ruby's openssl continue the handshake as far as it can without waiting. A symbol: the event that it waits for;
+ * the socket: complete; nil: failed.
  */
 static VALUE take_step(VALUE data)
 {
@@ -175,7 +178,7 @@ static void note_failure(heddle_connection *connection)
     heddle_sockets_close_idle(connection);
 }
 
-/* One step. */
+/* Takes one step of the TLS handshake. */
 static HEDDLE_LAST_USE void continue_tls(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
@@ -272,8 +275,8 @@ bool heddle_handshake_is_idle(const heddle_connection *connection)
 /*
  * call-seq: Heddle::Net::TLS.load(path) -> nil or String
  *
- * Finds what is needed of the TLS library, in what the shared object at +path+ is linked with; nil: wherever it is. The
- * answer is what is missing.
+ * Loads the functions of the TLS library with which the shared object at +path+ is linked; nil: of any loaded one.
+ * Returns nil, or what is missing.
  */
 static VALUE tls_load(VALUE class, VALUE path)
 {

@@ -32,7 +32,7 @@ void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now)
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline)
 {
     HEDDLE_ASSERT(!entry->link);
-    int64_t tick = deadline / HEDDLE_IDLE_WHEEL_TICK + 1; /* up: never early */
+    int64_t tick = deadline / HEDDLE_IDLE_WHEEL_TICK + 1; /* rounded up: never early */
     if (tick < wheel->tick)
         tick = wheel->tick;
     entry->tick = tick;
@@ -47,7 +47,7 @@ void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry
     if (!entry->link)
         return;
     unlink_entry(entry);
-    wheel->count--; /* the slot's bit stays until its turn comes */
+    wheel->count--; /* the slot's bit stays set until the slot comes up */
 }
 
 int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel)
@@ -65,7 +65,7 @@ int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel)
     return wheel->tick * HEDDLE_IDLE_WHEEL_TICK;
 }
 
-/* Of one slot: those whose revolution it is. */
+/* Expires the entries of one slot that are due in this revolution. */
 static void run_slot(heddle_idle_wheel *wheel, int64_t tick, heddle_idle_fn *fn, void *data)
 {
     size_t slot = slot_of(tick);
@@ -82,7 +82,7 @@ static void run_slot(heddle_idle_wheel *wheel, int64_t tick, heddle_idle_fn *fn,
         link_at(&wheel->slots[slot], entry);
         wheel->used[slot / 64] |= UINT64_C(1) << (slot % 64);
     }
-    /* `fn` may take others out, also those that are due: so one at a time, from a list they can be taken out of. */
+    /* `fn` may remove other entries, also due ones. So they are moved to a list, and taken from it one at a time. */
     while (due) {
         heddle_idle_entry *entry = due;
         unlink_entry(entry);
@@ -96,11 +96,11 @@ static void run_slot(heddle_idle_wheel *wheel, int64_t tick, heddle_idle_fn *fn,
 void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, heddle_idle_fn *fn, void *data)
 {
     int64_t until = now / HEDDLE_IDLE_WHEEL_TICK;
-    /* After a long time out every slot is looked at once. */
+    /* After a long pause every slot is visited once. */
     if (until - wheel->tick >= HEDDLE_IDLE_WHEEL_SLOTS)
         wheel->tick = until - HEDDLE_IDLE_WHEEL_SLOTS + 1;
     while (wheel->tick <= until) {
-        int64_t tick = wheel->tick++; /* first: later entries expire later */
+        int64_t tick = wheel->tick++; /* before the call: entries that it adds expire later */
         if (wheel->used[slot_of(tick) / 64] >> (slot_of(tick) % 64) & 1)
             run_slot(wheel, tick, fn, data);
     }

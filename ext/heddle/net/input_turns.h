@@ -2,8 +2,8 @@
 #define HEDDLE_INPUT_TURNS_H
 
 /*
- * Bounds what reading takes of a tick, over all connections of a protocol whose input may cost much, as that of HTTP/2
- * does. Connections that come after this time, or have more than their share, wait in a queue for the next ticks.
+ * Bounds the part of a tick that reading takes, over all connections of a protocol whose input can be expensive, such
+ * as HTTP/2. Connections that come after that time, or have used up their share, wait in a queue for the next ticks.
  */
 
 #include "net/fate.h"
@@ -15,24 +15,24 @@
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_sockets heddle_sockets;
 
-/* Of a tick, ns. */
+/* The time for reading in one tick, ns. */
 #define HEDDLE_INPUT_TIME INT64_C(2000000)
 
 typedef struct {
-    heddle_link waiting; /* connections, by `turn_link` */
-    uint64_t tick;       /* of the loop, to which `used` belongs */
+    heddle_link waiting; /* waiting connections, by `turn_link` */
+    uint64_t tick;       /* the loop's tick that `used` belongs to */
     int64_t used;        /* ns */
 } heddle_input_turns;
 
 void heddle_input_turns_init(heddle_input_turns *turns);
 /*
- * The connection's turn: calls its protocol's `read_on`, in this tick or a later one. For a connection that
- * waits already nothing changes.
+ * Calls `read_on` of the connection's protocol, in this tick or a later one. Does nothing for a connection that waits
+ * already.
  */
 HEDDLE_LAST_USE void heddle_input_turns_read(heddle_connection *connection);
-/* Its turn is over, and there is more to read. */
+/* Ends the connection's turn with input left: queues it. */
 void heddle_input_turns_wait(heddle_connection *connection);
-/* This tick's share for those that wait. */
+/* Reads from queued connections, for this tick's share of time. */
 void heddle_input_turns_run(heddle_sockets *sockets);
 
 #endif

@@ -2,8 +2,8 @@
 #define HEDDLE_LINK_H
 
 /*
- * A circular doubly linked list of records that embed their link. The head is a link of its own, which belongs to no
- * record. A link that is in no list is all zero, so that a record from calloc starts right. No Ruby here.
+ * A circular doubly linked list of records that embed their link. The head is a link that belongs to no record. A link
+ * that is in no list is all zero, so a record from calloc is valid. Uses no Ruby.
  */
 
 #include <stdbool.h>

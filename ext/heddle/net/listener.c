@@ -28,7 +28,7 @@ static int arm_listener(heddle_listener *listener)
     return result;
 }
 
-/* The program may have closed it: then its number may be another socket's. */
+/* The program may have closed the socket: then its number may belong to another one. */
 static bool is_closed(const heddle_listener *listener)
 {
     return RTEST(rb_io_closed_p(listener->io));
@@ -98,7 +98,7 @@ static void resume_after_rest(heddle_timer *timer)
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
 }
 
-/* A listener that can't be accepted from stays readable: without a pause the loop would spin. */
+/* A listener from which accept fails stays readable: without a pause the loop would spin. */
 static void back_off(heddle_sockets *sockets)
 {
     sockets->accept_failures++;
@@ -107,7 +107,7 @@ static void back_off(heddle_sockets *sockets)
     if (!timer->slot) {
         timer->deadline = heddle_deadline_after(HEDDLE_ACCEPT_BACK_OFF);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
-            return; /* no memory even for that: the next turn tries again */
+            return; /* no memory for the timer: the next tick tries again */
     }
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_BACK_OFF);
 }
@@ -123,7 +123,7 @@ static heddle_address local_address(int fd)
     return heddle_address_of(&address.any);
 }
 
-/* Linux: accepted sockets inherit it. */
+/* On Linux, accepted sockets inherit it. */
 static bool set_nodelay(int fd)
 {
     int on = 1;
@@ -207,7 +207,7 @@ static bool is_exhaustion(int error)
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS || error == -ENOSPC;
 }
 
-/* The listener itself is no good any more. */
+/* Can this listener not be used any more? */
 static bool is_fatal(int error)
 {
     return error == -EBADF || error == -EINVAL || error == -ENOTSOCK || error == -EOPNOTSUPP;
@@ -218,7 +218,7 @@ static bool is_full(const heddle_sockets *sockets)
     return sockets->max_connections && sockets->connections >= sockets->max_connections;
 }
 
-/* 0, or why it ended: -EAGAIN when nobody is left. */
+/* 0, or why accepting ended: -EAGAIN when no client is left. */
 static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
 {
     while (*left > 0) {
@@ -232,7 +232,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
             return fd;
         (*left)--;
         if (fd < 0)
-            continue; /* that client is gone, or a firewall forbids it; the next one may be fine */
+            continue; /* this client is gone, or a firewall rejects it; the next one may be acceptable */
         heddle_address remote = heddle_address_of(&address.any), local = listener->local;
         int result = heddle_sockets_add(sockets, fd, &remote, &local, listener);
         if (result < 0) {
@@ -283,7 +283,7 @@ void heddle_listeners_accept_rest(heddle_sockets *sockets)
     heddle_balance_leave(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm_listener(listener);
-    /* A connection that arrives between the last accept and close is lost, so nothing else is done in between. */
+    /* A connection that arrives between the last accept and close is lost, so nothing else happens between them. */
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
         int left = INT_MAX;
         if (!is_closed(listener))

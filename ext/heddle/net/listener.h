@@ -10,17 +10,17 @@ enum {
     HEDDLE_ACCEPTS_A_TURN = 64,
 };
 
-/* How long accepting rests when there are no descriptors or no memory. */
+/* How long accepting pauses when there are no descriptors or no memory, ns. */
 #define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)
 
-/* Why nothing is accepted; 0: it is. */
+/* Why accepting is paused; 0: it is not. */
 enum {
     HEDDLE_PAUSED_BY_USER = 1,
     HEDDLE_PAUSED_FULL = 2,     /* max_connections */
     HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
-    HEDDLE_PAUSED_BUSY = 8,     /* many wait to be served */
+    HEDDLE_PAUSED_BUSY = 8,     /* the queue of work items is long */
     HEDDLE_PAUSED_LOADED = 16,  /* another worker has less to do */
-    HEDDLE_PAUSED_RESERVE = 32, /* the others run, and this is a reserve */
+    HEDDLE_PAUSED_RESERVE = 32, /* this is a reserve, and the others run */
 };
 
 struct heddle_listener {
@@ -28,22 +28,22 @@ struct heddle_listener {
     heddle_sockets *sockets;
     VALUE io;
     VALUE acceptor;   /* Heddle::Net::TLS, or Qnil */
-    VALUE proxies;    /* Heddle::Net::Networks whose connections begin with the header of the PROXY protocol, or Qnil */
+    VALUE proxies;    /* the Heddle::Net::Networks whose connections begin with a PROXY header, or Qnil */
     int fd;
-    bool nodelay; /* to be set at each accepted socket: this system does not inherit it */
+    bool nodelay; /* to be set on each accepted socket, because this system does not inherit it */
     bool armed;
     heddle_address local;
-    heddle_waiter waiter; /* a set without epoll */
+    heddle_waiter waiter; /* without epoll */
 };
 
-/* Raises what is wrong with the socket. `acceptor` and `proxies` as above. */
+/* Raises when the socket can't be used. `acceptor` and `proxies` as above. */
 void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies);
 void heddle_listeners_remove_all(heddle_sockets *sockets);
-/* Accepts from all, this turn's share; from any that may have something. True: there may be more. */
+/* Accepts from all readable listeners, at most this tick's share. True: there may be more clients. */
 bool heddle_listeners_accept(heddle_sockets *sockets);
-/* Accepts all that wait now, whatever there is to do, and nothing more: the sockets are about to be closed. */
+/* Accepts all clients that wait now, regardless of admission, before the sockets are closed. */
 void heddle_listeners_accept_rest(heddle_sockets *sockets);
-/* For a set that removes a listener after reporting one event. */
+/* For a set that removes a listener after it has reported one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);

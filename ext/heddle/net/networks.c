@@ -2,16 +2,14 @@
 
 #include <string.h>
 
-/*
- * IPv4 as the addresses of IPv6 that stand for it (RFC 4291, 2.5.5.2), so that one listener for both sees one network.
- */
+/* IPv4 networks are stored as the IPv6 addresses that map them (RFC 4291, 2.5.5.2), so that one list serves both. */
 typedef struct {
     uint8_t bytes[16];
-    uint8_t bits; /* how many of the first ones count, 0 to 128 */
+    uint8_t bits; /* the length of the prefix, 0 to 128 */
 } heddle_network;
 
 typedef struct {
-    bool local; /* a client of a unix socket is on this machine */
+    bool local; /* contains the clients of unix sockets */
     size_t count;
     heddle_network *networks;
 } heddle_networks;
@@ -76,7 +74,7 @@ static heddle_networks *networks_of(VALUE self)
     return networks;
 }
 
-/* Called by Networks.new: pairs of 4 or 16 bytes and how many bits of them count. */
+/* Called by Networks.new: pairs of 4 or 16 bytes and the length of the prefix. */
 static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
 {
     heddle_networks *networks = networks_of(self);

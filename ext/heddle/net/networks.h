@@ -1,7 +1,7 @@
 #ifndef HEDDLE_NETWORKS_H
 #define HEDDLE_NETWORKS_H
 
-/* A set of networks, such as that of the proxies whose word is taken. */
+/* A set of networks, such as those of trusted proxies. */
 
 #include "net/address.h"
 
@@ -10,7 +10,7 @@
 
 /* Heddle::Net::Networks. */
 extern const rb_data_type_t heddle_networks_type;
-/* Of one that was checked; Qnil: none, which has nobody. */
+/* Is the address in the networks, a checked object or Qnil, which contains no address? */
 bool heddle_networks_trust(VALUE networks, const heddle_address *address);
 void Init_heddle_networks(VALUE net);
 

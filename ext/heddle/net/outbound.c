@@ -22,12 +22,12 @@ void heddle_outbound_use_input(heddle_outbound *connection, size_t size)
     connection->input_start += size;
     if (connection->input_start < connection->input_end)
         return;
-    free(connection->input); /* an idle connection holds no buffer */
+    free(connection->input); /* an idle connection has no buffer */
     connection->input = NULL;
     connection->input_start = connection->input_end = connection->input_room = 0;
 }
 
-/* Room for so many bytes behind what is buffered; NULL without memory. */
+/* Makes room for `size` bytes behind the unused input; NULL without memory. */
 static char *make_room(heddle_outbound *connection, size_t size)
 {
     size_t buffered = heddle_outbound_buffered(connection);
@@ -85,7 +85,8 @@ bool heddle_outbound_is_stale(heddle_outbound *connection)
     char byte;
     if (heddle_outbound_buffered(connection))
         return true;
-    if (connection->transport.tls) /* a new session's ticket is input, but none of the application's */
+    /* with TLS, bytes on the socket may be a session ticket, which is no input for the application */
+    if (connection->transport.tls)
         return heddle_tls_peek(&connection->transport) != -EAGAIN;
     ssize_t result;
     do {
@@ -105,7 +106,7 @@ void heddle_outbound_fail(heddle_outbound *connection, ssize_t error, const char
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* Until the connection is ready for one of these events, or the deadline: the events, or 0. */
+/* Waits until the connection is ready for one of these events, or until the deadline: returns the events, or 0. */
 static int wait_until(VALUE io, int events, int64_t deadline)
 {
     int64_t left = -1;
@@ -131,7 +132,7 @@ int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *t
     if (phase >= 0 && (deadline < 0 || phase < deadline))
         deadline = phase;
     int ready = wait_until(connection->io, events, deadline);
-    heddle_outbound_of(object); /* raises when somebody has closed it meanwhile */
+    heddle_outbound_of(object); /* raises if it was closed meanwhile */
     if (!ready)
         rb_raise(rb_eIOTimeoutError, "%s", timed_out);
     RB_GC_GUARD(object);
@@ -149,7 +150,7 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 
 enum { PIECES = 16 };
 
-/* The rest after the first `sent` bytes of a String or of an Array of Strings. */
+/* Collects what follows the first `sent` bytes of a String or of an Array of Strings. */
 static int gather_pieces(VALUE data, size_t sent, struct iovec *pieces)
 {
     long count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
@@ -168,7 +169,7 @@ static int gather_pieces(VALUE data, size_t sent, struct iovec *pieces)
     return used;
 }
 
-/* Other fibers run during the wait: the rest must not change. */
+/* Other fibers run during the wait: a copy can't change. */
 static VALUE frozen_copy(VALUE data)
 {
     if (!RB_TYPE_P(data, T_ARRAY))

@@ -73,7 +73,10 @@ heddle_outbound *heddle_outbound_of(VALUE self)
     return connection;
 }
 
-/* Its descriptor's number stays taken, because Ruby's IO closes it once more. The connection is the parent's alone. */
+/*
+ * Runs in a forked child. The descriptor's number stays in use, because Ruby's IO closes it later; the connection
+ * itself remains only in the parent.
+ */
 static void in_child(heddle_fork_guard *guard)
 {
     heddle_outbound *connection = (heddle_outbound *)((char *)guard - offsetof(heddle_outbound, guard));
@@ -98,8 +101,8 @@ static heddle_address remote_of(int fd)
 /*
  * call-seq: adopt(socket, ssl_socket = nil) -> OutboundConnection
  *
- * Of a connected BasicSocket, which it owns from now on, and the SSLSocket over it whose handshake is complete. The
- * functions of TLS must have been loaded.
+ * Makes a connection of a connected BasicSocket, which it owns from now on, and the SSLSocket over it, whose handshake
+ * is complete. The functions of TLS must have been loaded.
  */
 static VALUE outbound_adopt(int argc, VALUE *argv, VALUE class)
 {
@@ -146,7 +149,7 @@ static VALUE outbound_close(VALUE self)
 /*
  * call-seq: closed? -> true or false
  *
- * Also in a child of the process that has opened it.
+ * True also in a forked child.
  */
 static VALUE outbound_closed_p(VALUE self)
 {
@@ -157,7 +160,7 @@ static VALUE outbound_closed_p(VALUE self)
 /*
  * call-seq: stale? -> true or false
  *
- * Asked of an idle connection: has the peer closed it, or sent what nobody has asked for?
+ * For an idle connection: has the peer closed it, or sent something unexpected?
  */
 static VALUE outbound_stale_p(VALUE self)
 {
@@ -168,7 +171,7 @@ static VALUE outbound_stale_p(VALUE self)
 /*
  * call-seq: detach -> Socket or OpenSSL::SSL::SSLSocket
  *
- * As an ordinary socket. Raises IOError when bytes were received that nobody has read.
+ * Returns the connection as an ordinary socket. Raises IOError when received bytes were not read.
  */
 static VALUE outbound_detach(VALUE self)
 {
@@ -185,8 +188,8 @@ static VALUE outbound_detach(VALUE self)
 /*
  * call-seq: read_partial(max, timeout = nil) -> String or nil
  *
- * Reads what is there, at most +max+ bytes; waits only when nothing is. nil at the end of input. +timeout+ in seconds:
- * IO::TimeoutError when nothing came.
+ * Reads the input that is there, at most +max+ bytes; waits only when there is none. nil at the end of input. +timeout+
+ * in seconds: IO::TimeoutError when nothing came.
  */
 static VALUE outbound_read_partial(int argc, VALUE *argv, VALUE self)
 {
@@ -217,7 +220,8 @@ static VALUE outbound_read_partial(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write(data, timeout = nil) -> nil
  *
- * Writes a String, or an Array of Strings, whole. +timeout+: seconds in which the peer must take some of it.
+ * Writes a String, or an Array of Strings, completely. +timeout+: the longest time, in seconds, in which the peer takes
+ * nothing.
  */
 static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 {
@@ -229,8 +233,8 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write_unless_answered(data, timeout = nil) -> Integer
  *
- * The same, but ends early when the peer takes no more and has sent something, its answer perhaps: how many bytes of
- * the data were written.
+ * The same, but stops early when the peer takes no more and has sent something, perhaps its answer. Returns how many
+ * bytes were written.
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
@@ -241,7 +245,7 @@ static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: bytes_sent -> Integer
  *
- * That the kernel has taken.
+ * The bytes that the kernel has accepted.
  */
 static VALUE outbound_bytes_sent(VALUE self)
 {
@@ -259,7 +263,7 @@ static VALUE outbound_bytes_received(VALUE self)
 /*
  * call-seq: deadline = nanoseconds
  *
- * By CLOCK_MONOTONIC, for every wait from now on; nil: none.
+ * Sets the end of all waits from now on, by CLOCK_MONOTONIC; nil: none.
  */
 static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
 {
@@ -290,7 +294,7 @@ static VALUE outbound_remote_port(VALUE self)
 /*
  * call-seq: secure? -> true or false
  *
- * Over TLS?
+ * Does it use TLS?
  */
 static VALUE outbound_secure_p(VALUE self)
 {

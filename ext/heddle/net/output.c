@@ -39,7 +39,7 @@ static heddle_connection *writable_connection(heddle_connection *const *place)
     return connection;
 }
 
-/* Bytes, or -EAGAIN; raises what has broken the connection. */
+/* Bytes, or -EAGAIN; raises the error of a broken connection. */
 static ssize_t check_result(heddle_connection *connection, ssize_t result)
 {
     if (result >= 0 || result == -EAGAIN)
@@ -52,7 +52,7 @@ static ssize_t check_result(heddle_connection *connection, ssize_t result)
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = open_connection(place);
-    /* Another fiber may have received the event meanwhile. */
+    /* The event may have come before, and been delivered to another fiber. */
     if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         return;
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
@@ -64,9 +64,10 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 typedef struct {
     heddle_connection *const *place;
     VALUE data;    /* the caller's object */
-    VALUE *held;   /* frozen, pinned, from `first` on; NULL: nothing but ours has run yet, `data` is as it was */
+    /* the Strings from `first` on, frozen and pinned; NULL: no other fiber has run yet, so `data` is unchanged */
+    VALUE *held;
     long first, count;
-    size_t offset; /* into the first one */
+    size_t offset; /* offset in the first String */
     VALUE buffer;
 } output;
 
@@ -112,12 +113,12 @@ static size_t total_size(const struct iovec *pieces, int count)
     return bytes;
 }
 
-/* Other fibers run during the wait: the rest must neither change nor move. */
+/* Copies and pins the remaining Strings, because other fibers run during the wait. */
 static void hold_pieces(output *output)
 {
     if (output->held)
         return;
-    /* A temporary buffer is scanned like a stack, which pins its objects. */
+    /* The collector scans a temporary buffer conservatively, which pins its objects. */
     VALUE *held = rb_alloc_tmp_buffer(&output->buffer, output->count * (long)sizeof(VALUE));
     for (long i = 0; i < output->count; i++)
         held[i] = Qnil;
@@ -134,7 +135,8 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
         int count = gather_pieces(output, pieces, most);
         if (count == 0)
             return;
-        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before the call: events noted during it count */
+        /* before the call, so that events noted during it are kept */
+        heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
         ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
         if (sent > 0)
             advance_output(output, (size_t)sent);
@@ -188,7 +190,7 @@ typedef struct {
     size_t left;
 } file_output;
 
-/* Through our memory, where the system or this transport can't do without. */
+/* Sends a piece of the file by read and send, where the system or the transport has no sendfile. */
 static ssize_t copy_piece(heddle_connection *connection, file_output *output)
 {
     char *scratch = heddle_sockets_scratch(connection->sockets);

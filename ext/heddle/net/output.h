@@ -1,13 +1,13 @@
 #ifndef HEDDLE_OUTPUT_H
 #define HEDDLE_OUTPUT_H
 
-/* Writing whole: strings, files. */
+/* Writes strings and files to a connection, completely. */
 
 #include "net/connection.h"
 
 /*
- * Both wait; `*place` is the connection, and NULL once that is gone. `timeout`: ns for each step forward, < 0: none.
- * Raise IOError, IO::TimeoutError and what the system says of a broken connection.
+ * Both functions wait. `*place` is the connection, or NULL once it is gone. `timeout`: the longest time without
+ * progress in ns, < 0: none. They raise IOError, IO::TimeoutError and the SystemCallError of a broken connection.
  */
 
 /* A String or an Array of Strings; returns the number of bytes. */

@@ -21,7 +21,7 @@ static heddle_piece *new_piece(heddle_output *output)
     return &output->pieces[output->count];
 }
 
-/* A reader that never catches up must not make the buffer grow for ever: sent bytes make room. */
+/* Moves the unsent bytes to the front: a reader that never catches up must not make the buffer grow for ever. */
 static void close_up(heddle_output *output)
 {
     size_t gone = output->used;
@@ -150,7 +150,7 @@ void heddle_output_mark(const heddle_output *output)
 {
     for (unsigned i = output->first; i < output->count; i++) {
         if (output->pieces[i].string)
-            rb_gc_mark(output->pieces[i].string); /* pinned: the kernel may be given its address */
+            rb_gc_mark(output->pieces[i].string); /* pinned: the kernel may be using its address */
     }
 }
 

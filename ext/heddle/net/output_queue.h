@@ -12,8 +12,8 @@
 #include <sys/uio.h>
 
 typedef struct {
-    VALUE string;      /* frozen, marked and pinned by the sockets; 0: these bytes are the queue's own */
-    size_t start, end; /* in the string, or in the queue's bytes */
+    VALUE string;      /* frozen, marked and pinned by the sockets; 0: the bytes are in the queue's own memory */
+    size_t start, end; /* offsets in the string, or in the queue's memory */
 } heddle_piece;
 
 typedef struct {
@@ -21,25 +21,25 @@ typedef struct {
     size_t used, room;
     heddle_piece *pieces;
     unsigned first, count, piece_room;
-    size_t size; /* in all */
+    size_t size; /* of all pieces */
 } heddle_output;
 
 enum {
-    HEDDLE_OUTPUT_COPIED = 8192, /* a string up to this size is copied */
-    HEDDLE_OUTPUT_FULL = 262144, /* a writer waits … */
-    HEDDLE_OUTPUT_LOW = 65536,   /* … until no more than this is left */
-    HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output is sent once it is this much */
+    HEDDLE_OUTPUT_COPIED = 8192, /* a shorter string is copied */
+    HEDDLE_OUTPUT_FULL = 262144, /* a writer waits from this size on … */
+    HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue is down to this size */
+    HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output of this size is sent at once */
 };
 
-/* Copies. false: no memory, and nothing was added. */
+/* Copies the bytes. False: no memory, and nothing was added. */
 bool heddle_output_add_bytes(heddle_output *output, const char *bytes, size_t size);
-/* Copies a short one, keeps a long one, which must be frozen and from `start` on. */
+/* Copies a short string, from `start` on; keeps a long one, which must be frozen. */
 bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start);
-/* Room at the end for so many bytes, which count once `heddle_output_added` says how many they were. */
+/* Makes room for `size` bytes at the end; `heddle_output_added` then adds those that were written there. */
 char *heddle_output_reserve(heddle_output *output, size_t size);
 void heddle_output_added(heddle_output *output, size_t size);
 
-/* Takes these bytes off the end. false: the queue ends with others, and stays as it is. */
+/* Removes these bytes from the end of the queue. False: the queue does not end with them, and is unchanged. */
 bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size);
 
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most);

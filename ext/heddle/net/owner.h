@@ -6,7 +6,7 @@
  * owns the record.
  *
  *   from      to        by      when
- *   LOOP      AT_REST   loop    it waits for input or a runner, and nothing of it is under way
+ *   LOOP      AT_REST   loop    it waits for input or a runner, and no call uses it
  *   AT_REST   LOOP      loop    an event, a deadline or a runner
  *   AT_REST   HANDOFF   watch   the loop is held up; under the lock of net/handoff.h
  *   LOOP      HANDOFF   loop    a drain, or a reserve that steps back
@@ -24,13 +24,13 @@
 #include <stdint.h>
 
 typedef enum {
-    HEDDLE_OWNER_LOOP,    /* the loop, without a lock */
-    HEDDLE_OWNER_AT_REST, /* the loop or the watch thread, whichever takes it first: see net/handoff.h */
+    HEDDLE_OWNER_LOOP,    /* the loop, which needs no lock */
+    HEDDLE_OWNER_AT_REST, /* the loop or the watch thread, whichever swaps first: see net/handoff.h */
     HEDDLE_OWNER_HANDOFF, /* the thread that sends it to another process */
-    HEDDLE_OWNER_GONE,    /* nobody: the loop only has to free the record */
+    HEDDLE_OWNER_GONE,    /* no thread: the loop only frees the record */
 } heddle_owner;
 
-/* A row for each state, a bit for each state that may follow it. */
+/* One row for each state, one bit for each that may follow. */
 static inline bool heddle_owner_may_change(uint8_t from, uint8_t to)
 {
     static const uint8_t allowed[] = {
@@ -42,7 +42,7 @@ static inline bool heddle_owner_may_change(uint8_t from, uint8_t to)
     return allowed[from] >> to & 1;
 }
 
-/* Aborts in debug builds. */
+/* Aborts in debug builds on a transition that the table doesn't have. */
 static inline void heddle_owner_check(uint8_t from, uint8_t to)
 {
     HEDDLE_ASSERT(heddle_owner_may_change(from, to));

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The owner of a share is a slot's number and one; 0: it is free. */
+/* The owner of a share is the number of a slot plus one; 0: the share is free. */
 static uint16_t owner_of(uint32_t slot)
 {
     return (uint16_t)(slot + 1);
@@ -14,7 +14,7 @@ static heddle_shared_pool *pool_at(const heddle_scoreboard *scoreboard, uint32_t
     return (heddle_shared_pool *)(pools + pool * heddle_shared_pool_size(scoreboard->slot_count));
 }
 
-/* Workers learn of it by the poke. */
+/* Notifies the workers by the scoreboard's eventfd. */
 static void announce_change(const heddle_scoreboard *scoreboard)
 {
     atomic_fetch_add(&scoreboard->header->pool_changes, 1);
@@ -36,12 +36,16 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
 
 /* -- who waits ---------------------------------------------------------------------------------------------------- */
 
-/* A worker that waits: since when, and when it last said so, in ms. Both wrap around; differences do not. */
+/*
+ * A waiting worker: when it began to wait, and when it last reported that, in ms. Both wrap around; differences do not.
+ */
 typedef struct {
     uint32_t since, said;
 } waiting_word;
 
-/* A worker that goes on waiting pokes the others again after so many ms: a poke may come while they do something else. */
+/*
+ * The interval, in ms, at which a waiting worker notifies the others again: they may be busy when a notification comes.
+ */
 enum { REPEAT = 50 };
 
 static uint32_t to_milliseconds(int64_t now)
@@ -61,7 +65,7 @@ static waiting_word unpack_waiting(uint64_t packed)
 
 static uint64_t pack_waiting(waiting_word word)
 {
-    return (uint64_t)(word.since | 1) << 32 | word.said; /* never 0, which means that it does not wait */
+    return (uint64_t)(word.since | 1) << 32 | word.said; /* never 0, which means that the worker does not wait */
 }
 
 static bool read_waiting(heddle_shared_pool *pool, uint32_t slot, int64_t now, waiting_word *word)
@@ -96,7 +100,7 @@ void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t number, 
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
     if (atomic_exchange(&pool->waiting[slot], 0) && has_other_waiter(scoreboard, pool, slot))
-        announce_change(scoreboard); /* others may have deferred to this one */
+        announce_change(scoreboard); /* others may have let this worker go first */
 }
 
 /* -- shares ------------------------------------------------------------------------------------------------------- */
@@ -134,7 +138,10 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
     return least;
 }
 
-/* How many others wait that are served first: they have fewer shares, or as many and have waited for longer. */
+/*
+ * How many waiting workers are served before this one: those with fewer shares, or with as many that have waited
+ * longer.
+ */
 static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot, int64_t now)
 {
     waiting_word mine, other;
@@ -162,7 +169,8 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
     for (uint32_t i = 0; i < total && i < HEDDLE_POOL_SHARES; i++) {
         uint16_t nobody = 0;
         if (atomic_compare_exchange_strong(&pool->owners[i], &nobody, owner_of(slot))) {
-            heddle_pool_end_wait(scoreboard, number, slot); /* it queues again, behind the others, if it needs more */
+            /* if it needs another share, it queues again behind the others */
+            heddle_pool_end_wait(scoreboard, number, slot);
             return true;
         }
     }
@@ -172,7 +180,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t number, uint32_t slot)
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
-    /* From the end: when the limit has been lowered, what lies beyond it goes first. */
+    /* From the end: after the limit was lowered, shares beyond it are released first. */
     for (uint32_t i = HEDDLE_POOL_SHARES; i-- > 0;) {
         uint16_t mine = owner_of(slot);
         if (!atomic_compare_exchange_strong(&pool->owners[i], &mine, 0))
@@ -195,5 +203,5 @@ void heddle_pool_release_slot(const heddle_scoreboard *scoreboard, uint32_t slot
             atomic_compare_exchange_strong(&pool->owners[i], &owner, 0);
         }
     }
-    atomic_fetch_add(&scoreboard->header->pool_changes, 1); /* whoever frees the slot pokes the others */
+    atomic_fetch_add(&scoreboard->header->pool_changes, 1); /* the caller, which frees the slot, notifies the others */
 }

@@ -2,30 +2,37 @@
 #define HEDDLE_POOL_SHARES_H
 
 /*
- * Limits of pools over all workers, in the memory behind the scoreboard's slots. A pool has as many shares as its limit,
- * and each resource needs one. A share is taken by compare-and-swap and belongs to the slot of its worker; when the
- * worker has ended, the master releases what its slot has. No Ruby here. Any thread may call these.
+ * Limits of pools over all workers, in the shared memory behind the scoreboard's slots. A pool has as many shares as
+ * its limit, and each of its resources needs one. A share is taken by compare-and-swap and belongs to the slot of its
+ * worker; when a worker has ended, the master releases the shares of its slot. Uses no Ruby. Any thread may call these
+ * functions.
  */
 
 #include "net/scoreboard.h"
 
-/* A worker that waits says so again within this time, ns; one that does not is held up or stopped, and nobody defers to it. */
+/*
+ * A waiting worker reports again within this time, ns. One that does not is stuck or stopped, and is no longer let
+ * first.
+ */
 #define HEDDLE_POOL_PATIENCE INT64_C(300000000)
 
-/* The pool of this name, by a hash of it. -1: the scoreboard has no room for one more. */
+/* Finds or makes the pool with this name's hash. -1: the scoreboard has no room for another pool. */
 int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t total);
-/* False: none is free, or those that are belong to workers that have fewer and wait, or wait for longer. */
+/* False: no share is free, or the free ones belong to waiting workers that have fewer shares or have waited longer. */
 bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
-/* Does nothing if the slot has none. */
+/* Does nothing if the slot has no share. */
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
-/* This worker waits for a share: others that have more return one. Again and again until it has one. */
+/*
+ * Reports that this worker waits for a share, so that workers with more shares return one. To be repeated until it has
+ * one.
+ */
 void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
-/* How many shares that other worker has which waits for one and has fewest; -1: no other waits. */
+/* Of the other workers that wait for a share, the smallest number of shares that one has; -1: none waits. */
 int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
-/* Shares that are taken, by all workers. */
+/* How many shares all workers have. */
 uint32_t heddle_pool_taken(const heddle_scoreboard *scoreboard, uint32_t pool);
-/* The worker of this slot has ended. By the master. */
+/* Releases the shares of a slot whose worker has ended. Called by the master. */
 void heddle_pool_release_slot(const heddle_scoreboard *scoreboard, uint32_t slot);
 
 #endif

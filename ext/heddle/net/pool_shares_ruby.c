@@ -5,7 +5,7 @@
 
 #include "scheduler/loop.h"
 
-/* FNV-1a, 64 bits; 0 means that there is no pool. */
+/* FNV-1a, 64 bits; never 0, which means that there is no pool. */
 static uint64_t hash_name(VALUE name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -18,8 +18,8 @@ static uint64_t hash_name(VALUE name)
 /*
  * call-seq: open_pool(name, total) -> Integer or nil
  *
- * The number of the pool of this name, of which all workers together may have so many resources. nil: there is no room
- * for one more pool.
+ * The number of the pool with this name, of which all workers together may have +total+ resources. nil: there is no
+ * room for another pool.
  */
 static VALUE scoreboard_open_pool(VALUE self, VALUE name, VALUE total)
 {
@@ -45,7 +45,7 @@ static pool_of_slot check_pool(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: take_share(pool, slot) -> true or false
  *
- * Leave for one more resource. false: none is left, or another worker has fewer and waits for one.
+ * Takes a share for one more resource. false: none is free, or another worker has fewer shares and waits.
  */
 static VALUE scoreboard_take_share(VALUE self, VALUE pool, VALUE slot)
 {
@@ -56,7 +56,7 @@ static VALUE scoreboard_take_share(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: return_share(pool, slot) -> nil
  *
- * A resource is closed.
+ * Returns the share of a closed resource.
  */
 static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
 {
@@ -68,7 +68,7 @@ static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: wait_for_share(pool, slot, waits) -> nil
  *
- * Does this worker wait for a share? Others return one then. To be repeated while it does.
+ * Reports whether this worker waits for a share; others return one then. To be repeated while it waits.
  */
 static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE waits)
 {
@@ -83,7 +83,7 @@ static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE
 /*
  * call-seq: least_waiting(pool, slot) -> Integer or nil
  *
- * How many shares that other worker has which waits for one and has fewest; nil: no other waits.
+ * Of the other workers that wait for a share, the smallest number of shares that one has; nil: none waits.
  */
 static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 {
@@ -95,7 +95,7 @@ static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: shares(pool) -> Integer
  *
- * How many resources all workers have.
+ * How many shares all workers have.
  */
 static VALUE scoreboard_shares(VALUE self, VALUE pool)
 {

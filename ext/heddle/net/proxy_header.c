@@ -6,12 +6,12 @@
 /* -- version 1: a line ------------------------------------------------------------------------------------------- */
 
 enum {
-    LONGEST_LINE = 107, /* with its CRLF */
+    LONGEST_LINE = 107, /* including its CRLF */
 };
 
 static const char WORD[] = "PROXY ";
 
-/* The next word of a line; empty where there is none. */
+/* The next word of a line; empty at the line's end. */
 typedef struct {
     const char *at, *end;
 } rest;
@@ -26,7 +26,7 @@ static size_t next_word(rest *line, char *word, size_t room)
     }
     word[size] = 0;
     if (line->at < line->end)
-        line->at++; /* one space */
+        line->at++; /* skips one space */
     return size;
 }
 
@@ -56,7 +56,7 @@ static bool read_line(heddle_proxy_header *header, rest line)
     char word[8];
     size_t size = next_word(&line, word, sizeof(word));
     if (size == 7 && memcmp(word, "UNKNOWN", 7) == 0)
-        return true; /* any rest */
+        return true; /* the rest of the line is ignored */
     if (size != 4 || memcmp(word, "TCP", 3) != 0 || (word[3] != '4' && word[3] != '6') || line.end[-1] == ' ')
         return false;
     int family = word[3] == '4' ? AF_INET : AF_INET6;
@@ -89,7 +89,7 @@ static long parse_line(heddle_proxy_header *header, const char *bytes, size_t si
 static const unsigned char SIGNATURE[] = {0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A};
 
 enum {
-    FIXED = 16,     /* the signature, version and command, family and protocol, and the length of the rest */
+    FIXED = 16,     /* signature, version and command, family and protocol, and the length of the rest */
     TYPE_SSL = 0x20,
     CLIENT_SSL = 1,
 };
@@ -99,7 +99,7 @@ static unsigned read_number16(const unsigned char *bytes)
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
-/* Additions of the proxy: a type, a length of two bytes, a value. */
+/* Reads the TLV fields: a type, a length of two bytes, a value. */
 static bool read_additions(heddle_proxy_header *header, const unsigned char *at, size_t size)
 {
     while (size) {
@@ -126,11 +126,11 @@ static void read_pair(heddle_proxy_header *header, const unsigned char *at, int 
 static bool read_rest(heddle_proxy_header *header, const unsigned char *bytes, size_t size)
 {
     unsigned command = bytes[12] & 0x0F, family = bytes[13] >> 4, protocol = bytes[13] & 0x0F;
-    static const size_t addresses[] = {0, 12, 36, 216}; /* none, IPv4, IPv6, unix */
+    static const size_t addresses[] = {0, 12, 36, 216}; /* unspecified, IPv4, IPv6, unix */
     if (command > 1 || family > 3 || protocol > 2)
         return false;
     if (command == 0)
-        return true; /* the proxy itself, such as a health check: the addresses mean nothing */
+        return true; /* a connection of the proxy itself, such as a health check: the addresses mean nothing */
     size_t length = addresses[family];
     if (size < length)
         return false;

@@ -2,8 +2,8 @@
 #define HEDDLE_PROXY_HEADER_H
 
 /*
- * The header that a proxy puts before the bytes of its client: the PROXY protocol, versions 1 and 2
- * (https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt). A pure function; no Ruby here.
+ * Parses the header that a proxy sends before the bytes of its client: the PROXY protocol, versions 1 and 2
+ * (https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt). A pure function that uses no Ruby.
  */
 
 #include "net/address.h"
@@ -12,11 +12,11 @@
 #include <stddef.h>
 
 typedef struct {
-    heddle_address source, destination; /* family 0: the proxy speaks for itself, or does not know */
-    bool secure;                        /* the client speaks TLS with the proxy */
+    heddle_address source, destination; /* family 0: the connection is the proxy's own, or the client is unknown */
+    bool secure;                        /* the client uses TLS with the proxy */
 } heddle_proxy_header;
 
-/* How many bytes it has; 0: more are needed; -1: it is none, and no further byte makes it one. */
+/* The header's size in bytes; 0: more bytes are needed; -1: the bytes are no PROXY header. */
 long heddle_proxy_header_parse(heddle_proxy_header *header, const char *bytes, size_t size);
 
 #endif

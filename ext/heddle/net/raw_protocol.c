@@ -1,4 +1,4 @@
-/* Bytes as they come: a connection that is readable is worth a runner, whatever comes. */
+/* A protocol without framing: a connection that is readable is given to a runner. */
 
 #include "net/raw_protocol.h"
 
@@ -14,7 +14,7 @@ typedef enum {
     THE_END, /* or an error */
 } prospect;
 
-/* The result of the next recv. */
+/* What the next recv would return. */
 static prospect probe_input(heddle_connection *connection)
 {
     char byte;
@@ -29,10 +29,10 @@ static prospect probe_input(heddle_connection *connection)
     return result > 0 ? SOMETHING : result == -EAGAIN ? NOTHING_YET : THE_END;
 }
 
-/* One for each connection, for as long as it speaks this protocol. */
+/* The session of a connection with this protocol. */
 typedef struct {
     heddle_work work;
-    bool running; /* the block was called with it */
+    bool running; /* the block has been called */
 } session;
 
 static session *session_of(const heddle_connection *connection)
@@ -62,7 +62,7 @@ static void read_more(heddle_connection *connection)
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP))
         return;
-    /* The peer has ended its side, maybe. Only what it sent before is worth a runner. */
+    /* The peer may have closed. A runner is needed only for bytes that it sent before. */
     bool ending = heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP) ||
                   heddle_sockets_hide_input_end(connection->sockets);
     prospect next = ending ? probe_input(connection) : SOMETHING;
@@ -98,7 +98,10 @@ static void handle_deadline(heddle_connection *connection)
         heddle_sockets_close_idle(connection);
 }
 
-/* A fiber that has read as much as it asked for can't know whether that was all; a runner must not come for nothing. */
+/*
+ * A fiber that received exactly as much as it asked for can't know whether more is there: this peeks, so that no runner
+ * is started in vain.
+ */
 static bool has_input(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -106,7 +109,7 @@ static bool has_input(heddle_connection *connection)
         return true;
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT))
         return false;
-    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* first: events noted later stay */
+    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* before peeking: events noted later are kept */
     prospect next = probe_input(connection);
     if (next == SOMETHING)
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);
@@ -133,7 +136,7 @@ void heddle_raw_make_idle(heddle_connection *connection)
 {
     session *raw = session_of(connection);
     heddle_connection_part(connection);
-    /* The runner that still holds this item must not end the next one: the connection gets a new one. */
+    /* The runner that still holds this work item must not end the next one: the connection gets a new session. */
     session *fresh = malloc(sizeof(*fresh));
     if (!fresh) {
         heddle_sockets_close_connection(connection);
@@ -163,7 +166,7 @@ static void release_session(heddle_connection *connection)
     heddle_ready_list_remove(&raw->work);
     raw->work.connection = NULL;
     if (!raw->running)
-        free(raw); /* else it is freed when the block has returned */
+        free(raw); /* otherwise it is freed when the block has returned */
 }
 
 static void abandon_session(heddle_connection *connection)

@@ -4,7 +4,7 @@
 #include "net/connection.h"
 #include "net/fate.h"
 
-/* The code that serves the connection is done with it: it waits for its next input. */
+/* Called by the code that has served the connection: it waits for its next input. */
 HEDDLE_LAST_USE void heddle_raw_make_idle(heddle_connection *connection);
 
 #endif

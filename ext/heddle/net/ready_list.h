@@ -2,8 +2,8 @@
 #define HEDDLE_READY_LIST_H
 
 /*
- * Work items that wait for a runner, in order. The loop alone adds and removes; the lock lets the watch thread look
- * through the list meanwhile.
+ * Work items that wait for a runner, in order. Only the loop adds and removes; the lock lets the watch thread read the
+ * list meanwhile.
  */
 
 #include "net/work.h"
@@ -28,7 +28,7 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
     return link ? HEDDLE_CONTAINER_OF(link, heddle_work, link) : NULL;
 }
 
-/* At the end, or with `next` before all others. An item that is in a list already stays where it is. */
+/* Adds the item at the end, or with `next` at the front. Does nothing if the item is in a list. */
 static inline void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool next)
 {
     if (work->list)
@@ -40,7 +40,7 @@ static inline void heddle_ready_list_add(heddle_ready_list *list, heddle_work *w
     pthread_mutex_unlock(&list->lock);
 }
 
-/* Takes it out of the list in which it waits, if there is one. */
+/* Removes the item from its list, if it is in one. */
 static inline void heddle_ready_list_remove(heddle_work *work)
 {
     heddle_ready_list *list = work->list;

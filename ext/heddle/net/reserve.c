@@ -25,7 +25,7 @@ bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
     return true;
 }
 
-/* false: the other processes take no more now. */
+/* False: the other processes take no more connections now. */
 static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
@@ -42,7 +42,7 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
         return true;
     }
     heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
-    if (result == -EOPNOTSUPP) { /* TLS, or too much of it was read */
+    if (result == -EOPNOTSUPP) { /* TLS, or too much input was read */
         heddle_sockets_queue(sockets, work, false);
         return true;
     }
@@ -82,13 +82,14 @@ static void step_back(heddle_sockets *sockets)
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_RESERVE);
 }
 
-/* Those who run have room again for what came here. */
+/* Hands this reserve's connections off to the workers, which run again. */
 static void return_connections(heddle_sockets *sockets)
 {
     if (sockets->handoff.socket < 0)
         return;
     empty_held(sockets, return_to_workers);
-    heddle_handoff_send_idle(sockets, sockets->handoff.socket); /* connections that can't be sent now are sent at the next look */
+    /* connections that can't be sent now are sent at the next check */
+    heddle_handoff_send_idle(sockets, sockets->handoff.socket);
 }
 
 static void look_again(heddle_timer *timer)
@@ -102,7 +103,7 @@ static void look_at(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->fn = look_again;
     timer->deadline = time;
-    heddle_timer_heap_push(&sockets->loop->timers, timer); /* without memory the next poke does it */
+    heddle_timer_heap_push(&sockets->loop->timers, timer); /* without memory the next notification does it */
 }
 
 void heddle_reserve_check(heddle_sockets *sockets)

@@ -15,8 +15,8 @@ static void release_deferred(heddle_sockets *sockets)
 }
 
 /*
- * Forces a poll at the end of this tick: only io_uring can tell without a system call whether something is ready. Items
- * that are ready by then come first.
+ * Makes the loop poll at the end of this tick: only io_uring knows without a system call whether something is ready.
+ * Items that are ready by then come first.
  */
 static void await_look(heddle_sockets *sockets)
 {
@@ -33,7 +33,7 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
     heddle_connection_leave_at_rest(work->connection);
 }
 
-/* Without this a round never ends where each connection sends only one request. */
+/* Ends a round in which each connection sends only one request, and which would otherwise never end. */
 static bool is_late_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {
     return connection->round == 0 && rounds->deferred.count && rounds->first_turns-- == 0;

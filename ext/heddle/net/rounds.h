@@ -2,42 +2,45 @@
 #define HEDDLE_ROUNDS_H
 
 /*
- * Fairness between a connection with many work items, as one of HTTP/2 or one that pipelines has, and those with one.
- * In a round each connection has one turn, of as many items as the connection with the fewest had at hand lately
- * (turn_length.h). A round ends when a connection that has sent its next request has its second turn, or when one that
- * came after an item was deferred has its first.
+ * Fairness between connections with many work items (HTTP/2, pipelining) and those with one. In a round each connection
+ * has one turn. All turns have the same length: the smallest number of items that a connection had ready lately
+ * (turn_length.h).
  *
- * A connection that has further items at hand would have a turn in every tick, while others are away for as long as an
- * answer and the next request are on their way. So its next item is deferred until the round has ended, or until
- * nothing else is ready after a look at the sockets.
+ * A round ends when a connection that has sent its next request begins its second turn, or when a connection that came
+ * after an item was deferred begins its first. A connection with more items ready could have a turn in every tick,
+ * while other clients' next requests are still on their way. So its next item is deferred until the round has ended, or
+ * until nothing else is ready after the loop has polled the sockets.
  */
 
 #include "net/ready_list.h"
 #include "net/turn_length.h"
 
-/* A turn of several items ends early after this long: ns. Slow requests are served one a turn, or two. */
+/* A turn of several items ends early after this time, ns: of slow requests one or two are served in a turn. */
 #define HEDDLE_TURN_TIME INT64_C(200000)
 
 typedef struct heddle_sockets heddle_sockets;
 
 typedef struct {
     heddle_ready_list deferred;
-    uint64_t tick;   /* of the loop, at the last turn */
-    uint32_t number; /* of the round, from 1 */
-    size_t first_turns; /* of new connections, at most, that may still come before the items that are deferred */
+    uint64_t tick;   /* the loop's tick at the last turn */
+    uint32_t number; /* number of the round, from 1 */
+    size_t first_turns; /* how many turns of new connections may still come before the deferred items */
     heddle_turn_length length;
-    int64_t turn_began; /* the last one of several items: ns */
+    int64_t turn_began; /* when the last turn of several items began, ns */
 } heddle_rounds;
 
 void heddle_rounds_start(heddle_rounds *rounds);
 /*
- * A runner has taken this item from the ready list, and is about to serve it. false: its connection's turn is over, and
- * the item is deferred.
+ * Called when a runner has taken this item from the ready list. False: its connection's turn is over, and the item was
+ * deferred.
  */
 bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work);
-/* May the connection's next item follow in the same turn? */
+/* May the connection's next item be served in the same turn? */
 bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_connection *connection);
-/* Nothing is ready: the deferred items become ready, if the loop has polled the sockets since they were deferred. */
+/*
+ * Called when nothing is ready: the deferred items become ready, if the loop has polled the sockets since they were
+ * deferred.
+ */
 void heddle_rounds_release(heddle_sockets *sockets);
 
 #endif

@@ -33,7 +33,8 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
 }
 
 /*
- * For a report on its fiber, or on one that was started for it; the runner may have come to serve another item since.
+ * For reports about the runner's fiber, or about a fiber that an item started; the runner may serve another item by
+ * now.
  */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
@@ -74,7 +75,7 @@ static VALUE report_error(VALUE data)
     return rb_funcall(runner->sockets->scheduler, id_report_failure, 2, runner->fiber->fiber, one->error);
 }
 
-/* No exception: a thread or a fiber is being killed, or a throw has left the block. */
+/* False when a thread or a fiber is being killed, or a throw has left the block. */
 static bool is_exception(VALUE error)
 {
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
@@ -85,14 +86,14 @@ static VALUE cancelled_class(void)
     return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
 }
 
-/* As in a fiber of its own (scheduler/fiber.c): all others are reported there and then. */
+/* These exceptions end the loop, as in a task's fiber (scheduler/fiber.c); all others are reported at once. */
 static bool ends_the_loop(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
            RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
 }
 
-/* 0 when the fiber can go on, otherwise the exception to raise in the loop. */
+/* 0 when the runner can continue, otherwise the state of an exception to raise in the loop. */
 static int settle_runner(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
@@ -107,8 +108,8 @@ static int settle_runner(heddle_runner *runner, int state)
 }
 
 /*
- * If the block waits, another runner must serve the other ready items. Nothing calls back when a fiber begins to wait, so
- * that runner is called before the block.
+ * If the block waits, another runner must serve the other ready items. No hook is called when a fiber begins to wait,
+ * so that runner is called before the block.
  */
 static int serve_work(heddle_runner *runner, heddle_work *work)
 {
@@ -123,10 +124,10 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     heddle_runners_begin_to_serve(runner);
     if (heddle_rounds_count_waiting(sockets))
         heddle_runners_call(sockets);
-    heddle_loop_advance_heartbeat(sockets->loop); /* a request has a slice of its own */
+    heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
     uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
-    /* A preemption is a switch as well: then the counts do not show whether it waited. */
+    /* A preemption is a switch as well: then the counters do not show whether the block waited. */
     if (sockets->loop->counts.preemptions == preemptions)
         heddle_runners_adapt_batch(&sockets->runners, sockets->loop->counts.switches != switches);
     if (state)
@@ -138,7 +139,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     return state;
 }
 
-/* Claims the next item that no other runner has, if admission lets it be served now. */
+/* Claims the next item that no other runner has, if admission allows it. */
 static heddle_work *claim_work(heddle_sockets *sockets)
 {
     while (heddle_admission_open(sockets)) {
@@ -159,8 +160,8 @@ static heddle_work *claim_work(heddle_sockets *sockets)
 }
 
 /*
- * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick. So does the rest when
- * serving takes long: timers, other fibers and unread sockets must have their turn.
+ * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick. If serving takes long,
+ * the rest waits, too, so that timers, other fibers and unread sockets get their turn.
  */
 static int serve_share(heddle_runner *runner)
 {
@@ -221,7 +222,8 @@ static int wait_for_work(heddle_runner *runner)
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
-        heddle_take_errinfo(); /* a cancellation, or an exception raised too late for the item that it served before */
+        /* a cancellation, or an exception that was raised too late for the item that was served before */
+        heddle_take_errinfo();
         runner->ending = true;
         state = 0;
     }
@@ -254,13 +256,16 @@ static int run_runner(heddle_runner *runner)
 
 /* -- its fiber ---------------------------------------------------------------------------------------------------- */
 
-/* Its fiber serves one item after the other. Tasks that an item starts end with it (Concurrency::Context). */
+/*
+ * True: this job's fiber serves one item after another, and tasks that an item starts end with that item
+ * (Concurrency::Context).
+ */
 static VALUE runner_hosts_p(VALUE self)
 {
     return Qtrue;
 }
 
-/* The body of its fiber. */
+/* The body of the runner's fiber. */
 static VALUE runner_call(VALUE self)
 {
     heddle_runner *runner;
@@ -275,7 +280,7 @@ static VALUE runner_call(VALUE self)
     return Qnil;
 }
 
-/* The scheduler ends all fibers. */
+/* Called when the scheduler ends all fibers. */
 static VALUE runner_cancel(VALUE self)
 {
     heddle_runner *runner;
@@ -287,7 +292,7 @@ static VALUE runner_cancel(VALUE self)
     return Qnil;
 }
 
-/* There was no stack for its fiber. */
+/* Called when the runner's fiber got no stack. */
 static VALUE runner_unstarted(VALUE self, VALUE error)
 {
     heddle_runner *runner;

@@ -49,7 +49,7 @@ static void dismiss_resting(heddle_sockets *sockets, size_t count)
     }
 }
 
-/* Those that have rested all the time since the last look are more than are needed. */
+/* Ends the runners that have waited for work since the last call: they are not needed. */
 static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
@@ -68,7 +68,7 @@ static void set_trim_timer(heddle_sockets *sockets)
     runners->least_resting = runners->resting_count;
     runners->trim.fn = trim_runners;
     runners->trim.deadline = heddle_deadline_after(HEDDLE_RUNNERS_TRIM);
-    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory they stay */
+    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory the runners stay */
 }
 
 void heddle_runners_dismiss(heddle_sockets *sockets)
@@ -162,7 +162,7 @@ void heddle_runners_end_to_serve(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     if (runner->sockets->abandoned)
-        return; /* a child process: the others are gone, or about to be */
+        return; /* this is a forked child: the other fibers are gone, or about to be */
     if (runner->previous)
         runner->previous->next = runner->next;
     else

@@ -81,7 +81,7 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
 
 static void reset_slot(heddle_scoreboard_slot *slot)
 {
-    /* Out of the count first: a reader between the lines must not take it for somebody idle. */
+    /* `accepting` first: a reader in between must not take the slot for an idle worker. */
     HEDDLE_SCOREBOARD_SET(slot->accepting, 0);
     HEDDLE_SCOREBOARD_SET(slot->index, 0);
     HEDDLE_SCOREBOARD_SET(slot->pid, 0);
@@ -106,7 +106,7 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
     for (uint32_t i = 0; i < scoreboard->slot_count; i++) {
         heddle_scoreboard_slot *slot = &scoreboard->slots[i];
         uint32_t nobody = 0;
-        /* Two masters have the scoreboard while the one takes over from the other. */
+        /* Two masters have the scoreboard while one takes over from the other. */
         if (!atomic_compare_exchange_strong(&slot->generation, &nobody, generation))
             continue;
         reset_slot(slot);
@@ -130,10 +130,10 @@ void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
 {
     uint64_t one = 1;
     if (scoreboard->poke_fd >= 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
-        /* Its count is full: reading makes room, and the write is what wakes. */
+        /* The counter of the eventfd is full: reading resets it, and the write wakes the others. */
         uint64_t count;
         if (read(scoreboard->poke_fd, &count, sizeof(count)) > 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0)
-            return; /* they look again by themselves, a little later */
+            return; /* the others check again by themselves, a little later */
     }
 }
 
@@ -166,7 +166,7 @@ bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const hedd
         uint32_t load = heddle_scoreboard_load(slot);
         least = load < least ? load : least;
     }
-    /* Some slack, so that not every connection makes them take turns. */
+    /* A difference is tolerated, so that the workers do not alternate at every connection. */
     return least != UINT32_MAX && heddle_scoreboard_load(mine) > least + 1 + least / 8;
 }
 
@@ -188,7 +188,7 @@ uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const 
     uint32_t used = count_used(scoreboard);
     for (uint32_t i = 0; i < used; i++) {
         const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
-        /* Not relaxed: of two that take room at once one has to see the other's. */
+        /* Not relaxed: of two workers that take room at once, one has to see the other's bytes. */
         uint64_t bytes = slot == mine ? 0 : atomic_load(&slot->body_disk);
         sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
     }

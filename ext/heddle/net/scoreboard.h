@@ -2,9 +2,9 @@
 #define HEDDLE_SCOREBOARD_H
 
 /*
- * The scoreboard: memory that all processes of a server share, with a slot for each worker. A worker writes its own
- * slot only; the master assigns slots and takes them back. Every word is read and written by itself (relaxed): a read
- * value is a hint of a worker's load, never a promise. No Ruby here.
+ * The scoreboard: memory that all processes of a server share, with one slot for each worker. A worker writes only its
+ * own slot; the master assigns and releases slots. Every word is read and written on its own (relaxed), so a value is a
+ * hint of a worker's load. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"
@@ -16,49 +16,51 @@
 
 enum {
     HEDDLE_SCOREBOARD_VERSION = 4,
-    HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, as they are fetched in pairs */
-    HEDDLE_SHARED_POOLS = 32,     /* pools whose limit is one of all workers */
+    HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
+    HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
     HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
 };
 
-/* A turn that takes longer, in ns, is no turn of somebody who could accept now. */
+/* A worker whose tick lasts longer than this, in ns, counts as unable to accept. */
 #define HEDDLE_SCOREBOARD_STUCK INT64_C(20000000)
 
 typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
-    _Atomic uint32_t used; /* slots beyond that were never given out; any process may write it, so readers clamp it */
-    _Atomic uint32_t pool_changes; /* shares of pools that were returned, and workers that began to wait for one */
+    /* slots beyond this index were never assigned; any process may write it, so readers clamp it */
+    _Atomic uint32_t used;
+    _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
 } heddle_scoreboard_header;
 
 typedef struct {
-    /* by the master */
-    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation; /* 0: nobody's */
-    _Atomic uint32_t index;                                  /* the worker's number, as people know it */
-    /* by the worker */
+    /* Written by the master. generation 0: the slot is free */
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation; /* 0: the slot is free */
+    _Atomic uint32_t index;                                  /* the worker's number in logs and status */
+    /* Written by the worker, from here on. */
     _Atomic uint32_t pid;
-    _Atomic uint32_t accepting; /* it would accept, were it not for others that have less to do */
-    _Atomic uint32_t in_flight; /* requests that are served */
+    _Atomic uint32_t accepting; /* it accepts, or has paused only because others have less to do */
+    _Atomic uint32_t in_flight; /* running requests */
     _Atomic uint32_t connections;
-    _Atomic uint32_t waiting; /* requests that wait for their turn; looked at now and then */
+    _Atomic uint32_t waiting; /* queued requests; updated now and then */
     _Atomic uint32_t limit;   /* how many requests may run at once; 0: any number */
-    _Atomic int64_t tick_began; /* by its loop, CLOCK_MONOTONIC in ns, coarsely; 0: the loop sleeps */
-    _Atomic int64_t lag;      /* by how much its loop was late lately, ns */
+    /* when the loop's tick began, CLOCK_MONOTONIC in ns, from the coarse clock; 0: the loop sleeps */
+    _Atomic int64_t tick_began;
+    _Atomic int64_t lag;      /* how late its loop was recently, ns */
     _Atomic uint64_t accepted, requests;
-    _Atomic uint32_t stuck; /* so many of its loops are held up: nothing is left to it */
-    _Atomic uint32_t label; /* of the request that holds it up, hashed; 0: none is known */
+    _Atomic uint32_t stuck; /* how many of its loops are held up */
+    _Atomic uint32_t label; /* hashed label of the request that holds it up; 0: unknown */
     _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
-    _Atomic uint32_t open;       /* it has listeners, and accepts from them or rests from that by itself */
-    _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is none */
+    _Atomic uint32_t open;       /* it has listeners, and no pause that its program asked for */
+    _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is no reserve */
     _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
 } heddle_scoreboard_slot;
 
-/* A pool with one limit for all workers; they follow the slots. See net/pool_shares.h. */
+/* A pool with one limit for all workers; the pools follow the slots in memory. See net/pool_shares.h. */
 typedef struct {
-    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* of its name; 0: none */
-    _Atomic uint32_t total;                      /* how many shares there are, as the last worker says that opened it */
-    _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* by share */
-    _Atomic uint64_t waiting[];                  /* by slot: since when its worker waits for a share */
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* hash of its name; 0: unused */
+    _Atomic uint32_t total;                      /* how many shares there are, set by the worker that opened it last */
+    _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* by share: see pool_shares.c */
+    _Atomic uint64_t waiting[];                  /* by slot: since when its worker has waited for a share */
 } heddle_shared_pool;
 
 _Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the slots follow in their own cache lines");
@@ -67,9 +69,9 @@ _Static_assert(sizeof(heddle_scoreboard_slot) == HEDDLE_SCOREBOARD_SLOT, "one sl
 typedef struct {
     heddle_scoreboard_header *header; /* NULL: closed */
     heddle_scoreboard_slot *slots;
-    uint32_t slot_count; /* of the mapping; the header's is for those that open it */
+    uint32_t slot_count; /* slots in this mapping; the header's number is for processes that open it */
     heddle_shared_memory memory;
-    int poke_fd; /* an eventfd, or -1: a write to it makes all workers read the scoreboard again */
+    int poke_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
 } heddle_scoreboard;
 
 static inline size_t heddle_shared_pool_size(uint32_t slot_count)
@@ -80,40 +82,40 @@ static inline size_t heddle_shared_pool_size(uint32_t slot_count)
 
 /* 0 or -errno. */
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count);
-/* Of another process; takes the descriptors over. -EPROTO: it is another version's. */
+/* Opens another process's scoreboard and takes over the descriptors. -EPROTO: it is of another version. */
 int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd);
 void heddle_scoreboard_close(heddle_scoreboard *scoreboard);
-/* The number of a slot that is its taker's from now on, or -1. By the master. */
+/* Assigns a free slot and returns its number, or -1. Called by the master. */
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index);
-/* Its taker is no more. By the master. */
+/* Releases the slot of a worker that has ended. Called by the master. */
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
 
-/* Idle connections cost little but may be the next requests: somebody who has many is no good place for more. */
+/* A worker's load. Idle connections count a little: each may send the next request. */
 static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)
 {
     return atomic_load_explicit(&slot->connections, memory_order_relaxed) +
            atomic_load_explicit(&slot->in_flight, memory_order_relaxed);
 }
-/* Has somebody who can accept now clearly less to do than this one? */
+/* Is there a worker that can accept now and has clearly less to do? */
 bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
 
-/* Bytes of request bodies that all others have on disk. */
+/* The bytes of request bodies that all other workers have on disk. */
 uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* Does a request of this label (0: none) hold up some worker now? */
+/* Does a request with this label (0: none) hold up a worker now? */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
- * When this reserve is to step in: `patience` ns after the last of those before it (the workers, and the reserves of a
- * lower rank) was held up. INT64_MAX: one of them runs, or none is there.
+ * When this reserve has to start serving: `patience` ns after the last of those before it (the workers, and the
+ * reserves of a lower rank) was held up. INT64_MAX: one of them runs, or there is none.
  */
 int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t patience);
 
-/* Is there anybody else who could take a connection over now? */
+/* Can another worker accept connections now? */
 bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
 
-/* There is one writer at a time: no need for an atomic addition. */
+/* There is one writer at a time: no atomic addition is needed. */
 #define HEDDLE_SCOREBOARD_ADD(word, count)                                                                                 \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
 #define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)

@@ -55,9 +55,9 @@ static heddle_scoreboard_slot *slot_of(heddle_scoreboard *scoreboard, VALUE numb
 }
 
 /*
- * call-seq: Board.new(slots) -> scoreboard
+ * call-seq: Scoreboard.new(slots) -> scoreboard
  *
- * Memory that this process shares with those that it forks, with room for so many workers.
+ * Memory that this process shares with those that it forks, with room for +slots+ workers.
  */
 static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 {
@@ -74,10 +74,10 @@ static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 }
 
 /*
- * call-seq: Board.for_fd(memory, poke) -> scoreboard
+ * call-seq: Scoreboard.for_fd(memory, poke) -> scoreboard
  *
- * The one that these descriptors, of #descriptors in another process, stand for; they are its own from now on. Raises
- * Errno::EPROTO when it is of another version.
+ * Opens the scoreboard whose descriptors, from #descriptors in another process, these are; it owns them from now on.
+ * Raises Errno::EPROTO when it is of another version.
  */
 static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE poke)
 {
@@ -91,7 +91,8 @@ static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE poke)
 /*
  * call-seq: descriptors -> [Integer, Integer] or nil
  *
- * Of the memory and of what makes others look; they close when a program is executed. nil where there are none.
+ * The descriptors of the memory and of the eventfd that notifies the workers; both are close-on-exec. nil where the
+ * system has none.
  */
 static VALUE scoreboard_descriptors(VALUE self)
 {
@@ -104,7 +105,8 @@ static VALUE scoreboard_descriptors(VALUE self)
 /*
  * call-seq: take(generation, index) -> Integer or nil
  *
- * A free slot's number, for the worker of this number; nil: all are taken. By the master.
+ * Assigns a free slot to the worker with this number, and returns the slot's number; nil: none is free. Called by the
+ * master.
  */
 static VALUE scoreboard_take(VALUE self, VALUE generation, VALUE index)
 {
@@ -118,7 +120,7 @@ static VALUE scoreboard_take(VALUE self, VALUE generation, VALUE index)
 /*
  * call-seq: free(slot) -> nil
  *
- * Its worker is no more. By the master.
+ * Releases the slot of a worker that has ended. Called by the master.
  */
 static VALUE scoreboard_free_slot(VALUE self, VALUE number)
 {
@@ -150,8 +152,8 @@ static double seconds_of(int64_t nanoseconds)
  * call-seq: read(slot) -> Hash or nil
  *
  * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil:
- * none), lag in seconds, busy_for: for how many seconds its loop's tick has lasted, nil: it sleeps, accepted, requests.
- * nil: the slot is nobody's.
+ * none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps), accepted,
+ * requests. nil: the slot is free.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {
@@ -178,8 +180,8 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
 /*
  * call-seq: note(slot, lag, waiting, limit) -> nil
  *
- * Sets the values that change slowly: by how many seconds the loop is late, how many requests wait, and how many may
- * run at once (nil: any number). By the slot's worker.
+ * Sets the values that change slowly: the loop's lag in seconds, how many requests wait, and how many may run at once
+ * (nil: any number). Called by the slot's worker.
  */
 static VALUE scoreboard_note(VALUE self, VALUE number, VALUE lag, VALUE waiting, VALUE limit)
 {

@@ -5,7 +5,7 @@
 
 #include <ruby.h>
 
-/* Raises when it is closed. */
+/* Raises when the scoreboard is closed. */
 heddle_scoreboard *heddle_scoreboard_of(VALUE object);
 
 void Init_heddle_scoreboard(VALUE net);

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 /*
- * For systems without epoll: each connection brings two waiters along, one for each direction, and each listener has
- * one; they are armed one-shot in the loop's selector while somebody wants to know.
+ * For systems without epoll. Each connection has two waiters, one for each direction, and each listener has one; they
+ * are armed one-shot in the loop's selector while events are wanted.
  */
 
 static uint8_t events_of(heddle_direction direction)
@@ -20,7 +20,7 @@ static void arm_connection(heddle_socket_set *set, heddle_connection *connection
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result == 0)
         return;
-    /* Known at once, but reported later: the caller still uses the connection, which the report may free. */
+    /* Known at once, but delivered later: the caller still uses the connection, which the delivery may free. */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;
     heddle_sockets_schedule_resume(set->sockets);
@@ -57,7 +57,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_disarmed(sockets->loop);
-    /* Unread input is reported again as soon as the descriptor is armed again. */
+    /* Unread clients are reported again as soon as the descriptor is armed again. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)
         heddle_listeners_rearm(sockets);

@@ -62,7 +62,8 @@ int heddle_connection_flush(heddle_connection *connection)
         size_t offered = 0;
         for (int i = 0; i < count; i++)
             offered += pieces[i].iov_len;
-        heddle_transport_forget(transport, HEDDLE_HAS_ROOM); /* before the call: events noted during it count */
+        /* before the call, so that events noted during it are kept */
+        heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
         ssize_t sent = transport->operations->send(transport, pieces, count);
         if (sent < 0 && sent != -EAGAIN) {
             note_broken(connection, (int)-sent);
@@ -85,7 +86,7 @@ void heddle_connection_flush_later(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled)
         return;
-    /* To the front: those behind are connections whose peers are slow, and there may be many. */
+    /* To the front of the list: behind it may be many connections with slow peers. */
     heddle_link_remove(&connection->unsent_link);
     heddle_connection_has_output(connection);
     connection->flush_scheduled = true;
@@ -102,7 +103,8 @@ void heddle_sockets_flush(heddle_sockets *sockets)
         bool scheduled = connection->flush_scheduled;
         int result = scheduled ? heddle_connection_flush(connection) : 0;
         if (result != 0 && result != -EAGAIN)
-            heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN); /* a fiber that reads it might wait for ever */
+            /* a fiber that reads the connection might otherwise wait for ever */
+            heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN);
         else if (scheduled && connection->protocol && connection->protocol->flushed)
             connection->protocol->flushed(connection);
     }

@@ -2,8 +2,8 @@
 #define HEDDLE_SOCKET_SET_H
 
 /*
- * How the loop hears of its connections and listeners. Two implementations: an epoll set of its own, whatever the
- * selector, and, for systems without epoll, one-shot waiters of the loop's selector.
+ * How the loop gets the events of its connections and listeners. Two implementations: an epoll set, whatever the loop's
+ * selector is, and one-shot waiters of that selector on systems without epoll.
  */
 
 #include "net/connection.h"
@@ -17,41 +17,41 @@ typedef struct heddle_socket_set heddle_socket_set;
 
 typedef struct {
     const char *name;
-    size_t waiters;   /* how many each connection brings along */
-    bool hides_input_end; /* an end of input looks like any input */
+    size_t waiters;   /* how many waiters each connection has */
+    bool hides_input_end; /* reports an end of input as ordinary input */
     bool watchable;       /* the watch thread can harvest its events: connections_fd is an epoll set */
 
     int (*open)(heddle_socket_set *set); /* 0 or -errno */
-    /* Nothing is heard of any more; connections and listeners were taken out before, or belong to a parent process. */
+    /* Ends all reports; connections and listeners were removed before, or belong to a parent process. */
     void (*close)(heddle_socket_set *set);
-    /* In a child after fork, maybe beside locked mutexes: only closes descriptors. */
+    /* In a forked child, where mutexes may be locked: only closes descriptors. */
     void (*abandon)(heddle_socket_set *set);
 
     int (*add)(heddle_socket_set *set, heddle_connection *connection);
-    /* `closing`: its descriptor is about to be closed, else it lives on elsewhere. */
+    /* `closing`: the descriptor is about to be closed, otherwise it stays open elsewhere. */
     void (*remove)(heddle_socket_set *set, heddle_connection *connection, bool closing);
-    /* It is about to wait for this direction. */
+    /* Called before a fiber waits in this direction. */
     void (*want)(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction);
 
     int (*listen)(heddle_socket_set *set, heddle_listener *listener);
-    /* `closed`: its number may be another socket's by now. */
+    /* `closed`: the program has closed the socket, so its number may belong to another one. */
     void (*unlisten)(heddle_socket_set *set, heddle_listener *listener, bool closed);
 
-    /* Goes on with what was left over when a turn's share was used up. */
+    /* Continues with events that were left over when a tick's share was used up. */
     void (*resume)(heddle_socket_set *set);
 } heddle_socket_set_operations;
 
 struct heddle_socket_set {
     const heddle_socket_set_operations *operations;
     heddle_sockets *sockets;
-    int connections_fd, listeners_fd; /* epoll */
+    int connections_fd, listeners_fd; /* epoll sets */
     heddle_waiter connections_waiter, listeners_waiter;
     bool unfinished; /* the last harvest has used up its share */
-    bool unaccepted; /* … and so has the last accepting */
+    bool unaccepted; /* the last accepting has used up its share */
 };
 
 #ifdef __linux__
-/* HEDDLE_HAS_INPUT … of an epoll event. */
+/* Converts the mask of an epoll event to HEDDLE_HAS_INPUT and so on. */
 static inline uint8_t heddle_epoll_events(uint32_t mask)
 {
     uint8_t ready = 0;

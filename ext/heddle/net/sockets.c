@@ -165,18 +165,19 @@ void heddle_connection_start(heddle_connection *connection, const heddle_protoco
     protocol->begin(connection);
 }
 
-/* Takes it out of everything; the record is gone. Its descriptor, or -1. */
+/* Removes the connection from all lists and frees the record. Returns its descriptor, or -1. */
 static int forget_connection(heddle_connection *connection, bool closing)
 {
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled && closing && !sockets->abandoned)
-        heddle_connection_flush(connection); /* it was to leave in the next tick, which this connection does not see */
+        heddle_connection_flush(connection); /* output that was deferred to the next tick is sent now */
     heddle_handoff_forget(connection);
     if (connection->transport.tls && closing && !connection->running && !connection->output.size && !sockets->abandoned)
-        heddle_tls_send_close_notify(&connection->transport); /* its peer has everything; a client that is cut off must see that */
+        /* all output was sent; a client must be able to tell this from a connection that was cut off */
+        heddle_tls_send_close_notify(&connection->transport);
     heddle_link_remove(&connection->turn_link);
     heddle_due_remove(sockets, &connection->due);
-    if (!sockets->abandoned && connection->transport.fd >= 0) /* else another process has it */
+    if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise another process has it */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_part(connection);
     release_session(connection);
@@ -194,7 +195,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     return fd;
 }
 
-/* Another one may be accepted now. */
+/* There is room for another connection now. */
 static void resume_accepting(heddle_sockets *sockets)
 {
     heddle_runners_check_end(sockets);
@@ -313,13 +314,13 @@ static int create_message(heddle_sockets *sockets)
 static void discard_message(heddle_sockets *sockets)
 {
     if (sockets->message && sockets->message->posted)
-        sockets->message->sockets = NULL; /* freed when it is opened */
+        sockets->message->sockets = NULL; /* freed when the loop opens it */
     else
         free(sockets->message);
     sockets->message = NULL;
 }
 
-/* This is a child process: nothing that was open is ours, and its fibers are gone. */
+/* In a forked child the connections are the parent's, and its fibers are gone. */
 static void in_child(heddle_fork_guard *guard)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)guard - offsetof(heddle_sockets, fork_guard));
@@ -341,7 +342,7 @@ static void in_child(heddle_fork_guard *guard)
         connection->waits[HEDDLE_READING] = connection->waits[HEDDLE_WRITING] = NULL;
         if (connection->protocol)
             connection->protocol->abandon(connection);
-        connection->protocol = NULL; /* the session is not freed: that might take a lock */
+        connection->protocol = NULL; /* the session is not freed: that could take a lock */
         connection->session = NULL;
     }
 }
@@ -391,7 +392,7 @@ void heddle_sockets_check(heddle_sockets *sockets)
     heddle_loop_attach(sockets->loop, &sockets->attachment);
 }
 
-/* Since when it has waited for a request is known from when it would have waited for too long. */
+/* How long it has waited for a request follows from its deadline, which is idle_timeout after the last request. */
 static bool has_idled_for(const heddle_sockets *sockets, const heddle_connection *connection, int64_t age)
 {
     if (!connection->protocol && age)
@@ -458,7 +459,7 @@ size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 
 void heddle_sockets_free(heddle_sockets *sockets)
 {
-    sockets->abandoned = true; /* no fiber that waits is woken: those, and the loop, may be gone */
+    sockets->abandoned = true; /* no waiting fiber is woken: the fibers and the loop may be gone */
     heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
     for (uint32_t i = 0; i < sockets->slot_count; i++) {

@@ -1,4 +1,4 @@
-/* Heddle::Net::Sockets: how many there are of what. */
+/* Heddle::Net::Sockets: counters. */
 
 #include "net/sockets_ruby.h"
 
@@ -12,19 +12,19 @@
 /* Open connections. */
 COUNTER(connections, sockets->connections)
 
-/* Those that the block is called with at this moment. */
+/* Connections for which the block runs now. */
 COUNTER(running, sockets->running)
 
 /* The number of running blocks, including those that go on after their response. */
 COUNTER(busy, sockets->runners.serving_count)
 
-/* Those that wait to be served. */
+/* Items that wait to be served. */
 COUNTER(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.held.count)
 
-/* Of these, those that a reserve does not start: their kind holds up a worker. */
+/* Of these, items that a reserve does not start, because their label holds up a worker. */
 COUNTER(held, sockets->reserve.held.count)
 
-/* How often a reserve has stepped in. */
+/* How often a reserve has started to serve. */
 COUNTER(steps_in, sockets->reserve.steps_in)
 
 /* Work items rejected because the queue was full. */
@@ -33,31 +33,34 @@ COUNTER(rejected_full, sockets->admission.rejected_full)
 /* Work items rejected because they had waited for too long. */
 COUNTER(rejected_late, sockets->admission.rejected_late)
 
-/* Those that wait for input, or to be served. */
+/* Connections that wait for input, or to be served. */
 COUNTER(idle, sockets->connections - sockets->running)
 
 /* Connections accepted so far. */
 COUNTER(accepted, sockets->accepted)
 
-/* Those that were given to another process while the loop was held up. */
+/* Connections handed off to another process while the loop was held up. */
 COUNTER(handed_off, atomic_load(&sockets->handoff.given))
 
-/* Those that another process has given to this one. */
+/* Connections that another process has handed off to this one. */
 COUNTER(handoffs_received, sockets->taken_over)
 
-/* Those that were closed while idle: by their peer, for the idle time, by #shutdown_idle. */
+/* Connections closed while idle: by their peer, after the idle time, by #shutdown_idle. */
 COUNTER(closed_idle, sockets->closed_idle)
 
-/* Those whose peer has left, or took nothing for too long, while they had output and nobody to tell. */
+/*
+ * Connections whose peer left, or took nothing for too long, while the response was still being sent and the block had
+ * returned.
+ */
 COUNTER(left_early, sockets->left_early)
 
 /* TLS handshakes that succeeded. */
 COUNTER(handshakes, sockets->handshakes)
 
-/* Those that did not: a client without a version or cipher of ours, a scanner. */
+/* TLS handshakes that failed: a client without a common version or cipher, a scanner. */
 COUNTER(failed_handshakes, sockets->failed_handshakes)
 
-/* How often accepting has had to rest for want of descriptors or memory. */
+/* How often accepting was paused for lack of descriptors or memory. */
 COUNTER(accept_failures, sockets->accept_failures)
 
 void Init_heddle_sockets_counts(VALUE sockets_class)

@@ -15,7 +15,7 @@ static void sockets_mark(void *data)
     heddle_sockets *sockets = data;
     if (!sockets)
         return;
-    /* Pinned, all of them: C holds their addresses, our own too. */
+    /* Pinned, because C holds their addresses, also our own object's. */
     rb_gc_mark(sockets->attachment.object);
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
@@ -128,8 +128,8 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
  * call-seq: listen(io, tls: nil, proxies: nil) -> self
  *
  * Accepts connections from a TCPServer or UNIXServer. The caller keeps the socket and closes it. +tls+: a TLS, which
- * shakes hands with each of them. +proxies+: the Networks from which connections begin with the header of the PROXY
- * protocol, whose addresses then count. Such a header from elsewhere is rejected.
+ * makes the TLS handshake with each client. +proxies+: the Networks from which connections begin with a PROXY header,
+ * whose addresses then count. Such a header from elsewhere is rejected.
  */
 static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
 {
@@ -159,8 +159,8 @@ static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *)
 /*
  * call-seq: adopt(socket) -> self
  *
- * Serves a connected stream socket that somebody else has accepted. It shares the connection with the given object, not
- * the descriptor: that object can be closed.
+ * Serves a connected stream socket that other code has accepted. The given object shares the connection, not the
+ * descriptor: it can be closed.
  */
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
@@ -184,7 +184,7 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
  * call-seq: stop_listening -> nil
  *
  * Accepts no more. The listening sockets stay open: new connections wait in the kernel's queue, for another process or
- * until they are closed.
+ * until the sockets are closed.
  */
 static VALUE sockets_stop_listening(VALUE self)
 {
@@ -217,7 +217,8 @@ static VALUE sockets_resume_accept(VALUE self)
 /*
  * call-seq: accepting? -> true or false
  *
- * Is a listener there and not paused: by #pause_accept, by max_connections, for want of descriptors, because many wait?
+ * False without a listener, and while accepting is paused: by #pause_accept, by max_connections, for lack of
+ * descriptors, or because many requests wait.
  */
 static VALUE sockets_accepting_p(VALUE self)
 {
@@ -228,8 +229,8 @@ static VALUE sockets_accepting_p(VALUE self)
 /*
  * call-seq: accept_rest -> nil
  *
- * Accepts all that wait in the kernel's queue now, whatever there is to do, and then no more: for one who is about to
- * close the listening sockets, and with them the queues.
+ * Accepts all connections that wait in the kernel's queue, regardless of the load, and then no more. To be called
+ * before the listening sockets, and with them their queues, are closed.
  */
 static VALUE sockets_accept_rest(VALUE self)
 {
@@ -290,8 +291,8 @@ static VALUE sockets_serving(VALUE self)
 /*
  * call-seq: served -> [[Fiber, Array], ...]
  *
- * The same, each with what the protocol says of what the block was called with. From any thread, as it is meant for
- * those who want to know why this one does not answer.
+ * The same, each with its protocol's description of what is served. From any thread, so that a status command can ask
+ * while the loop is stuck.
  */
 static VALUE sockets_served(VALUE self)
 {
@@ -303,7 +304,7 @@ static VALUE sockets_served(VALUE self)
 /*
  * call-seq: wake_at_end(fiber) -> nil
  *
- * Wakes this fiber, should it be parked, whenever the last connection has ended and the block runs nowhere.
+ * Wakes this fiber, if it is parked, whenever the last connection has ended and no block runs.
  */
 static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
 {
@@ -314,7 +315,7 @@ static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
 /*
  * call-seq: ended? -> true or false
  *
- * Is there no connection, and does the block run nowhere?
+ * Is there no connection, and does no block run?
  */
 static VALUE sockets_ended_p(VALUE self)
 {
@@ -326,7 +327,7 @@ static VALUE sockets_ended_p(VALUE self)
 /*
  * call-seq: limit -> Integer or nil
  *
- * How many times the block may run at once; nil: as often as there is something to be served.
+ * How many blocks may run at once; nil: any number.
  */
 static VALUE sockets_limit(VALUE self)
 {
@@ -337,7 +338,7 @@ static VALUE sockets_limit(VALUE self)
 /*
  * call-seq: limit = Integer or nil
  *
- * Running items go on when there are more than the limit; further ones wait.
+ * If more items than the new limit run, they continue; others wait.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
@@ -353,8 +354,8 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
 /*
  * call-seq: queue(limit, timeout) -> nil
  *
- * How many may wait, 1 at least, while as many are served as may be, and for how many seconds (nil: for ever) one waits
- * to be served. An item that finds the queue full, or waits for too long, is rejected in the way of its protocol.
+ * How many items may wait, at least 1, while the limit is reached, and for how many seconds (nil: for ever). An item
+ * that finds the queue full, or waits for too long, is rejected in the way of its protocol.
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {
@@ -372,7 +373,7 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 /*
  * call-seq: end_queue -> nil
  *
- * Refuses all that wait to be served.
+ * Rejects all waiting items.
  */
 static VALUE sockets_end_queue(VALUE self)
 {

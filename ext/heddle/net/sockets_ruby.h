@@ -5,9 +5,9 @@
 
 /* The record of a Heddle::Net::Sockets; raises when it was never set up. */
 heddle_sockets *heddle_sockets_of(VALUE self);
-/* NULL when there is nothing to do any more, or yet; raises on another thread. */
+/* NULL when it is closed or not opened yet; raises on another thread. */
 heddle_sockets *heddle_sockets_in_use(VALUE self);
-/* Opens them when nobody has yet; raises when they are closed, or on another thread. */
+/* Opens the sockets at first use; raises when they are closed, or on another thread. */
 heddle_sockets *heddle_sockets_open(VALUE self);
 
 void Init_heddle_sockets_sharing(VALUE sockets_class);

@@ -26,7 +26,7 @@ static int resume_session(heddle_sockets *sockets, int fd, const heddle_address 
         close(fd);
         rb_jump_tag(state);
     }
-    if (NIL_P(loaded) || sockets->closed) /* it may have waited */
+    if (NIL_P(loaded) || sockets->closed) /* loading may have waited */
         return -EPROTO;
     return heddle_sockets_add_session(sockets, fd, remote, local, secure, loaded);
 }
@@ -43,8 +43,8 @@ const heddle_handoff_operations heddle_sockets_handoff = {
 /*
  * call-seq: hand_off_idle(socket) -> true or false
  *
- * Sends the idle connections to another process, which reads them from this SEQPACKET socket with
- * #accept_handoff. false: some are left, because the socket is full.
+ * Sends the idle connections to another process, which reads them from this SEQPACKET socket with #accept_handoff.
+ * false: some are left, because the socket is full.
  */
 static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 {
@@ -78,9 +78,8 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 /*
  * call-seq: enable_handoff(socket) -> true or false
  *
- * From now on, while this loop is held up (Heddle::Handoff says for how long) connections on which something arrives
- * are sent to the processes that read this SEQPACKET socket with #accept_handoff. After #join. false: this system has
- * no way to.
+ * From now on, while this loop is held up (Heddle::Handoff has the time), connections with new input are sent to the
+ * processes that read this SEQPACKET socket with #accept_handoff. After #join. false: this system can't do that.
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {
@@ -96,7 +95,7 @@ static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 /*
  * call-seq: stand_by(rank) -> self
  *
- * This is a reserve, of this rank among them, counted from 1: it accepts nothing, and takes nothing over, but while all
+ * Makes this worker a reserve of this rank, counted from 1: it accepts no clients and no handoffs except while all
  * workers and the reserves of a lower rank are held up. Before #listen and #join.
  */
 static VALUE sockets_stand_by(VALUE self, VALUE rank)
@@ -125,8 +124,8 @@ static VALUE sockets_reserve(VALUE self)
 /*
  * call-seq: join(scoreboard, slot) -> self
  *
- * This is one of several workers that listen on the same sockets: shows in this slot of a Board how busy it is, and
- * leaves new connections to those that have clearly less to do.
+ * Makes this one of several workers that listen on the same sockets: it shows its load in this slot of a Scoreboard,
+ * and leaves new connections to workers that have clearly less to do.
  */
 static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 {
@@ -144,7 +143,7 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 /*
  * call-seq: wake_at_pool_change(fiber) -> nil
  *
- * Wakes this fiber, should it be parked, whenever another worker has returned a share of a pool, or waits for one. After
+ * Wakes this fiber, if it is parked, whenever another worker has returned a share of a pool, or waits for one. After
  * #join.
  */
 static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)

@@ -13,7 +13,7 @@
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
 
-/* As openssl/core.h and openssl/params.h have them since 3.0. */
+/* As declared in openssl/core.h and openssl/params.h since 3.0. */
 typedef struct {
     const char *key;
     unsigned int type;
@@ -56,7 +56,7 @@ static bool load_functions(void)
         for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
             void *function = heddle_tls_function(functions[i].name);
             if (!function)
-                found = 0; /* before OpenSSL 3, or another library: each context has keys of its own */
+                found = 0; /* before OpenSSL 3, or another library: each context has its own keys */
             memcpy(functions[i].place, &function, sizeof(function));
         }
     }
@@ -67,7 +67,7 @@ static bool load_functions(void)
 
 enum {
     SLOTS = 4,
-    VALID = SLOTS - 1, /* one slot is always free to be written, so readers of the others need no lock */
+    VALID = SLOTS - 1, /* the slot that is written next is never read, so readers of the others need no lock */
     NAME = 16,
     IV = 16,
 };
@@ -78,16 +78,16 @@ typedef struct {
 
 typedef struct {
     uint64_t magic;
-    _Atomic uint64_t count;  /* of keys made so far; 0: none yet */
-    _Atomic int64_t renewed; /* when the last one was, in seconds of CLOCK_MONOTONIC */
+    _Atomic uint64_t count;  /* how many keys were made so far; 0: none yet */
+    _Atomic int64_t renewed; /* when the newest key was made, in seconds of CLOCK_MONOTONIC */
     ticket_key keys[SLOTS];
 } ticket_ring;
 
 static const uint64_t MAGIC = UINT64_C(0x6865646474696301); /* "heddtic", and a version */
 
 static heddle_shared_memory memory = {.fd = -1};
-static ticket_ring *ring; /* in it */
-static pid_t owner; /* the process that renews them */
+static ticket_ring *ring; /* in the shared memory */
+static pid_t owner; /* the process that renews the keys */
 
 static void use_memory(void)
 {
@@ -98,7 +98,7 @@ static void use_memory(void)
     owner = getpid();
 }
 
-/* -EIO: there are no random bytes; the keys are as they were. */
+/* -EIO: there were no random bytes, and the keys are unchanged. */
 static int make_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -118,7 +118,7 @@ static int create_keys(void)
     return 0;
 }
 
-/* 0, or why there is no key: a ring is there before its first key, and stays without one where that can't be made. */
+/* 0, or the error of making the first key: the ring exists before it, and has no key where that fails. */
 static int ensure_key(void)
 {
     int result = ring ? 0 : create_keys();
@@ -130,7 +130,7 @@ static int ensure_key(void)
     return result;
 }
 
-/* NULL: there is none. Memory that was never written must not be taken for a key: everybody knows it, it is zeros. */
+/* NULL: there is no key. Memory that was never written must not be used as a key: it is all zeros. */
 static const ticket_key *newest_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -163,7 +163,10 @@ static int set_mac_key(void *mac, const ticket_key *key)
     return library.set_mac(mac, parameters) == 1;
 }
 
-/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) wants it: -1 fails, 0 shakes hands in full, 2 also sends a new ticket. */
+/*
+ * For SSL_CTX_set_tlsext_ticket_key_evp_cb(3): returns -1 for an error, 0 for a full handshake, 2 to send a new ticket,
+ * too.
+ */
 static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
     (void)ssl;
@@ -171,7 +174,7 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
     if (sealing) {
         key = newest_key();
         if (!key)
-            return 0; /* the connection goes on without a ticket */
+            return 0; /* the connection continues without a ticket */
         memcpy(name, key->name, NAME);
         if (library.random(iv, IV) != 1 || library.encrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 ||
             !set_mac_key(mac, key))
@@ -191,8 +194,8 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
 /*
  * call-seq: TicketKeys.use(context) -> true or false
  *
- * This context, which is set up, seals tickets with the process's keys, which are made if there are none. false: the
- * library has no way to say so, and the context has keys of its own.
+ * Makes this context, which is set up, encrypt tickets with the process's keys, which are made if there are none.
+ * false: the library can't do that, and the context has its own keys.
  */
 static VALUE keys_use(VALUE self, VALUE context)
 {
@@ -208,27 +211,27 @@ static VALUE keys_use(VALUE self, VALUE context)
 /*
  * call-seq: TicketKeys.renew(age) -> true or false
  *
- * Where the newest key is so many seconds old, makes another one; the two before it still open what they have sealed.
- * Only the process that has made the keys, or adopted them, does so. The answer is whether it did.
+ * Makes another key if the newest one is +age+ seconds old; the two before it still decrypt their tickets. Only the
+ * process that has made the keys, or adopted them, does so. Returns whether it did.
  */
 static VALUE keys_renew(VALUE self, VALUE age)
 {
     if (!ring || owner != getpid())
         return Qfalse;
     int64_t renewed = atomic_load(&ring->renewed), now = heddle_clock_now() / HEDDLE_SECOND;
-    /* Two masters have them while one takes over from the other. */
+    /* Two masters have the ring while one takes over from the other. */
     if (now - renewed < NUM2LL(age) || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
         return Qfalse;
     if (make_key() == 0)
         return Qtrue;
-    atomic_store(&ring->renewed, renewed); /* tried again at the next call */
+    atomic_store(&ring->renewed, renewed); /* the next call tries again */
     return Qfalse;
 }
 
 /*
  * call-seq: TicketKeys.descriptor -> Integer or nil
  *
- * Of the memory; it closes when a program is executed. nil where there are no keys, or they go over a fork only.
+ * The descriptor of the keys' memory, close-on-exec. nil when there are no keys, or only forked processes share them.
  */
 static VALUE keys_descriptor(VALUE self)
 {
@@ -238,8 +241,8 @@ static VALUE keys_descriptor(VALUE self)
 /*
  * call-seq: TicketKeys.adopt(descriptor) -> true or false
  *
- * The process's keys are those that this descriptor, of .descriptor in another process, stands for; it is its own from
- * now on. false: they are of another version, or this library can't use them.
+ * Uses the keys behind this descriptor, from .descriptor in another process, and owns the descriptor. false: they are
+ * of another version, or this library can't use them.
  */
 static VALUE keys_adopt(VALUE self, VALUE number)
 {

@@ -3,8 +3,8 @@
 
 /*
  * The keys of session tickets (RFC 5077, RFC 8446 4.6.1), in memory that a process shares with those that it forks: a
- * client resumes its session whichever of them it finds. One ring a process, as a key has to open what any of its
- * contexts, or those before them, has sealed.
+ * client can resume its session in any of them. One ring of keys for a process, because a key has to decrypt the
+ * tickets of all its contexts, also of earlier ones.
  */
 
 #include <ruby.h>

@@ -9,7 +9,7 @@
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
 
-/* As openssl/ssl.h has them since 0.9.8, which need not be there when this is compiled. */
+/* As in openssl/ssl.h since 0.9.8, which is not needed to compile this. */
 enum {
     ERROR_SSL = 1,
     ERROR_WANT_READ = 2,
@@ -32,7 +32,7 @@ static struct {
 } library;
 
 static bool loaded;
-static void *handle; /* never closed: Ruby never unloads this library */
+static void *handle; /* never closed, because Ruby never unloads this library */
 
 void *heddle_tls_function(const char *name)
 {
@@ -58,7 +58,7 @@ const char *heddle_tls_load(const char *path)
     };
     if (loaded)
         return NULL;
-    /* One that is part of Ruby's own program has no path of its own. */
+    /* A library that is linked into Ruby's own program has no path. */
     if (path && !handle)
         handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
@@ -105,7 +105,7 @@ void heddle_tls_mark(const heddle_tls *list)
         if (tls->acceptor)
             rb_gc_mark(tls->acceptor);
         if (tls->socket)
-            rb_gc_mark(tls->socket); /* and with it what it frees: the SSL */
+            rb_gc_mark(tls->socket); /* keeps the SSL alive, which the socket would free */
     }
 }
 
@@ -116,13 +116,13 @@ void heddle_tls_begin(heddle_transport *transport)
     tls->acceptor = 0;
     tls->asks = library.get_verify_mode(tls->ssl) != 0;
     tls->version = library.get_version(tls->ssl);
-    library.set_read_ahead(tls->ssl, 1); /* one call for a record in place of two */
+    library.set_read_ahead(tls->ssl, 1); /* one system call for a record instead of two */
     transport->operations = &heddle_tls_transport;
 }
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Why the library did not do it: 0 at the end of input, or -errno. */
+/* Why SSL_read failed: 0 at the end of input, or -errno. */
 static ssize_t translate_read_error(heddle_tls *tls, int result)
 {
     int error = errno;
@@ -136,7 +136,7 @@ static ssize_t translate_read_error(heddle_tls *tls, int result)
         return 0;
     case ERROR_SYSCALL:
         tls->broken = error != 0;
-        return -error; /* 0: a peer that left without a word, as browsers do */
+        return -error; /* 0: the peer left without close_notify, as browsers do */
     default:
         tls->broken = true;
         library.clear_error();
@@ -151,7 +151,10 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
     if (tls->broken)
         return -ECONNRESET;
     tls->read_wants_room = false;
-    /* A record has 16 KiB at most. Taking less than there is room for has to mean that no more is there. */
+    /*
+     * A record has at most 16 KiB, so this reads until the memory is full: a short result must mean that no more is
+     * there.
+     */
     while (used < size) {
         size_t room = size - used < INT_MAX ? size - used : INT_MAX;
         errno = 0;
@@ -194,10 +197,10 @@ static size_t tls_pending(heddle_transport *transport)
 /* -- writing ----------------------------------------------------------------------------------------------------- */
 
 enum {
-    RECORD = 16384, /* the maximum of a record (RFC 8446, 5.1), which the library writes in one call */
+    RECORD = 16384, /* the maximum of a record (RFC 8446, 5.1), which the library sends in one call */
 };
 
-/* The same bytes have to be offered again until the library has got rid of the record that it has made of them. */
+/* After EAGAIN the same bytes must be offered again until the library has sent the record that it made of them. */
 static ssize_t get_stuck(heddle_tls *tls, const char *bytes, size_t size)
 {
     if (tls->stuck)
@@ -233,7 +236,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     tls->write_wants_input = false;
     if (tls->stuck) {
-        /* A writer that stopped inside a record and sends other bytes can't continue the TLS stream. */
+        /* A writer that stopped inside a record can't continue the TLS stream with other bytes. */
         if (size < (size_t)tls->stuck_size || memcmp(bytes, tls->stuck, (size_t)tls->stuck_size) != 0)
             return -EPROTO;
         bytes = tls->stuck;
@@ -252,7 +255,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 typedef struct {
     const struct iovec *pieces;
     int count;
-    size_t offset; /* into the first */
+    size_t offset; /* offset in the first piece */
 } place;
 
 static void advance_place(place *at, size_t bytes)
@@ -271,7 +274,8 @@ static void advance_place(place *at, size_t bytes)
 }
 
 /*
- * A record's worth, put together where pieces are short: a record each would cost the peer more than the copy costs us.
+ * The bytes of one record, copied together where pieces are short: a record for each would cost the peer more than the
+ * copy costs here.
  */
 static struct iovec next_record(const place *at)
 {
@@ -297,7 +301,7 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
     ssize_t sent = 0;
     if (tls->broken)
         return -EPIPE;
-    /* A short write must mean that the kernel takes no more: a waiting writer gets edge-triggered events only. */
+    /* A short write must mean that the kernel takes no more: a waiting writer gets only edge-triggered events. */
     for (advance_place(&at, 0); at.count; ) {
         struct iovec record = next_record(&at);
         ssize_t result = write_record(tls, record.iov_base, record.iov_len);
@@ -321,7 +325,7 @@ void heddle_tls_send_close_notify(heddle_transport *transport)
     tls->said_goodbye = true;
     library.clear_error();
     if (library.shutdown(tls->ssl) < 0)
-        library.clear_error(); /* there was no room for it: a peer that reads nothing needs no word */
+        library.clear_error(); /* there was no room for close_notify: a peer that reads nothing does not need it */
 }
 
 static int tls_shutdown(heddle_transport *transport)

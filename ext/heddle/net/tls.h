@@ -2,8 +2,8 @@
 #define HEDDLE_TLS_H
 
 /*
- * The transport over TLS. Ruby's openssl makes the contexts and shakes hands; after that what it has made, an SSL, is
- * read and written here, by the functions of the very library that openssl.so is linked with.
+ * The transport over TLS. Ruby's openssl makes the contexts and the handshakes; afterwards C reads and writes the SSL
+ * object that they made, with the functions of the library that openssl.so is linked with.
  */
 
 #include "net/transport.h"
@@ -11,41 +11,43 @@
 #include <ruby.h>
 
 struct heddle_tls {
-    void *ssl;      /* of the socket, once the hands are shaken */
+    void *ssl;      /* of the socket, once its handshake is complete */
     VALUE acceptor; /* the Heddle::Net::TLS that makes the socket; 0 afterwards */
-    VALUE socket;   /* OpenSSL::SSL::SSLSocket; 0 before. Its IO never closes the descriptor, which is ours */
-    const char *version; /* TLSv1.3, for example; the library's own constant */
-    bool asks;      /* whether the client was asked for a certificate of its own */
-    bool broken;    /* the library must not be asked for anything more */
+    /* OpenSSL::SSL::SSLSocket; 0 before the handshake. Its IO never closes the descriptor, which is ours */
+    VALUE socket;
+    const char *version; /* such as "TLSv1.3"; the library's own constant */
+    bool asks;      /* the client was asked for a certificate */
+    bool broken;    /* the library must not be called any more */
     bool said_goodbye;
-    bool read_wants_room, write_wants_input; /* a handshake's rest in the middle of data */
-    char *stuck;    /* the data of a record that the kernel has not taken whole: SSL_write needs it again */
+    /* a handshake message within the data: reading waits for room, or writing for input */
+    bool read_wants_room, write_wants_input;
+    char *stuck;    /* the bytes of a record that the kernel has not taken completely: SSL_write needs them again */
     int stuck_size;
-    heddle_tls *next, *previous; /* of those that hold objects */
+    heddle_tls *next, *previous; /* in the list of records that hold objects */
     heddle_tls **first;
 };
 
 extern const heddle_transport_operations heddle_tls_transport;
 
 /*
- * Finds the library's functions, once: in what the shared object of this path, which is loaded already, is linked with.
- * NULL, or what is missing.
+ * Finds the library's functions, once, by the loaded shared object at this path, which is linked with it. NULL, or what
+ * is missing.
  */
 const char *heddle_tls_load(const char *path);
-/* One that not every version has, once it is loaded; NULL: it is not there. */
+/* A function that not every version has; NULL: this one does not. After heddle_tls_load. */
 void *heddle_tls_function(const char *name);
 
-/* One that has not begun, put on the list; NULL: no memory. */
+/* Makes a record, for a handshake that has not begun, and adds it to the list; NULL: no memory. */
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
-/* Off the list, and gone. */
+/* Removes it from the list and frees it. */
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 
-/* The socket has shaken hands. From now on this transport is the one over TLS. */
+/* Called when the handshake is complete: from now on this transport uses TLS. */
 void heddle_tls_begin(heddle_transport *transport);
-/* Tells the peer that nothing more comes, unless there is something that it misses. */
+/* Sends close_notify, unless queued output is incomplete. */
 void heddle_tls_send_close_notify(heddle_transport *transport);
-/* The result of the next recv: bytes, 0 at the end of input, or -errno. */
+/* The result that the next recv would have: bytes, 0 at the end of input, or -errno. */
 ssize_t heddle_tls_peek(heddle_transport *transport);
 
 /* Maps the kernel's events to those that a waiter needs, where one direction waits for the other. */

@@ -36,7 +36,7 @@ static ssize_t plain_send(heddle_transport *transport, const struct iovec *piece
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     ssize_t result;
     do {
-        /* One piece alone spares the kernel the list of them. */
+        /* send is cheaper than sendmsg for a single piece. */
         result = count == 1 ? send(transport->fd, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
                             : sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (result < 0 && errno == EINTR);
@@ -66,7 +66,7 @@ static int plain_detach(heddle_transport *transport)
 void heddle_transport_will_reset(heddle_transport *transport)
 {
     struct linger at_once = {.l_onoff = 1};
-    setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)); /* a unix socket has nothing like it */
+    setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)); /* a unix socket has no such option */
 }
 
 const heddle_transport_operations heddle_plain_transport = {

@@ -2,8 +2,8 @@
 #define HEDDLE_TRANSPORT_H
 
 /*
- * Where a connection's bytes come from and go to. The kinds differ in their table of operations; a plain one is a
- * stream socket. Nothing here waits: an operation that would block returns -EAGAIN. No Ruby here.
+ * Receives and sends a connection's bytes. The two kinds, plain and TLS, differ in their table of operations. Nothing
+ * here waits: an operation that would block returns -EAGAIN. Uses no Ruby.
  */
 
 #include "net/owner.h"
@@ -22,34 +22,35 @@ typedef struct {
     const char *name;
     /* Bytes, 0 at the end of input, or -errno. */
     ssize_t (*recv)(heddle_transport *transport, void *memory, size_t size);
-    /* Bytes taken, maybe fewer than offered, or -errno; never a signal. */
+    /* Bytes taken, maybe fewer than offered, or -errno; never causes a signal. */
     ssize_t (*send)(heddle_transport *transport, const struct iovec *pieces, int count);
-    /* Bytes that were taken from the socket and not handed out by recv. */
+    /* Bytes that were read from the socket and not yet returned by recv. */
     size_t (*pending)(heddle_transport *transport);
-    /* Ends the output; the input goes on. 0 or -errno. */
+    /* Ends the output; input continues. 0 or -errno. */
     int (*shutdown)(heddle_transport *transport);
-    /* Gives up the descriptor without closing it; the transport is over. */
+    /* Releases the descriptor without closing it; the transport ends. */
     int (*detach)(heddle_transport *transport);
 } heddle_transport_operations;
 
-/* Pending events: reported by the kernel, not yet used up. */
+/* Pending events: reported by the kernel, not yet handled. */
 enum {
-    HEDDLE_HAS_INPUT = 1,  /* cleared by a recv that took less than it could */
+    HEDDLE_HAS_INPUT = 1,  /* cleared by a recv that returned less than was asked for */
     HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
     HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
-    HEDDLE_HUNG_UP = 8,    /* both directions are over */
+    HEDDLE_HUNG_UP = 8,    /* both directions have ended */
     HEDDLE_BROKEN = 16,    /* a reset or another error */
 };
 
 /*
- * The lock for writing to a connection whose protocol has a farewell (net/protocol.h): the watch thread sends it while
- * the loop is held up. Each send holds whole frames of the protocol, so the wire is open whenever all of it is sent.
- * The loop takes it before it touches the transport.
+ * The lock for sending to a connection whose protocol has a farewell (net/protocol.h), which the watch thread sends
+ * while the loop is held up. Each send holds whole frames of the protocol, so the wire is OPEN whenever all of it was
+ * sent. The loop takes the wire before it uses the transport.
  */
 typedef enum {
-    HEDDLE_WIRE_PRIVATE, /* there is no farewell, or it would not stand at a boundary; the loop's alone */
-    HEDDLE_WIRE_OPEN,    /* the thread that swaps it first holds it */
-    HEDDLE_WIRE_WATCHED, /* the watch thread writes to it, or has: a few microseconds */
+    /* there is no farewell, or it can't be sent at this point of the output; used by the loop alone */
+    HEDDLE_WIRE_PRIVATE,
+    HEDDLE_WIRE_OPEN,    /* the thread whose swap succeeds holds it */
+    HEDDLE_WIRE_WATCHED, /* the watch thread is sending, which takes a few microseconds, or has sent the farewell */
 } heddle_wire;
 
 struct heddle_transport {
@@ -60,15 +61,15 @@ struct heddle_transport {
     _Atomic uint8_t wire;  /* heddle_wire */
     bool has_farewell;
     _Atomic bool farewell_sent;
-    heddle_tls *tls;       /* NULL where nothing is encrypted */
+    heddle_tls *tls;       /* NULL without TLS */
 };
 
 extern const heddle_transport_operations heddle_plain_transport;
 
-/* When it is closed, the peer gets a reset, and what the kernel still has for it is thrown away. */
+/* Makes the coming close reset the connection and discard what the kernel still has to send. */
 void heddle_transport_will_reset(heddle_transport *transport);
 
-/* Compare-and-swap: false when the owner is another one than `from`. */
+/* Compare-and-swap: false when the owner is not `from`. */
 static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
 {
     heddle_owner_check(from, to);
@@ -80,12 +81,10 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
     return atomic_load_explicit(&transport->owner, memory_order_acquire);
 }
 
-/* The slow way of heddle_transport_acquire_wire. */
+/* The slow path of heddle_transport_acquire_wire. */
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
-/*
- * The loop is about to use the transport. Was the wire open? Then the caller opens it again when nothing is half sent.
- */
+/* Takes the wire for the loop. True if it was OPEN: then the caller opens it again unless a frame is half sent. */
 static inline bool heddle_transport_acquire_wire(heddle_transport *transport)
 {
     return transport->has_farewell && heddle_transport_swap_wire(transport);

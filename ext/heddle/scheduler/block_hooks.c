@@ -5,7 +5,7 @@
 #include "scheduler/loop.h"
 #include "scheduler/wait_in_place.h"
 
-/* True when woken, false when the time was up. */
+/* True: the park was woken. False: the timeout passed first. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
 {
     heddle_park park;
@@ -19,13 +19,16 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
     return !park.timed_out;
 }
 
-/* Ruby hands on what Queue#pop and Thread#join got: below 0 there is no time, and beyond every bound no limit. */
+/*
+ * Ruby passes on the timeout that Queue#pop or Thread#join was given: a negative one has passed already, and one that
+ * is too large for int64_t is none.
+ */
 static int64_t block_duration(VALUE timeout)
 {
     if (NIL_P(timeout))
         return -1;
     if (RB_FLOAT_TYPE_P(timeout) || RB_INTEGER_TYPE_P(timeout) || !RTEST(rb_obj_is_kind_of(timeout, rb_cNumeric))) {
-        double seconds = rb_num2dbl(timeout); /* Thread#join takes whatever has to_f */
+        double seconds = rb_num2dbl(timeout); /* Thread#join accepts any object with to_f */
         if (seconds < 0)
             return 0;
         if (!(seconds < 9e9))
@@ -107,7 +110,10 @@ static VALUE end_sleep_in_place(VALUE data)
     return Qnil;
 }
 
-/* False: it may switch. So does a wait that only another fiber may end, perhaps one of this loop. */
+/*
+ * False where a switch is allowed, or where the sleep has no end of its own: another fiber of this loop may have to end
+ * it.
+ */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
     sleep_in_place self = {.deadline = heddle_deadline_after(timeout)};
@@ -153,7 +159,7 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: yield -> nil
  *
- * Lets everybody who is ready have a turn first. Ruby >= 4.0 calls it where it can't raise a pending signal.
+ * Lets the other ready fibers run first. Ruby >= 4.0 calls it where it can't raise a pending signal.
  */
 static VALUE scheduler_yield(VALUE self)
 {
@@ -166,7 +172,7 @@ static VALUE scheduler_yield(VALUE self)
 /*
  * call-seq: yield_preempted -> nil
  *
- * Like #yield, for a fiber that has computed for long: of those the loop runs one in each tick, after everybody ready.
+ * Like #yield, for a fiber that has used up its time slice: each tick runs one of those, after all ready fibers.
  */
 static VALUE scheduler_yield_preempted(VALUE self)
 {

@@ -21,7 +21,7 @@ heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds
         inner = (heddle_native_frame){0};
     if (found)
         *found = inner;
-    /* The stacks of those that have resumed it, an Enumerator's user for example, can't be read. */
+    /* The stacks of the fibers that resumed this one (the user of an Enumerator, for example) can't be read. */
     if (verdict == HEDDLE_FRAMES_CLEAR && loop->current && loop->current->fiber != rb_fiber_current())
         return HEDDLE_FRAMES_UNKNOWN;
     return verdict;
@@ -30,8 +30,8 @@ heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds
 /* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
 
 /*
- * $LOADED_FEATURES: Ruby adds each extension's file once it has loaded it. How many there were when was last looked
- * which of the listed libraries are among what is loaded; -1: look again.
+ * $LOADED_FEATURES: Ruby adds each extension's file once it has loaded it. `feature_count`: its size when
+ * is_any_listed_loaded last searched it; -1: search it again.
  */
 static VALUE features;
 static long features_seen = -1;
@@ -75,8 +75,8 @@ static void list_libraries(heddle_code_kind kind, VALUE names)
 /*
  * call-seq: Heddle::Native.list_libraries(reentrant, not_reentrant) -> nil
  *
- * Which extensions may be interrupted in what they call back, and which may not even be waited in: Arrays of String,
- * each the end of a path without the extension, such as "io/console".
+ * Sets the extensions in whose callbacks a fiber may be preempted, and those in whose callbacks it may not even switch
+ * at a wait: Arrays of String, each the end of a path without the extension, such as "io/console".
  */
 static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentrant)
 {
@@ -95,8 +95,8 @@ static VALUE verdict_symbol(heddle_frames_verdict verdict)
 /*
  * call-seq: Heddle::Native.callback_of -> [Symbol, String or nil]
  *
- * Does a function of an extension, other than the re-entrant ones, wait for the caller? :clear, :native or :unknown,
- * and the library's path. Of the calling fiber alone.
+ * Was the calling Ruby code called back by a function of an extension that is not re-entrant? :clear (no), :native
+ * (yes) or :unknown, and the library's path. For the calling fiber alone.
  */
 static VALUE native_callback_of(VALUE self)
 {
@@ -108,14 +108,17 @@ static VALUE native_callback_of(VALUE self)
 /*
  * call-seq: wait_in_place? -> true or false
  *
- * Must the calling fiber wait without a switch? In Ruby code that a library calls which is not re-entrant.
+ * Must the calling fiber wait without a switch? Yes, where a library that is not re-entrant has called back the Ruby
+ * code that waits.
  */
 static VALUE scheduler_wait_in_place_p(VALUE self)
 {
     return heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse;
 }
 
-/* Heddle::Native.callback_looks: how often stacks were looked at, how often walked, and how many frames. */
+/*
+ * Heddle::Native.callback_looks: how often stacks were searched, how often they were walked, and the number of frames.
+ */
 static VALUE native_callback_looks(VALUE self)
 {
     heddle_native_frames_counts counts = heddle_native_frames_count();

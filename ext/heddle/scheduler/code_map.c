@@ -11,7 +11,10 @@ typedef struct {
     uint32_t library;
 } code_range;
 
-/* By the beginning of the file's name. They call nothing but what somebody else has handed them. */
+/*
+ * Matched with the beginning of the file's name. These libraries call no function but those that their callers pass to
+ * them.
+ */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
     "librt",    "libgmp.",   "libcrypt.", "libgcc_s", "libasan", "libubsan",   "libtsan",  "linux-vdso",
@@ -31,10 +34,10 @@ static size_t library_count, library_capacity;
 static code_range *ranges;
 static size_t range_count, range_capacity;
 
-/* The linker's counts of what it has loaded and unloaded, as of the last refresh. */
+/* The linker's counts of loaded and unloaded objects at the last refresh. */
 static unsigned long long loaded, unloaded;
 static bool current;
-/* Of the ranges of each kind, by the number of its bit. */
+/* The bounds of the ranges of each kind; the index is the number of the kind's bit. */
 enum { KINDS = 6 };
 static struct {
     uintptr_t lowest, highest;
@@ -197,7 +200,7 @@ static void find_bounds(void)
     }
 }
 
-/* Only the first object is visited: the counts stand in each. */
+/* Stops at the first object: every object carries the counts. */
 static int compare_counts(struct dl_phdr_info *info, size_t size, void *data)
 {
     bool *same = data;

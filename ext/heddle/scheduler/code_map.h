@@ -2,10 +2,11 @@
 #define HEDDLE_CODE_MAP_H
 
 /*
- * Which library holds the machine code at an address: the executable ranges of everything that is loaded, sorted, with
- * what Heddle thinks of each library. Linux on x86-64 and ARM64, with glibc or musl.
+ * Finds the library that contains the machine code at an address: the executable ranges of all loaded libraries,
+ * sorted, each with its kind.
  *
- * With the GVL, in the main Ractor. The result is valid until the next heddle_code_map_refresh.
+ * Linux on x86-64 and ARM64, with glibc or musl. With the GVL, in the main Ractor. A result is valid until the next
+ * heddle_code_map_refresh.
  */
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 typedef enum {
     HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */
     HEDDLE_CODE_HEDDLE = 2,          /* this extension */
-    HEDDLE_CODE_SYSTEM = 4,          /* libc and the like: between two frames of somebody else's */
+    HEDDLE_CODE_SYSTEM = 4,          /* libc and the like: they call back only for other libraries */
     HEDDLE_CODE_REENTRANT = 8,       /* an extension that is listed as re-entrant */
     HEDDLE_CODE_FOREIGN = 16,        /* any other library, the program itself too */
     HEDDLE_CODE_NOT_REENTRANT = 32,  /* listed as a library that no other fiber may enter during its callbacks */
@@ -27,7 +28,7 @@ typedef struct {
     const uint8_t *unwind_table; /* its .eh_frame_hdr, or NULL */
 } heddle_library;
 
-/* NULL where this system's libraries can be listed and their frames be unwound, else the reason why not. */
+/* NULL where Heddle can list this system's libraries and unwind their frames, else the reason why not. */
 const char *heddle_code_map_unsupported(void);
 
 /*
@@ -37,9 +38,9 @@ const char *heddle_code_map_unsupported(void);
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
 
-/* Notices what was loaded and unloaded since; false when there is no memory for it. */
+/* Updates the map if libraries were loaded or unloaded. False: no memory. */
 bool heddle_code_map_refresh(void);
-/* Another number each time that something was loaded or unloaded. */
+/* Changes each time a library is loaded or unloaded. */
 uint64_t heddle_code_map_version(void);
 /*
  * The library whose code is at this address; NULL for memory of no library (a just-in-time compiler's, a trampoline's).

@@ -4,10 +4,10 @@
 
 #include <ruby/debug.h>
 
-/* From this many on, those of fibers that have ended are dropped before another one is kept. */
+/* At this size, entries of ended fibers are dropped before another one is added. */
 enum { DROP_ENDED_FROM = 64 };
 
-/* How many frames up the method that asked to sleep is looked for: instrumented hooks lie between. */
+/* How many frames are searched for the method that asked to sleep: instrumented hooks lie between. */
 enum { FRAMES = 16 };
 
 static int drop_ended(VALUE fiber, VALUE blocker, VALUE data)

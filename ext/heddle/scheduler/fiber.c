@@ -11,16 +11,16 @@ static ID id_call, id_child_ends, id_new, id_report_failure, id_report_unstarted
 static VALUE fiber_class;
 
 /*
- * Ruby's record of a Fiber. To the collector it is a sign of garbage, so that creating fibers makes it run, and
- * each run looks through the stacks of all of them (3 µs a fiber). But the fibers of a loop are no garbage until they
- * end: only then is it counted.
+ * The size of Ruby's record of a Fiber. Ruby counts it as memory that a garbage collection could free, so creating
+ * fibers triggers collections, and each of them scans the stacks of all fibers (3 µs a fiber). A fiber of a loop is no
+ * garbage until it ends, so it is subtracted from that count until then.
  */
 static const ssize_t FIBER_MEMORY = 760;
 
-/* How many fibers one that runs may start at once before the others have their turn. */
+/* How many fibers one tick starts at once before the fibers that are ready get a turn. */
 static const unsigned STARTS_A_TURN = 16;
 
-/* Not when first needed: two Ractors may need it at once. */
+/* Called at load time, not at first use: two Ractors could come to it at the same time. */
 void heddle_fiber_setup(void)
 {
     id_call = rb_intern("call");
@@ -43,13 +43,13 @@ static VALUE report_failure(VALUE data)
     return rb_funcall(data, id_report_failure, 2, rb_fiber_current(), rb_errinfo());
 }
 
-/* Where a thread or a fiber is killed, errinfo is no exception. */
+/* When a thread or a fiber is killed, rb_errinfo() is no exception object. */
 static bool is_exception(VALUE error)
 {
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
 }
 
-/* A fiber that it left by Fiber#transfer may wait in its name still. */
+/* A nested fiber that this fiber left by Fiber#transfer may still wait on its behalf: its park gets another owner. */
 static void release_parks(heddle_fiber *fiber)
 {
     heddle_fiber *foreign = &fiber->loop->foreign;
@@ -95,8 +95,8 @@ static VALUE call_child_ends(VALUE data)
 }
 
 /*
- * In the parent this fiber goes on. Here it was the program, after a fork without a block: the process ends with it, as
- * it does with a thread that has forked. Only where it is the block of Heddle.run, what follows that goes on.
+ * Ends the process when the fiber that called fork without a block ends in the child, as Ruby does for a thread that
+ * forks. The exception is the main block of Heddle.run: there, the code after Heddle.run runs in the child, too.
  */
 NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state));
 
@@ -113,12 +113,13 @@ static void end_childs_program(heddle_loop *loop, VALUE job, int state)
     loop->run.forked_by = Qfalse;
     heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);
     for (;;)
-        heddle_fiber_transfer(loop->fiber); /* it comes back when another one ends: Ruby takes this for the root fiber */
+        /* comes back when another fiber ends, because Ruby takes this one for the root fiber */
+        heddle_fiber_transfer(loop->fiber);
 }
 
 /*
- * It holds the scheduler, and looks its record up: a program that kept the Fiber may switch to it when the record is
- * gone, because the scheduler was closed, or the fiber found no stack, or this is a child after fork.
+ * The body gets the scheduler and looks up the fiber's record. A program that kept the Fiber can switch to it after the
+ * record is gone: the scheduler was closed, the fiber got no stack, or this is a child after fork.
  */
 static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
@@ -152,7 +153,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     }
     fiber = heddle_fiber_find(loop, self);
     if (fiber && fiber->delivering && !state)
-        heddle_hooks.take_back_delivered(fiber); /* there is nobody left to raise it in */
+        heddle_hooks.take_back_delivered(fiber); /* the fiber has ended: the exception can't be raised in it */
     bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->switching.last_target != self && !fiber->starter;
     if (fiber)
         forget_fiber(fiber);
@@ -160,18 +161,17 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
-    int interrupted = heddle_fiber_stacks_obtain(loop); /* the code that runs the loop releases it */
+    int interrupted = heddle_fiber_stacks_obtain(loop); /* released by the code that runs the loop */
     if (!state)
         state = interrupted;
     if (state)
-        rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby hands them to the fiber that runs the loop */
+        rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby raises them in the fiber that runs the loop */
     return Qnil;
 }
 
 /*
- * One body for all fibers of a loop. rb_fiber_new would make a Proc for each, and keep the frame that called it, with
- * that one's block: four objects a fiber, every one of them another step towards the next garbage collection, which
- * looks through the stacks of all fibers.
+ * One Proc is the body of all fibers of a loop. rb_fiber_new would make a Proc for each fiber and keep its caller's
+ * frame with its block: four more objects a fiber, which make garbage collections more frequent.
  */
 VALUE heddle_fiber_make_body(VALUE scheduler)
 {
@@ -205,7 +205,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
         fiber->request_number = parent->request_number;
         fiber->label = parent->label;
     }
-    /* Linked first: from here on the collector sees job and fiber. */
+    /* Linked before init_fiber: from here on the collector marks the job and the Fiber. */
     if (fiber->next)
         fiber->next->previous = fiber;
     loop->fibers = fiber;
@@ -252,7 +252,7 @@ void heddle_fiber_handle_kill(heddle_fiber *fiber)
 
 NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error));
 
-/* It has got no stack. */
+/* The fiber has got no stack. */
 static void reject_fiber(heddle_fiber *fiber, VALUE error)
 {
     VALUE explained = heddle_fiber_limit_error(error);
@@ -273,7 +273,7 @@ static void claim_stacks(heddle_loop *loop, VALUE fiber)
         rb_jump_tag(state);
 }
 
-/* A fiber gets its stack when it is first switched to; until its body runs it has its entry. */
+/* Ruby allocates a fiber's stack at the first switch to it. Until its body runs, the record's `entry` is its park. */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
     int state = 0;
@@ -294,7 +294,9 @@ typedef struct {
     VALUE child;
 } starting;
 
-/* A starter that leaves before the child has waited (because of a raise) must not be resumed by the child. */
+/*
+ * The starter may leave before the child has waited (an exception was raised in it): the child must not resume it then.
+ */
 static VALUE end_start(VALUE data)
 {
     starting *start = (starting *)data;
@@ -305,7 +307,7 @@ static VALUE end_start(VALUE data)
     return Qnil;
 }
 
-/* Timers don't count: a fiber that starts many sleepers must not wait for those that wake up meanwhile. */
+/* Due timers don't count: a fiber that starts many sleepers must not wait for those that wake up meanwhile. */
 static bool has_other_work(heddle_loop *loop)
 {
     return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||
@@ -313,9 +315,9 @@ static bool has_other_work(heddle_loop *loop)
 }
 
 /*
- * A fiber that starts others by the thousand gives the rest a turn now and then: they are served meanwhile, and those
- * that it has started can end before the last of them begins. Each fiber that is alive has a stack, which takes pages
- * of memory and is looked through by every garbage collection.
+ * A fiber that starts thousands of others lets the ready fibers run after every STARTS_A_TURN of them. Some of the
+ * started fibers end meanwhile: each living fiber has a stack, which takes memory and which every garbage collection
+ * scans.
  */
 static void yield_to_others(starting *start)
 {
@@ -351,7 +353,7 @@ typedef struct {
     VALUE fiber;
 } first_start;
 
-/* Qnil, or why there is no stack for it. */
+/* Returns Qnil, or the error when the fiber got no stack. */
 static VALUE start_first(VALUE data)
 {
     const first_start *self = (const first_start *)data;
@@ -367,12 +369,12 @@ void heddle_fiber_start(heddle_fiber *fiber)
     VALUE keep = fiber->fiber;
 
     if (heddle_loop_is_running(loop) || loop->current) {
-        /* The caller stands by until its child waits for the first time, or ends: then it goes on at once. */
+        /* The caller waits until its child waits for the first time, or ends; then the caller runs next. */
         starting start = {.fiber = fiber, .child = keep};
         heddle_park_enter(loop, &start.park);
         rb_ensure(start_from_park, (VALUE)&start, end_start, (VALUE)&start);
     } else {
-        /* Nothing runs the loop yet: the child's first wait comes back here. */
+        /* The loop does not run yet: the child's first wait switches back to here. */
         loop->fiber = rb_fiber_current();
         bool watched = heddle_hooks.is_watching() && heddle_loop_begin_watch(loop);
         first_start start = {.loop = loop, .fiber = keep};
@@ -391,7 +393,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
     RB_GC_GUARD(keep);
 }
 
-/* The park of the fiber that stands by for this one; it hears of the child once. */
+/* Returns the park of the fiber that started this one and waits for its first wait; NULL at any later call. */
 heddle_park *heddle_fiber_acquire_starter(heddle_fiber *fiber)
 {
     heddle_park *starter = fiber->starter;

@@ -23,14 +23,16 @@
 #include <sys/syscall.h>
 #endif
 
-/* The loop that has claimed it, by its address, or a garbage collection: an odd number. 0: nobody. */
+/*
+ * The address of the loop that has claimed the stacks, or the id of a garbage collection, an odd number. 0: unclaimed.
+ */
 static _Atomic uintptr_t holder;
-static _Atomic int holding_thread; /* the native thread that has */
-static _Thread_local int identity;  /* the kernel's number of a native thread; 0: not asked yet */
+static _Atomic int holding_thread; /* the native thread of the holder */
+static _Thread_local int identity;  /* the kernel's id of this native thread; 0: not read yet */
 
-/* How long one waits until one looks again, in nanoseconds. */
+/* The interval at which a waiting thread checks again, in nanoseconds. */
 static const int64_t LOOK = 200 * 1000;
-/* Those who wait until it is free. */
+/* Protects `waiting`, and the condition on which threads wait for the stacks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
 static _Atomic unsigned waiting;
@@ -62,7 +64,7 @@ static void release_stacks(uintptr_t who)
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
-    atomic_store(&holder, 0); /* before `waiting` is read: the waiter does it in the reverse order */
+    atomic_store(&holder, 0); /* before the load of `waiting`: the waiter stores and loads in the reverse order */
     if (atomic_load(&waiting)) {
         pthread_mutex_lock(&lock);
         pthread_cond_broadcast(&freed);
@@ -87,8 +89,8 @@ static void wait_for(int64_t nanoseconds)
 }
 
 /*
- * A collection that never said that it was over: a TracePoint in a Ractor without a loop makes Ruby forget who wants to
- * hear of that.
+ * Releases the stacks after a collection whose end was never reported: a TracePoint in a Ractor without a loop makes
+ * Ruby drop the subscription to that event.
  */
 static void look_for_end_of_collection(void)
 {
@@ -123,18 +125,18 @@ int heddle_fiber_stacks_obtain(const void *loop)
 
 /* -- the garbage collector ---------------------------------------------------------------------------------------- */
 
-/* Is there a loop beside the main Ractor's? */
+/* Is there a loop outside of the main Ractor? */
 static _Atomic bool shared;
 
 static rb_ractor_local_key_t joined;
 static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 
-/* The longest wait of a collection for another loop. */
+/* The longest time that a collection waits for a loop. */
 static const int64_t PATIENCE = 1000 * 1000 * 1000;
 
 /*
- * Does that thread sleep? A thread holds the stacks during a collection in two cases only. It has run out of stacks and
- * asks for memory, before it touches the list; or it has arrived and is done with the list.
+ * Does that thread sleep? A thread can hold the stacks during a collection in two cases only: it has run out of stacks
+ * and asks for memory, before it touches the list; or it has returned from its switch and is done with the list.
  */
 static bool is_thread_at_rest(int thread)
 {
@@ -150,7 +152,7 @@ static bool is_thread_at_rest(int thread)
     return name_end && strncmp(name_end, ") S", 3) == 0;
 }
 
-/* Of a collection that runs in this native thread. */
+/* The holder's id of a collection that runs in this native thread. */
 static uintptr_t collection_id(void)
 {
     return (uintptr_t)thread_number() << 1 | 1;
@@ -185,7 +187,7 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 {
 }
 
-/* Runs in the main Ractor. Its own hook stays: a collection may be under way in another one. */
+/* Runs in the main Ractor. The calling Ractor's own hook stays: a collection may be under way there. */
 static void listen_again(void *unused)
 {
     rb_add_event_hook2(ignore_event, RUBY_INTERNAL_EVENT_GC_EXIT, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE);
@@ -193,8 +195,8 @@ static void listen_again(void *unused)
 }
 
 /*
- * Ruby keeps hooks by the Ractor, but which events have any in one place, where the last hook overwrites what was
- * there: so the main Ractor, which may have hooks of the program's, is made to say again which it has.
+ * Ruby keeps the hooks of each Ractor apart, but which events have hooks is one variable, which the last call
+ * overwrites. So the main Ractor, where the program may have hooks, adds its own again.
  */
 void heddle_fiber_stacks_join(void)
 {
@@ -211,7 +213,7 @@ void heddle_fiber_stacks_join(void)
 
 /* -- setting up --------------------------------------------------------------------------------------------------- */
 
-/* In a child, the holder is gone. */
+/* The holder does not exist in a child. */
 static void free_in_child(void)
 {
     pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

@@ -2,28 +2,29 @@
 #define HEDDLE_FIBER_STACKS_H
 
 /*
- * One loop at a time has to do with the stacks of fibers, in the whole process.
+ * A lock around Ruby's list of vacant fiber stacks. Ruby takes a stack from the list at the first switch to a fiber.
+ * Ruby 3.4 returns the stack when a switch comes back from a fiber that has ended.
  *
- * A fiber gets its stack from a list of vacant ones when it is first switched to. Ruby 3.4 puts it back when somebody
- * arrives whose last switch was to that fiber, and it has ended since. All Ractors share the list, and before Ruby 4.0
- * (ruby/ruby pull request 13466) nothing protects it: two that touch it at the same time get the same stack, or tear
- * the list, and Ruby crashes. So a loop claims the list before such a switch, and releases it on arrival. The wait for
- * it is without the GVL: a garbage collection in another Ractor needs all others to come to a stop where Ruby can see
- * it, and the holder of the list may need one.
+ * All Ractors share the list, and before Ruby 4.0 (ruby/ruby pull request 13466) no lock protects it: two Ractors that
+ * use it at the same time get the same stack or corrupt the list, and Ruby crashes. So a loop claims the list before
+ * such a switch and releases it afterwards.
  *
- * The garbage collector puts stacks back, too, and what is left of an earlier sweep it sweeps without stopping the
- * others. So it has the list while it works, in the main Ractor and in those that have a loop.
- *
- * The program's own fibers (Enumerator#next too) do not use this.
+ * It waits for the list without the GVL: a garbage collection in another Ractor stops all others, and the holder of the
+ * list may need a collection. The garbage collector returns stacks, too, and its lazy sweep does not stop the other
+ * Ractors. So a collection claims the list in the main Ractor and in each Ractor that has a loop. Fibers that the
+ * program makes itself (Enumerator#next, too) do not use this lock.
  */
 
-/* Claims it as soon as nobody else has it. 0, or the state of what was raised in the wait: then it is not claimed. */
+/*
+ * Waits until no other loop or collection has claimed the list, and claims it. Returns 0, or the state of an exception
+ * raised in the wait: then the list is not claimed.
+ */
 int heddle_fiber_stacks_obtain(const void *loop);
-/* Nothing, when this loop has not claimed it. */
+/* Does nothing when this loop has not claimed the list. */
 void heddle_fiber_stacks_release(const void *loop);
 /* Once, in the main Ractor. */
 void heddle_fiber_stacks_setup(void);
-/* A loop is made in the calling Ractor. */
+/* Called when a loop is made, in its Ractor. */
 void heddle_fiber_stacks_join(void);
 
 #endif

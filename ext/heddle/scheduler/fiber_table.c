@@ -2,7 +2,7 @@
 
 static uint32_t slot_of(const heddle_fiber_table *table, VALUE fiber)
 {
-    /* Objects are at least 40 bytes apart; Fibonacci hashing spreads what is left. */
+    /* Objects are at least 40 bytes apart; Fibonacci hashing spreads the remaining bits. */
     uint64_t hash = ((uint64_t)fiber >> 3) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 32) & (table->size - 1);
 }
@@ -60,7 +60,7 @@ void heddle_fiber_table_delete(heddle_fiber_table *table, VALUE fiber)
     if (!table->keys[hole])
         return;
     table->count--;
-    /* Closes the gap, so that no search stops short: no tombstones. */
+    /* Moves later entries into the gap, so that searches need no tombstones. */
     for (uint32_t index = (hole + 1) & mask; table->keys[index]; index = (index + 1) & mask) {
         if (((index - slot_of(table, table->keys[index])) & mask) >= ((index - hole) & mask)) {
             table->keys[hole] = table->keys[index];

@@ -2,13 +2,13 @@
 #define HEDDLE_FIBER_TABLE_H
 
 /*
- * From a fiber to a record of ours, by open addressing. The keys are object addresses: the caller must keep the fiber
- * marked and pinned.
+ * A hash table with open addressing from a Fiber to a pointer. The keys are object addresses: the caller must keep each
+ * Fiber marked and pinned.
  */
 
 #include "scheduler/loop.h"
 
-/* Raises NoMemoryError before anything has changed. */
+/* Raises NoMemoryError before it changes anything. */
 void heddle_fiber_table_put(heddle_fiber_table *table, VALUE fiber, void *value);
 void *heddle_fiber_table_get(const heddle_fiber_table *table, VALUE fiber);
 void heddle_fiber_table_delete(heddle_fiber_table *table, VALUE fiber);

@@ -3,7 +3,7 @@
 #include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 
-/* Ruby puts back the stack of a fiber that ends when its end leads to where the last switch to it came from. */
+/* Ruby returns the stack of a fiber when the fiber ends by a switch to the one that last switched to it. */
 void heddle_loop_switch_to_ending(heddle_loop *loop)
 {
     while (loop->switching.ending) {
@@ -15,13 +15,16 @@ void heddle_loop_switch_to_ending(heddle_loop *loop)
     }
 }
 
-/* Has the current fiber been left by Fiber#transfer, and nobody switched back to it? */
+/* Has Fiber#transfer left the current fiber, without a switch back? */
 static bool is_current_left(const heddle_loop *loop)
 {
     if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
-    /* A forked child's program runs the loop itself, or a fiber does that it had resumed: the parent's never goes on. */
+    /*
+     * In a forked child the fiber that called fork runs the loop, or a fiber that it had resumed does: the parent's
+     * loop never continues.
+     */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
 }
@@ -40,7 +43,9 @@ void heddle_foreign_return(heddle_loop *loop)
     while (is_current_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.returned;
         prepare_switch(loop, fiber);
-        /* Raises FiberError if it has resumed another fiber, which is to go on: only exceptions find that one. */
+        /*
+         * Raises FiberError if the fiber has resumed another one: only exceptions can be delivered to that other fiber.
+         */
         loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_release(loop);
         heddle_loop_switch_to_ending(loop);
@@ -59,7 +64,7 @@ static VALUE deliver_error(VALUE data)
     heddle_loop *loop = self->loop;
     VALUE fiber = loop->current->fiber;
     prepare_switch(loop, fiber);
-    /* If it has resumed another fiber, Ruby raises the exception there. */
+    /* If the fiber has resumed another one, Ruby raises the exception in that other fiber. */
     loop->switching.returned = rb_fiber_raise(fiber, 1, &self->error);
     heddle_fiber_stacks_release(loop);
     heddle_foreign_return(loop);
@@ -67,7 +72,7 @@ static VALUE deliver_error(VALUE data)
     return Qnil;
 }
 
-/* Where a thread is killed, errinfo is no exception. */
+/* When a thread is killed, rb_errinfo() is no exception object. */
 static bool is_exception(VALUE error)
 {
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO;

@@ -4,19 +4,19 @@
 #include "scheduler/loop.h"
 
 /*
- * A fiber that a program entered by Fiber#transfer has nobody to return to: when it ends, Ruby switches to the thread's
- * root fiber, with its value or its exception. That fiber runs the loop. For a task the root fiber is the task, so the
- * loop switches on to it, and Fiber#transfer returns or raises there.
+ * Handles fibers that a program entered by Fiber#transfer. When such a fiber ends, Ruby switches to the thread's root
+ * fiber, with its value or its exception; but that fiber runs the loop. A task that called Fiber#transfer expects the
+ * value itself, so the loop switches on to the task, where Fiber#transfer returns or raises.
  */
 
-/* After each switch from the loop's fiber, with what it returned in `returned`. */
+/* Called after each switch from the loop's fiber; `returned` is the switch's value. */
 void heddle_foreign_return(heddle_loop *loop);
 /*
- * The same for an exception: `state` is rb_protect's, with the error in errinfo. Afterwards it is 0, or that of what was
- * raised then. An exception that is the loop's own is left alone.
+ * The same for an exception: `state` is rb_protect's, with the error in errinfo. Afterwards it is 0, or the state of an
+ * exception raised meanwhile. An exception that was meant for the loop itself stays pending.
  */
 void heddle_foreign_raise(heddle_loop *loop, int *state);
-/* Switches to a fiber once more, for its end (`ending`). */
+/* Switches once more to a fiber that has to end (`ending`). */
 void heddle_loop_switch_to_ending(heddle_loop *loop);
 
 #endif

@@ -29,15 +29,15 @@ size_t heddle_guard_pages_count(void)
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* Linux 6.13; older headers lack them. */
+/* Advice of Linux 6.13 that older headers lack. */
 enum {
     GUARD_INSTALL = 102,
     GUARD_REMOVE = 103,
 };
 
 /*
- * With larger pages other blocks that Ruby protects would be one page, too: 64 KiB is a page of its heap, protected
- * during compaction, and 16 KiB one of YJIT's; a guard would throw away what is in them.
+ * With larger pages, blocks that are no guards would be one page long, too: 64 KiB is a page of Ruby's heap, protected
+ * during compaction, and 16 KiB one of YJIT's. A guard would discard their contents.
  */
 enum { PAGE_SIZE_NEEDED = 4096 };
 
@@ -79,9 +79,9 @@ static int guarding_mprotect(void *address, size_t length, int protection)
             note_guard((uintptr_t)address);
             return 0;
         }
-        errno = saved; /* EINVAL for locked memory before Linux 6.15: the old way, then */
+        errno = saved; /* EINVAL for locked memory before Linux 6.15: call mprotect instead */
     } else if (protection != PROT_NONE && may_hold_guards((uintptr_t)address, length)) {
-        /* mprotect alone would leave the guard in place. Where there is none, nothing happens. */
+        /* mprotect alone would leave the guard in place. Without a guard this does nothing. */
         madvise(address, length, GUARD_REMOVE);
         errno = saved;
     }
@@ -89,9 +89,9 @@ static int guarding_mprotect(void *address, size_t length, int protection)
 }
 
 /*
- * Ruby tells the kernel of each stack that is free again (MADV_FREE), a third of the price of a short-lived fiber:
- * walking its pages, and an interrupt to every other core that the process runs on. A process that never had many
- * stacks, and reuses them all the time, keeps their memory instead.
+ * Ruby calls madvise(MADV_FREE) for each stack that is vacant again. That is a third of the cost of a short-lived
+ * fiber: the kernel walks its pages and interrupts every other core that the process runs on. A process that never had
+ * many stacks reuses them all the time, so it keeps their memory.
  */
 enum { STACKS_TO_KEEP = 256 };
 
@@ -101,7 +101,7 @@ static madvise_fn *next_madvise;
 
 static int keeping_madvise(void *address, size_t length, int advice)
 {
-    /* Each stack has a guard; the few that were there before the first guard don't count. */
+    /* Each stack has a guard, but for the few that were made before guards were installed. */
     if (advice == MADV_FREE && heddle_guard_pages_count() <= STACKS_TO_KEEP)
         return 0;
     return next_madvise(address, length, advice);
@@ -109,7 +109,9 @@ static int keeping_madvise(void *address, size_t length, int advice)
 
 /* -- does the kernel have it? ------------------------------------------------------------------------------------ */
 
-/* Emulators answer 0 to advice that they don't know, so the guard has to be felt: a system call can't read it. */
+/*
+ * Emulators answer 0 to advice that they don't know. So this tests the guard with a system call that has to fail on it.
+ */
 static bool guards_work(void)
 {
     char *page = mmap(NULL, PAGE_SIZE_NEEDED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -149,7 +151,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *data)
         if (part->p_type == PT_DYNAMIC)
             ruby->dynamic = (const ElfW(Dyn) *)start;
         if (part->p_type == PT_GNU_RELRO) {
-            /* As the dynamic linkers round it: only whole pages were made read-only. */
+            /* Rounded as dynamic linkers do: they make only whole pages read-only. */
             ruby->relro_start = start & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
             ruby->relro_end = (start + part->p_memsz) & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
         }
@@ -187,7 +189,9 @@ typedef struct {
     const char *names;
 } symbol_tables;
 
-/* How many of these relocations are for the function of that name and now lead to ours; -1: one can't be changed. */
+/*
+ * Replaces the relocations of the function with that name. Returns how many there are, or -1 if one can't be changed.
+ */
 static int replace_all(const ruby_object *ruby, const symbol_tables *tables, const relocations *from, const char *name,
                        uintptr_t function)
 {
@@ -234,8 +238,8 @@ static const char *intercept_ruby(void)
         return "Ruby's own library has no table of symbols";
 
     /*
-     * Asked for by name, not read from the table: a lazily bound entry still leads to the dynamic linker, which
-     * would put mprotect itself in our place at the first call.
+     * By name, not from the table: an entry that is not bound yet leads to the dynamic linker, which would overwrite
+     * our entry at the first call.
      */
     next_mprotect = (mprotect_fn *)dlsym(RTLD_DEFAULT, "mprotect");
     if (!next_mprotect)
@@ -248,7 +252,7 @@ static const char *intercept_ruby(void)
         return "the system refuses to change Ruby's table of functions";
     if (replaced == 0)
         return "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
-    intercept_function(&ruby, &tables, "madvise", (uintptr_t)keeping_madvise); /* only saves time: it may fail */
+    intercept_function(&ruby, &tables, "madvise", (uintptr_t)keeping_madvise); /* an optimization: it may fail */
     return NULL;
 }
 

@@ -2,28 +2,28 @@
 #define HEDDLE_GUARD_PAGES_H
 
 /*
- * Lets a process hold more fibers than vm.max_map_count / 2.
+ * Lets a process hold more fibers than vm.max_map_count / 2. Ruby protects the end of each fiber's stack by
+ * mprotect(page, PROT_NONE). That splits the mapping, so a fiber costs two of the 65,530 mappings that Linux grants a
+ * process by default, and fiber 31,745 fails.
  *
- * Ruby protects the end of each fiber's stack by mprotect(page, PROT_NONE). That splits the mapping, so that a fiber
- * costs two of the 65,530 mappings that Linux grants a process by default: at 31,744 fibers it is over. Since 6.13 a
- * page can be guarded without a mapping of its own: madvise(page, MADV_GUARD_INSTALL). Ruby doesn't do that yet, so
- * its own call of mprotect is led through a function of ours, by the entry for it in libruby's global offset table.
- * Other libraries' calls, and all other uses of mprotect in Ruby, stay what they are.
+ * Since Linux 6.13 a page can be guarded without a mapping of its own: madvise(page, MADV_GUARD_INSTALL). Ruby doesn't
+ * do that yet, so Heddle replaces the entry of mprotect in libruby's global offset table. The replacement handles only
+ * guard pages; it passes all other calls of Ruby on, and other libraries' calls are not affected.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * For the whole process, once; later calls say what the first one found. 0, or -errno: then nothing is changed and
- * heddle_guard_pages_status() says why. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
+ * For the whole process, once; later calls return the first result. 0, or -errno: then nothing is changed and
+ * heddle_guard_pages_status() has the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
 int heddle_guard_pages_install(void);
 
 /* NULL when guard pages are in use, else the reason why not. */
 const char *heddle_guard_pages_status(void);
 
-/* How many guard pages were made so. */
+/* The number of guard pages made in this way. */
 size_t heddle_guard_pages_count(void);
 
 /*

@@ -30,7 +30,8 @@ VALUE heddle_fiber_limit_error(VALUE exception)
         if ((size_t)RSTRING_LEN(message) < length || memcmp(RSTRING_PTR(message), BEGINNINGS[i], length) != 0)
             continue;
         VALUE clear = rb_sprintf("%s (%"PRIsVALUE")", heddle_fiber_limit_message(text, sizeof(text)), message);
-        return rb_funcall(exception, rb_intern("exception"), 1, clear); /* the same, backtrace too, in other words */
+        /* a copy with the same backtrace and the new message */
+        return rb_funcall(exception, rb_intern("exception"), 1, clear);
     }
     return exception;
 }

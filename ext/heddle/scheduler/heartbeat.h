@@ -19,89 +19,91 @@ typedef enum {
     HEDDLE_DOING_NATIVE_HELD, /* in native code that holds it */
     HEDDLE_DOING_RUBY,
     HEDDLE_DOING_NOTHING, /* it waits for the GVL, which another thread holds */
-    HEDDLE_DOING_COLLECTING, /* garbage, which holds the GVL */
+    HEDDLE_DOING_COLLECTING, /* in a garbage collection, which holds the GVL */
     HEDDLE_DOINGS,
 } heddle_doing;
 
-/* The watch thread's judgement of the current heartbeat. */
+/* What the watch thread has found out about the current heartbeat. */
 enum {
     HEDDLE_IN_TIME,
     HEDDLE_LATE,
 };
 
-/* When the watch should look again, as the loop's thread answers. */
+/* How soon the watch thread should sample again: the answer of the loop's thread. */
 enum {
     HEDDLE_LOOK_LATER,
-    HEDDLE_LOOK_SOON,    /* a switch is under way, or code that must not be interrupted: it passes in no time */
-    HEDDLE_LOOK_AFRESH, /* nobody waits: this heartbeat counts from now on */
+    HEDDLE_LOOK_SOON,    /* a switch is under way, or code that must not be interrupted: it ends within microseconds */
+    HEDDLE_LOOK_AFRESH, /* no other fiber is ready: the time limit of this heartbeat starts again */
 };
 
-/* How much is known of where a late loop is. */
+/* How precise the sample of a late loop is. */
 enum {
     HEDDLE_UNSEEN,
-    HEDDLE_GLIMPSED, /* in Heddle's own code: a later sample may show more */
+    HEDDLE_GLIMPSED, /* in Heddle's own code: a later sample may show the user's */
     HEDDLE_SEEN,
 };
 
 enum {
-    HEDDLE_HEARTBEAT_PATIENCE = 10, /* looks that an answer may take */
+    HEDDLE_HEARTBEAT_PATIENCE = 10, /* samples without an answer after which the thread counts as unresponsive */
     HEDDLE_HEARTBEAT_REQUEST = 256, /* bytes of a method and a path */
     HEDDLE_HEARTBEAT_PLACE = 2048,  /* bytes of a backtrace */
     HEDDLE_HEARTBEAT_LIBRARY = 256, /* bytes of a library's path */
 };
 
 struct heddle_heartbeat {
-    /* Written by the loop at every switch. Odd: somebody runs since; even: it waits in the selector. */
+    /* Written by the loop at every switch. Odd: a fiber runs; even: the loop waits in the selector. */
     _Atomic uint64_t word;
-    _Atomic int verdict;      /* of the watch; the loop settles it at its next heartbeat */
-    _Atomic uintptr_t thread; /* the loop's, a VALUE; 0: the record is spare */
+    _Atomic int verdict;      /* the watch thread's; the loop reads and resets it at its next heartbeat */
+    _Atomic uintptr_t thread; /* the loop's thread, a VALUE; 0: the record is spare */
 
-    _Atomic uint32_t label; /* of what runs since, see heddle_fiber; 0: none */
+    _Atomic uint32_t label; /* label of the running fiber's request (heddle_fiber); 0: none */
 
     _Atomic uint32_t gvl;     /* changes << 2 | enum of watch_gvl.c */
-    _Atomic uint32_t answers; /* how often the thread has come to a point where Ruby takes interrupts */
+    _Atomic uint32_t answers; /* how often the thread has answered: reached a point where Ruby takes interrupts */
     _Atomic int look;
-    _Atomic int pass; /* of the job that was triggered: see preempt.c */
+    _Atomic int pass; /* the heartbeat for which the job was triggered: see preempt.c */
 
     /* With the GVL. */
     void *loop;
     heddle_heartbeat *next;
-    int sighted; /* request and place are those of this heartbeat: see HEDDLE_SEEN */
+    int sighted; /* how precise `request` and `place` are, for this heartbeat: see HEDDLE_SEEN */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
-    /* The last wait in place, inside a callback of a library: when it ended, and the same of it as above. */
+    /* The last wait in place inside a callback of a library: when it ended, then its library, request and place. */
     int64_t callback_until;
     char callback_library[HEDDLE_HEARTBEAT_LIBRARY];
     char callback_request[HEDDLE_HEARTBEAT_REQUEST];
     char callback_place[HEDDLE_HEARTBEAT_PLACE];
 
-    /* Written by the watch before the verdict, read by the loop after it. */
+    /* Written by the watch thread before the verdict, read by the loop after it. */
     int64_t late_since, late_at;
-    _Atomic int64_t late_lost; /* of that, ns that the machine took (lost_time.h); the watch goes on adding */
-    _Atomic uint32_t found[HEDDLE_DOINGS]; /* looks; the watch goes on counting meanwhile */
+    /* ns of the lateness that the machine took (lost_time.h); the watch thread keeps adding */
+    _Atomic int64_t late_lost;
+    _Atomic uint32_t found[HEDDLE_DOINGS]; /* samples of each kind; the watch thread keeps counting */
 
-    /* The watch's own. */
+    /* Used by the watch thread alone. */
     uint64_t seen;
     int64_t since, moved;
     bool held_up;
-    int64_t lost;                             /* ns since `since` that were the machine's */
-    int64_t looked, cpu_seen, queued_seen;    /* when that was last added to, and what the thread had used then */
-    bool progressed;                          /* it had used a core since the look before */
+    int64_t lost;                             /* ns since `since` that the machine took */
+    /* when `lost` was last updated, and the CPU time and queue time read then */
+    int64_t looked, cpu_seen, queued_seen;
+    bool progressed;                          /* the thread had used a core since the sample before */
 
-    /* Of the loop's thread, where the system tells; set before `thread`. */
+    /* The clocks of the loop's thread, where the system has them; set before `thread`. */
     bool timed;
     clockid_t cpu_clock;
     int schedstat, thread_id; /* a descriptor, or -1 */
 
     uint32_t gvl_seen, answers_seen;
     bool asked;
-    _Atomic uint32_t unanswered; /* looks since it was asked; the loop reads it, too */
+    _Atomic uint32_t unanswered; /* samples since the thread was asked; the loop reads it, too */
 };
 
-/* The first of all records; they are linked by `next` and none leaves. */
+/* The first of all records; they are linked by `next` and never removed. */
 extern _Atomic(heddle_heartbeat *) heddle_heartbeats;
 
-/* When the watch is to look next, CLOCK_MONOTONIC ns; INT64_MAX: it looks, or sleeps until it is roused. */
+/* When the watch thread samples next, CLOCK_MONOTONIC ns; INT64_MAX: it is sampling, or sleeps until it is roused. */
 extern _Atomic int64_t heddle_watch_due;
 
 #endif

@@ -2,8 +2,8 @@
 #define HEDDLE_INBOX_H
 
 /*
- * Messages of other native threads to the loop: many writers, one reader, no lock and no GVL. A message is part of
- * the sender's own record and must stay until it was opened.
+ * Messages from other native threads to the loop: many writers, one reader, no lock and no GVL. A message is part of
+ * the sender's own record and must stay valid until the loop has opened it.
  */
 
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ static inline bool heddle_inbox_empty(heddle_inbox *inbox)
     return atomic_load(&inbox->newest) == NULL;
 }
 
-/* Opens all messages in the order in which they came. */
+/* Opens all messages in the order of their arrival. */
 static inline void heddle_inbox_open(heddle_inbox *inbox)
 {
     if (heddle_inbox_empty(inbox))

@@ -6,7 +6,7 @@ typedef struct {
     VALUE exception_class, closest, timing;
 } mask_search;
 
-/* Of several entries that hold, the one of the closest ancestor counts, as in Ruby. */
+/* If several entries match, the entry of the closest ancestor counts, as in Ruby. */
 static int compare_entry(VALUE key, VALUE timing, VALUE data)
 {
     mask_search *search = (mask_search *)data;
@@ -21,7 +21,10 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
     return ST_CONTINUE;
 }
 
-/* As heddle_timeout_holds: the block of an Enumerator that the scheduled fiber itself has left is no concern of it. */
+/*
+ * As heddle_timeout_holds: a block inside an Enumerator does not count while the scheduled fiber itself waits outside
+ * of it.
+ */
 static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
 {
     return waiting != mask->owner->fiber || mask->fiber == waiting;
@@ -50,14 +53,14 @@ void heddle_fiber_drop_masks(heddle_fiber *fiber)
     fiber->masks = NULL;
 }
 
-/* A nested fiber that nobody resumes any more would be collected, and its stack with it. */
+/* Without this a nested fiber that is never resumed again would be collected, with its stack. */
 void heddle_fiber_mark_masks(const heddle_fiber *fiber)
 {
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)
         rb_gc_mark(mask->fiber);
 }
 
-/* Not always the innermost: the blocks of fibers that run in turns end in any order. */
+/* Not always the innermost one: the blocks of fibers that resume each other end in any order. */
 static void unlink_mask(heddle_interrupt_mask *mask)
 {
     if (!mask->owner)
@@ -79,12 +82,15 @@ typedef struct {
 static VALUE call_block(VALUE data)
 {
     const masked_block *self = (const masked_block *)data;
-    if (self->immediate) /* what a block around this one delays */
+    if (self->immediate) /* exceptions that an outer block delays */
         heddle_fiber_raise_delayed(self->loop, rb_fiber_current());
     return rb_yield(Qnil);
 }
 
-/* An exception that the block has delayed is raised at its end, also where it ends with an exception, as in Ruby. */
+/*
+ * An exception that the block has delayed is raised at the block's end, even if the block raises another one, as in
+ * Ruby.
+ */
 static VALUE end_block(VALUE data)
 {
     masked_block *self = (masked_block *)data;
@@ -95,7 +101,10 @@ static VALUE end_block(VALUE data)
     return Qnil;
 }
 
-/* Called by InterruptMasks#handle_interrupt, after Ruby has checked `timings`. `immediate`: one of them is that. */
+/*
+ * Called by InterruptMasks#handle_interrupt, after Ruby has checked `timings`. `immediate`: one of the timings is
+ * :immediate.
+ */
 static VALUE scheduler_mask_interrupts(VALUE self, VALUE timings, VALUE immediate)
 {
     heddle_loop *loop = heddle_loop_of(self);

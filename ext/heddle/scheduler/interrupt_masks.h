@@ -4,25 +4,26 @@
 #include "scheduler/loop.h"
 
 /*
- * Thread.handle_interrupt delays what other threads raise. A time limit of the loop would be raised by another thread
- * in a program without a loop, so the same blocks delay it.
+ * Thread.handle_interrupt delays exceptions that other threads raise. In a program without a loop another thread raises
+ * a time limit's exception, so the same blocks delay the loop's time limits.
  */
 struct heddle_interrupt_mask {
-    heddle_fiber *owner; /* NULL once that has ended, or its loop was closed */
+    heddle_fiber *owner; /* NULL once the owner has ended, or its loop was closed */
     heddle_interrupt_mask *outer;
-    VALUE fiber;   /* the one that runs the block: `owner`, or nested in it. Kept alive, since this lies on its stack */
+    /* the fiber that runs the block: `owner`, or one nested in it. Marked, because this record lies on its stack */
+    VALUE fiber;
     VALUE timings; /* {class or module => :immediate, :on_blocking or :never}, on the stack of the block's caller */
 };
 
 /*
- * Does a block of `fiber` say :never for this exception, which is a class or an instance? `waiting`: the fiber that
- * would get it, `fiber` itself or one nested in it. Runs no Ruby code.
+ * Does a block of `fiber` say :never for this exception, a class or an instance? `waiting`: the fiber in which it would
+ * be raised, `fiber` itself or one nested in it. Runs no Ruby code.
  */
 bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception);
 
 void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 
-/* The blocks that are still open find out that their fiber is gone. */
+/* Tells the blocks that are still open that their fiber is gone. */
 void heddle_fiber_drop_masks(heddle_fiber *fiber);
 
 void heddle_define_interrupt_masks(VALUE scheduler_class);

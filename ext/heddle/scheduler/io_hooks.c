@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /*
- * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of OffloadThreads. Where it has to wait there, Ruby asks the
- * scheduler of the thread that it was called on. This thread has none: Ruby's own waiting blocks it alone, and ends
- * with an IOError when the IO is closed.
+ * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of OffloadThreads. When it has to wait there, Ruby calls the
+ * scheduler of the thread that called copy_stream. The offload thread has no scheduler: Ruby's own wait blocks it
+ * alone, and raises IOError when the IO is closed.
  */
 static bool on_offload_thread(VALUE scheduler)
 {
@@ -27,9 +27,9 @@ static bool on_offload_thread(VALUE scheduler)
 /*
  * call-seq: io_wait(io, events, timeout = nil) -> Integer or false
  *
- * Waits until +io+ is ready for one of +events+ (IO::READABLE | IO::PRIORITY | IO::WRITABLE): the mask that is, or
- * false after +timeout+ seconds. Without one, io.timeout holds: Ruby does not look at it, and IO::TimeoutError is
- * what its blocking calls raise.
+ * Waits until +io+ is ready for one of +events+ (IO::READABLE | IO::PRIORITY | IO::WRITABLE). Returns the mask of ready
+ * events, or false after +timeout+ seconds. Without +timeout+, io.timeout is the limit, because Ruby does not check it:
+ * IO::TimeoutError is raised then.
  */
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 {
@@ -53,11 +53,11 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
         return INT2NUM(ready);
     if (own && timeout >= 0)
         heddle_io_timed_out();
-    return Qfalse; /* not nil: connect_timeout would take nil for success */
+    return Qfalse; /* not nil: connect_timeout takes nil for success */
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Not run here (Ruby >= 4.0 calls it): closing wakes who waits, and then is done by us. */
+/* Not tested here (Ruby >= 4.0 calls it): wakes the fibers that wait for the descriptor, and closes it. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 {
     heddle_io_wait_closed(heddle_loop_get(self), NUM2INT(descriptor));
@@ -67,7 +67,7 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 }
 #endif
 
-/* Called after IO#reopen, on any thread: threads that wait for this descriptor get IOError then, and so do fibers. */
+/* Called after IO#reopen, on any thread. As with threads, the waits for this descriptor fail with IOError. */
 static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 {
     heddle_io_reopened(NUM2INT(descriptor));
@@ -76,7 +76,7 @@ static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 
 /* -- io_select --------------------------------------------------------------------------------------------------- */
 
-/* One descriptor of a select: the waiters only wake, poll(2) has the last word. */
+/* One descriptor of a select. The waiters only wake the fiber; poll(2) then tells which descriptors are ready. */
 typedef struct {
     heddle_waiter waiter;
     struct io_selection *selection;
@@ -90,7 +90,7 @@ typedef struct io_selection {
     struct pollfd *polls;
     size_t count;
     int64_t timeout;
-    bool buffered; /* Ruby holds unread bytes of one of them */
+    bool buffered; /* Ruby has buffered bytes of one of the readables */
     int error;
 } io_selection;
 
@@ -182,7 +182,7 @@ static VALUE run_select(VALUE data)
         for (long i = 0; i < RARRAY_LEN(selection->lists[list]) && index < selection->count; i++, index++) {
             VALUE io = rb_io_get_io(RARRAY_AREF(selection->lists[list], i));
             if (list == 1)
-                io = rb_io_get_write_io(io); /* of a pipe in both directions, the other end */
+                io = rb_io_get_write_io(io); /* of a pipe that is open in both directions, the writing end */
             int fd = rb_io_descriptor(io);
             if (fd < 0)
                 rb_syserr_fail(EBADF, "select");
@@ -231,7 +231,8 @@ static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
     for (int i = 0; i < 3; i++) {
         selection.lists[i] = i < argc && !NIL_P(argv[i]) ? rb_convert_type(argv[i], T_ARRAY, "Array", "to_ary") : Qnil;
         if (!NIL_P(selection.lists[i])) {
-            selection.lists[i] = rb_ary_dup(selection.lists[i]); /* the caller's may change while we wait */
+            /* a copy: the caller's Array may change during the wait */
+            selection.lists[i] = rb_ary_dup(selection.lists[i]);
             selection.count += (size_t)RARRAY_LEN(selection.lists[i]);
         }
     }

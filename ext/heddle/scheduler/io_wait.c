@@ -21,7 +21,7 @@ static bool is_closed(VALUE io)
     return RB_TYPE_P(io, T_FILE) && RTEST(rb_io_closed_p(io));
 }
 
-/* Room for what is kept of this descriptor; raises NoMemoryError. */
+/* Makes room for the records of this descriptor; raises NoMemoryError. */
 static void reserve_descriptor(heddle_loop *loop, int fd)
 {
     if (fd < loop->io.size)
@@ -59,7 +59,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
     loop->io.notes[fd] = note;
 }
 
-/* -EBADF stands for "closed while you waited". */
+/* The result -EBADF means that the IO was closed during the wait. */
 static void fail_wait(heddle_io_wait *wait)
 {
     wait->result = -EBADF;
@@ -72,7 +72,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
     heddle_loop *loop = wait->park.loop;
     heddle_io_wait **first = waits_of(loop, wait->waiter.fd);
 
-    /* Another IO object got this number: waiters of the closed one must not get its events. */
+    /* Another IO object got this number: the waits of the closed one must not get its events. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
         if (other->io != wait->io && is_closed(other->io))
             fail_wait(other);
@@ -120,7 +120,7 @@ void heddle_io_wait_closed(heddle_loop *loop, int fd)
     }
 }
 
-/* On the loop's own thread: only there may its selector be asked to forget a wait. */
+/* Runs on the loop's own thread: only there may a wait be removed from the selector. */
 static void fail_reopened(heddle_loop_message *message)
 {
     heddle_loop *loop = (heddle_loop *)((char *)message - offsetof(heddle_loop, io.reopened));
@@ -136,7 +136,7 @@ static void fail_reopened(heddle_loop_message *message)
 static void note_reopened(heddle_loop *loop, int fd)
 {
     bool waits = false;
-    /* A child's copies of the parent's loops have waits on stacks that are gone. */
+    /* A forked child has copies of the parent's loops, whose waits lie on stacks that are gone. */
     if (heddle_loop_is_closed(loop) || heddle_loop_forked(loop) || fd >= loop->io.size)
         return;
     for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next)
@@ -175,7 +175,8 @@ static VALUE wait_for_event(VALUE data)
         return Qnil;
     }
     do {
-        wait->park.woken = false; /* also by somebody who meant another wait: this one has its own condition */
+        /* the park may have been woken for an earlier wait: this one checks its own condition */
+        wait->park.woken = false;
         heddle_park_wait(&wait->park);
     } while (wait->waiter.armed && !wait->park.timed_out);
     return Qnil;
@@ -220,7 +221,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 
     if (wait.reopened)
         raise_reopened();
-    /* Also when it became ready first and was closed before its fiber had a turn. */
+    /* Also when the IO became ready first and was closed before its fiber ran. */
     if (wait.result == -EBADF || wait.result > 0)
         heddle_io_check_open(io);
     if (wait.result < 0)
@@ -242,7 +243,8 @@ int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64
     RB_GC_GUARD(io);
     int ready = (one.revents & POLLIN ? HEDDLE_READABLE : 0) | (one.revents & POLLOUT ? HEDDLE_WRITABLE : 0) |
                 (one.revents & POLLPRI ? HEDDLE_PRIORITY : 0);
-    return ready & events ? ready & events : events; /* an error or the end: every call tells of it */
+    /* after an error or the end of input every system call reports it */
+    return ready & events ? ready & events : events;
 }
 
 bool heddle_io_has_others_ready(const heddle_loop *loop)

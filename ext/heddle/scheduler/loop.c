@@ -31,7 +31,9 @@ int64_t heddle_deadline_after(int64_t duration)
 
 /* -- fork -------------------------------------------------------------------------------------------------------- */
 
-/* Only the forking thread exists in a child, so a plain variable would do; atomic keeps the tools quiet. */
+/*
+ * A child has only the forking thread, so a plain variable would do; atomic, because ThreadSanitizer would report it.
+ */
 static _Atomic unsigned forks;
 
 static void count_fork(void)
@@ -60,8 +62,8 @@ static void empty_slots(heddle_loop *loop)
 }
 
 /*
- * In the child: the parent's fibers exist as dead copies. All are forgotten but the one that called fork, and with
- * them every wait, timer and descriptor. Their memory stays as it is: it lies on stacks that never run again.
+ * In a forked child the parent's fibers are copies that never run again. This forgets all of them but the one that
+ * called fork, with every wait, timer and descriptor. Their memory is not freed or written to: it lies on their stacks.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -70,7 +72,7 @@ static void forget_parent(heddle_loop *loop)
         loop->operations->abandon(loop->selector);
         loop->selector = NULL;
     }
-    /* The stacks of another thread's fibers are Ruby's to give back: they are not written to. */
+    /* Ruby may have unmapped the stacks of another thread's fibers: this does not write to them. */
     bool own = loop->thread == rb_thread_current();
     if (loop->current == &loop->foreign || !own)
         loop->current = NULL;
@@ -119,7 +121,7 @@ static void forget_parent(heddle_loop *loop)
     loop->switching.ending = Qfalse;
     loop->run.forked_by = loop->current ? loop->current->fiber : Qfalse;
     loop->run.parent_ran = heddle_loop_is_running(loop);
-    if (loop->watch.heartbeat) /* the parent's is no longer looked at */
+    if (loop->watch.heartbeat) /* the watch thread no longer reads the parent's */
         loop->watch.heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->starter = NULL;
@@ -143,7 +145,10 @@ bool heddle_in_main_ractor(void)
     return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
 }
 
-/* Linked and unlinked with the GVL of the main Ractor, or while a garbage collection has stopped all Ractors. */
+/*
+ * The list of the main Ractor's loops. Changed with the GVL of the main Ractor, or while a garbage collection has
+ * stopped all Ractors.
+ */
 static heddle_loop *first_of_main;
 
 static void link_in_main(heddle_loop *loop)
@@ -195,11 +200,13 @@ void heddle_loop_open(heddle_loop *loop)
         rb_raise(rb_eRuntimeError, "this scheduler is closed: make a new Heddle::Scheduler");
     if (loop->selector)
         return;
-    /* Opened where it is used first: a ring belongs to the thread that opened it. */
+    /* Opened at first use: a ring belongs to the thread that opened it. */
     loop->thread = rb_thread_current();
 #ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
-    /* In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads about, and crashes when a fiber is arrived at on
-     * another native thread than it was left on. */
+    /*
+     * In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads between native threads, and crashes when a switch
+     * returns to a fiber on another native thread than it left.
+     */
     rb_thread_lock_native_thread();
 #endif
     heddle_guard_pages_install();
@@ -214,7 +221,10 @@ void heddle_loop_release(heddle_loop *loop)
 {
     unlink_from_main(loop);
     if (heddle_loop_forked(loop)) {
-        /* Freed by the child's garbage collector, maybe: the descriptors here are ours, the kernel's state is not. */
+        /*
+         * The garbage collector of a forked child may free it: the child's copies of the descriptors are closed, the
+         * kernel's state is the parent's.
+         */
         if (loop->selector)
             loop->operations->abandon(loop->selector);
     } else if (loop->selector) {
@@ -227,7 +237,7 @@ void heddle_loop_release(heddle_loop *loop)
     }
     loop->fibers = NULL;
     loop->fiber_count = 0;
-    if (!heddle_loop_is_closed(loop)) /* closed before it was collected */
+    if (!heddle_loop_is_closed(loop)) /* the scheduler was closed before it was collected */
         heddle_loop_enter(loop, HEDDLE_LOOP_CLOSED);
     heddle_token_ring_free(&loop->ready);
     heddle_token_ring_free(&loop->preempted);
@@ -275,7 +285,7 @@ static void mark_blocks(const heddle_fiber *fiber)
         rb_gc_mark(timeout->fiber);
 }
 
-/* Nobody else holds a nested fiber that waits; its own stack is scanned only if it is marked. */
+/* A nested fiber that waits may have no other reference; Ruby scans its stack only if it is marked. */
 static void mark_parks(const heddle_loop *loop)
 {
     for (heddle_park *park = loop->parks; park; park = park->next) {
@@ -306,7 +316,7 @@ void heddle_loop_mark(heddle_loop *loop)
     if (loop->foreign.interrupt != Qundef)
         rb_gc_mark_movable(loop->foreign.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
-        rb_gc_mark(fiber->fiber); /* pinned: its address is a key of by_fiber */
+        rb_gc_mark(fiber->fiber); /* pinned: its address is a key of `by_fiber` */
         rb_gc_mark_movable(fiber->job);
         rb_gc_mark_movable(fiber->request);
         if (fiber->delivering)
@@ -343,7 +353,7 @@ size_t heddle_loop_memory_size(const heddle_loop *loop)
 
 /* -- the watch --------------------------------------------------------------------------------------------------- */
 
-/* Only the main Ractor's: postponed jobs reach no other. */
+/* Only a loop of the main Ractor is watched: Ruby runs postponed jobs in no other Ractor. */
 bool heddle_loop_begin_watch(heddle_loop *loop)
 {
     if (loop->watch.heartbeat || !loop->in_main_ractor)

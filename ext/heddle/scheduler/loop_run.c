@@ -1,4 +1,4 @@
-/* A run of a loop: tick after tick, until no fiber is left, or until one of them has been woken. */
+/* One run of a loop: repeats ticks until no fiber is left, or until one fiber has been woken. */
 
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/foreign_return.h"
@@ -7,10 +7,10 @@
 typedef struct {
     heddle_loop *loop;
     heddle_park *until;
-    heddle_fiber *outer; /* a scheduled fiber that runs the loop itself: a forked child's, on its way out */
+    heddle_fiber *outer; /* the scheduled fiber that runs the loop itself, in a forked child when its program ends */
     VALUE outer_fiber;
     bool outer_running;
-    bool watched; /* the heartbeat is this run's */
+    bool watched; /* this run has begun the heartbeat */
 } loop_run;
 
 static VALUE repeat_ticks(VALUE data)
@@ -20,7 +20,7 @@ static VALUE repeat_ticks(VALUE data)
     if (run->until) {
         do {
             heddle_loop_tick(loop);
-            /* A child's program with nothing left to do: one that has forked without a block, and should have ended. */
+            /* A forked child without work: its program forked without a block and should have ended. */
             if (loop->run.forked_by && run->until->resting && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));
@@ -44,7 +44,7 @@ static VALUE run_ticks(VALUE data)
     rb_jump_tag(state);
 }
 
-/* In a forked child the selector may be gone. */
+/* The selector may be gone in a forked child. */
 static void leave_run(loop_run *run)
 {
     heddle_loop *loop = run->loop;
@@ -74,7 +74,7 @@ static VALUE end_run(VALUE data)
 
 static void run_loop(heddle_loop *loop, heddle_park *park)
 {
-    bool watched = heddle_loop_begin_watch(loop); /* asks Ruby, which may be interrupted: so nothing has begun yet */
+    bool watched = heddle_loop_begin_watch(loop); /* may raise an interrupt, so it comes before any change */
     loop_run run = {.loop = loop,
                     .until = park,
                     .outer = loop->current,

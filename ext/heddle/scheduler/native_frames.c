@@ -11,7 +11,7 @@ heddle_native_frames_counts heddle_native_frames_count(void)
 
 enum { WORDS = 16 }; /* compared at a time */
 
-/* Reads what belongs to other frames, and where the sanitizer sees no variables. */
+/* Reads words of other functions' frames, in which the sanitizer knows no variables. */
 __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds, uintptr_t from, uintptr_t to)
 {
     uintptr_t lowest, highest;
@@ -24,7 +24,7 @@ __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds
 #endif
     if (!span)
         return false;
-    /* Most words point nowhere near: without a branch each, in pieces. */
+    /* Most words are no address of a library: compared in groups, without a branch for each. */
     while (word < end) {
         unsigned count = end - word < WORDS ? (unsigned)(end - word) : WORDS, near = 0;
         for (unsigned i = 0; i < count; i++)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 enum {
-    FRAMES = 16, /* looked at together */
-    DEPTH = 128, /* looked at in all */
+    FRAMES = 16, /* frames read at a time */
+    DEPTH = 128, /* frames read at most */
 };
 
 static VALUE own_paths, neutral_paths;
@@ -36,7 +36,10 @@ bool heddle_own_code_excludes(VALUE path)
     return !contains_path(neutral_paths, path) && !contains_path(own_paths, path);
 }
 
-/* Methods in C have no path. Ruby's own methods in Ruby, and those of its library, count as their caller's code. */
+/*
+ * Methods in C have no path. Methods of Ruby itself that are written in Ruby, and of its standard library, count as
+ * their caller's code.
+ */
 bool heddle_own_code_runs(void)
 {
     VALUE frames[FRAMES];

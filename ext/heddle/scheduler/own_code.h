@@ -1,17 +1,18 @@
 #ifndef HEDDLE_OWN_CODE_H
 #define HEDDLE_OWN_CODE_H
 
-/* Tells Heddle's own Ruby code, which expects switches of fibers only where it waits, from a user's. */
+/* Distinguishes Heddle's own Ruby code, which expects switches of fibers only at its waits, from users' code. */
 
 #include <ruby.h>
 #include <stdbool.h>
 
-/* Has this thread's current code been written to be interrupted only where it waits? */
+/* Is the current code of this thread Heddle's own, which may be interrupted only at its waits? */
 bool heddle_own_code_runs(void);
-/* Is what is at this path, a String, neither Heddle's own code nor Ruby's? */
+/* Is the code at this path, a String, a user's: neither Heddle's own nor Ruby's? */
 bool heddle_own_code_excludes(VALUE path);
 /*
- * Code whose path begins with one of these is own code; with one of those, neither own nor a user's: Arrays of String.
+ * Arrays of String: code whose path begins with one of `own` is Heddle's; with one of `neutral`, it counts as its
+ * caller's.
  */
 void heddle_own_code_set_paths(VALUE own, VALUE neutral);
 

@@ -1,4 +1,4 @@
-/* Suspends fibers and wakes them, and raises what came for a fiber while it waited. */
+/* Suspends and wakes fibers, and raises the exceptions that came while they waited. */
 
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
@@ -50,7 +50,7 @@ bool heddle_park_entered(const heddle_park *park)
     return park->slot < loop->slots.count && loop->slots.items[park->slot].park == park;
 }
 
-/* Void tokens take up places; live ones never number more than the slots, for which there is room. */
+/* Invalid tokens take up room in the ring. There are never more valid ones than slots, for which there is room. */
 static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
 {
     for (uint32_t n = heddle_token_ring_count(ring); n > 0; n--) {
@@ -85,7 +85,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     *park = (heddle_park){.loop = loop, .owner = owner, .fiber = rb_fiber_current(), .outer = owner->park};
-    /* Steps that can fail come first. */
+    /* Steps that can fail come before all changes. */
     take_slot(park);
     if (park->fiber != owner->fiber)
         heddle_fiber_table_put(&loop->by_waiter, park->fiber, park);
@@ -119,20 +119,20 @@ void heddle_fiber_reserve_entry(heddle_fiber *fiber)
 }
 
 /*
- * If the loop did not switch here, Fiber#raise or #transfer in another fiber did: that fiber is queued, so that it goes
- * on.
+ * If the switch to this fiber was not the loop's, Fiber#raise or #transfer in another fiber made it: that other fiber
+ * is queued, so that it continues.
  */
 void heddle_park_arrive(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
-    heddle_loop_notice_fork(loop); /* somebody has kept one of the parent's fibers */
+    heddle_loop_notice_fork(loop); /* in a forked child, one of the parent's fibers was resumed */
     bool dispatched = loop->switching.arriving == park;
     heddle_fiber *other = loop->current;
     heddle_fiber_stacks_release(loop);
     park->away = false;
     park->switched_to = Qfalse;
     if (!heddle_park_entered(park))
-        return; /* the loop has forgotten it, and freed its owner: closed, or a child after fork */
+        return; /* the loop has forgotten this park and freed its owner: it was closed, or this is a child after fork */
     loop->switching.arriving = NULL;
     loop->current = park->owner;
     if (dispatched || !other || other == park->owner || other == &loop->foreign || other->park)
@@ -147,7 +147,7 @@ void heddle_park_leave(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
     heddle_loop_notice_fork(loop);
-    if (!heddle_park_entered(park)) { /* left already, or this is a child after fork */
+    if (!heddle_park_entered(park)) { /* the park was left already, or this is a child after fork */
         heddle_fiber_stacks_release(loop);
         return;
     }
@@ -168,7 +168,7 @@ void heddle_park_leave(heddle_park *park)
     if (park->next)
         park->next->previous = park->previous;
     loop->park_count--;
-    /* Not always the innermost: fibers that the program itself switches between wait in any order. */
+    /* Not always the innermost park: fibers that the program itself switches between wait in any order. */
     for (heddle_park **link = &park->owner->park; *link; link = &(*link)->outer) {
         if (*link == park) {
             *link = park->outer;
@@ -184,7 +184,7 @@ void heddle_park_until(heddle_park *park, int64_t deadline)
     park->timer.deadline = deadline;
     park->timer.fn = deadline_passed;
     if (heddle_timer_heap_push(&park->loop->timers, &park->timer) != 0) {
-        heddle_park_leave(park); /* not every caller is under its rb_ensure yet */
+        heddle_park_leave(park); /* some callers are not under rb_ensure yet */
         rb_memerror();
     }
 }
@@ -222,8 +222,8 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 }
 
 /*
- * The outermost timeout that fired unwinds all within it. The others stay pending until the fiber of their block waits
- * and no mask of Thread.handle_interrupt defers them.
+ * The outermost timeout that has passed unwinds all blocks within it. The others stay pending until the fiber of their
+ * block waits and no Thread.handle_interrupt block delays them.
  */
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {
@@ -260,7 +260,7 @@ static void raise_pending(heddle_park *park)
     }
 }
 
-/* A deadline may have passed while the fiber computed: then it raises here, not a tick later. */
+/* A deadline may have passed while the fiber computed: it is raised at this wait, not a tick later. */
 static void fire_passed_timeouts(heddle_fiber *fiber)
 {
     int64_t now = heddle_clock_now();
@@ -290,11 +290,14 @@ static void switch_away(heddle_park *park)
         rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
     heddle_park *next = heddle_fiber_acquire_starter(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->foreign || loop->run.forked_by)) {
-        /* Nobody runs the loop: a fiber that the program resumed itself, outside of any scheduled one; or a child. */
+        /*
+         * The loop does not run: the waiting fiber was resumed by the program, outside of any scheduled one; or this is
+         * a forked child.
+         */
         heddle_loop_run_until(loop, park);
-        park->queued = false; /* the loop switches to us by returning, not by the token */
+        park->queued = false; /* the loop returned to this fiber without dispatching the token */
         if (!park->woken)
-            switch_away(park); /* raises: this is a forked child's copy of the fiber */
+            switch_away(park); /* raises: this fiber is a forked child's copy */
         return;
     }
     if (loop->fiber == park->fiber)
@@ -317,7 +320,7 @@ static void switch_away(heddle_park *park)
 
 static void wait_uninterrupted(heddle_park *park)
 {
-    /* Woken already, but queued (sleep 0, yield): the others have their turn first. */
+    /* Woken already, but still queued (sleep 0, yield): the other ready fibers run first. */
     while (!park->woken || park->queued)
         switch_away(park);
 }
@@ -393,7 +396,7 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
     int state = 0;
     rb_protect(wait_interruptibly, (VALUE)park, &state);
     while (waiter->armed && !state && !park->timed_out) {
-        park->woken = false; /* a stale wake-up, meant for another wait */
+        park->woken = false; /* a stale wake-up of an earlier wait */
         rb_protect(wait_interruptibly, (VALUE)park, &state);
     }
     if (waiter->armed)

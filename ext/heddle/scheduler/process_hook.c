@@ -1,4 +1,7 @@
-/* process_wait: by pidfd, or by the ring's waitid; no thread, and no child reaped that was not asked for. */
+/*
+ * The hook process_wait: by pidfd, or by the ring's waitid. It uses no thread and reaps only the child that was asked
+ * for.
+ */
 
 #include "scheduler/hooks.h"
 #include "scheduler/wait_in_place.h"
@@ -21,12 +24,12 @@ typedef struct {
     heddle_loop *loop;
     int pid, flags;
     int fd;     /* the pidfd, or -1 */
-    int result; /* of the kernel's wait */
+    int result; /* of waitid */
     siginfo_t info;
     VALUE status;
 } process_waiting;
 
-/* Reaps if there is something to reap: nil when there is not yet. */
+/* Reaps the child if it has ended; nil if not. */
 static VALUE reap_child(int pid, int flags)
 {
     return rb_funcall(rb_const_get(rb_mProcess, rb_intern("Status")), rb_intern("wait"), 2, INT2NUM(pid),
@@ -76,7 +79,7 @@ static bool pidfd_wait(process_waiting *wait)
 {
     wait->fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
     if (wait->fd < 0)
-        return errno == ESRCH; /* gone: reaping says so. Else: another way */
+        return errno == ESRCH; /* the child is gone: reap_child reports that. Other errors: wait in another way */
     wait->waiter = (heddle_waiter){.fn = note_change, .fd = wait->fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
     rb_ensure(wait_for_pidfd, (VALUE)wait, end_wait_for_pidfd, (VALUE)wait);
@@ -133,7 +136,7 @@ static bool waitid_wait(process_waiting *wait)
 
 #endif
 
-/* Where no other fiber may run meanwhile, in nanoseconds. */
+/* The interval of checks where no other fiber may run meanwhile, in nanoseconds. */
 static const int64_t LOOK_AT_CHILD = 5 * 1000 * 1000;
 
 /*

@@ -52,7 +52,7 @@ static VALUE scheduler_allocate(VALUE klass)
 
 heddle_loop *heddle_loop_of(VALUE scheduler)
 {
-    /* Every hook runs this: the common case needs no call. */
+    /* Every hook calls this: the common case needs no function call. */
     bool plain = RB_TYPE_P(scheduler, T_DATA) && RTYPEDDATA_P(scheduler) && RTYPEDDATA_TYPE(scheduler) == &scheduler_type;
     heddle_loop *loop = plain ? RTYPEDDATA_GET_DATA(scheduler) : rb_check_typeddata(scheduler, &scheduler_type);
     if (!loop->operations)
@@ -77,7 +77,7 @@ heddle_loop *heddle_loop_get(VALUE scheduler)
     return loop;
 }
 
-/* Called by Scheduler.new with the name of a selector that was found to work. */
+/* Called by Scheduler.new with the name of a selector that works here. */
 static VALUE scheduler_open(VALUE self, VALUE name)
 {
     heddle_loop *loop;
@@ -95,14 +95,14 @@ static VALUE scheduler_selector(VALUE self)
     return ID2SYM(rb_intern(heddle_loop_of(self)->operations->name));
 }
 
-/* Runs ticks until no fiber is left. Exceptions raised into the loop go to the caller. */
+/* Runs ticks until no fiber is left. Exceptions raised in the loop are raised in the caller. */
 static VALUE scheduler_run_ticks(VALUE self)
 {
     heddle_loop_run(heddle_loop_get(self));
     return Qnil;
 }
 
-/* Raises unless the caller may run ticks, or end it all, now. */
+/* Raises unless the caller may run ticks or close the loop now. */
 static VALUE scheduler_claim(VALUE self)
 {
     if (heddle_loop_is_running(heddle_loop_get(self)))
@@ -110,7 +110,7 @@ static VALUE scheduler_claim(VALUE self)
     return Qnil;
 }
 
-/* Gives back the selector and its descriptors. */
+/* Closes the selector and its descriptors. */
 static VALUE scheduler_release(VALUE self)
 {
     heddle_loop *loop = heddle_loop_of(self);
@@ -118,10 +118,10 @@ static VALUE scheduler_release(VALUE self)
         heddle_attachment *attachment = loop->attachments;
         attachment->closing(attachment);
         if (loop->attachments == attachment)
-            heddle_loop_detach(loop, attachment); /* one of the parent's: it is closed here already */
+            heddle_loop_detach(loop, attachment); /* the parent's attachment, which is closed in this child already */
     }
     if (!heddle_loop_is_closed(loop)) {
-        /* A timeout whose block is still on the stack must not find the freed heap, nor its owner. */
+        /* A timeout whose block is still on a stack must not use the freed heap or its owner. */
         for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
             heddle_fiber_drop_timeouts(fiber);
         heddle_fiber_drop_timeouts(&loop->foreign);
@@ -144,7 +144,8 @@ static VALUE scheduler_closed_p(VALUE self)
 /*
  * call-seq: forked? -> true or false
  *
- * Is this a child process that one of its fibers has forked? That fiber is the program here, and runs the loop.
+ * Is this a child process that was forked by one of the loop's fibers? That fiber is the child's program, and runs the
+ * loop.
  */
 static VALUE scheduler_forked_p(VALUE self)
 {
@@ -200,7 +201,7 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
 /*
  * call-seq: current -> job or nil
  *
- * The value that #spawn got for the caller's fiber, also for a fiber nested in it.
+ * The job of the caller's fiber, or of the fiber that has resumed it.
  */
 static VALUE scheduler_current(VALUE self)
 {
@@ -220,8 +221,8 @@ static VALUE scheduler_current_fiber(VALUE self)
 /*
  * call-seq: interrupt(fiber, exception) -> true or false
  *
- * Raises +exception+ in a scheduled fiber: in the wait that it, or a fiber nested in it, is in, or else in its next
- * one. False when it has ended.
+ * Raises +exception+ in a scheduled fiber: at the current wait of the fiber, or of one nested in it, or else at its
+ * next wait. False when the fiber has ended.
  */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
@@ -287,7 +288,7 @@ static VALUE scheduler_fiber_count(VALUE self)
 /*
  * call-seq: statistics -> Hash
  *
- * Counters since the scheduler was made, and what is there now.
+ * Counters since the scheduler was made, and current numbers.
  */
 static VALUE scheduler_statistics(VALUE self)
 {

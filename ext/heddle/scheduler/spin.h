@@ -2,23 +2,24 @@
 #define HEDDLE_SPIN_H
 
 /*
-* A thread that expects a message within microseconds polls for a while before it sleeps: a wake-up costs some 15 µs where
- * the processor has gone to sleep, too, and an offloaded call needs two such wake-ups.
+ * A thread that expects a message within microseconds polls for a short time before it sleeps. A wake-up costs some 15
+ * µs when the processor has gone to sleep, too, and an offloaded call needs two wake-ups.
  *
- * It is only done where each has a processor of its own (heddle_job.expected), and where it was of use lately.
+ * Both sides spin only where each has a processor of its own (heddle_job.expected) and where spinning has helped
+ * lately.
  */
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For so long at most. */
+/* The longest time to spin. */
 #define HEDDLE_SPIN_NS ((int64_t)25 * 1000)
 
 /*
- * Has it been of use? A time in vain costs more than a good one saves, and where the processors have other work to do
- * half of them are: so after each in vain it is left out for twice as many times as before, until it is of use several
- * times on end.
+ * Has spinning helped? Spinning in vain costs more than it saves when it helps, and on busy processors half of the
+ * attempts are in vain. So after each one in vain twice as many opportunities as before are skipped, until spinning has
+ * helped several times in a row.
  */
 typedef struct {
     unsigned left_out, in_vain, in_a_row;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum {
-    FRAMES = 100000, /* a bound; a stack has room for fewer */
-    OPERANDS = 8,    /* of an expression */
-    GAP = 64,        /* words that the frame of code without a table may take */
+    FRAMES = 100000, /* more than fit into a stack */
+    OPERANDS = 8,    /* the stack of a DWARF expression */
+    GAP = 64,        /* the most words that a frame without an unwind table can have */
 };
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
 
 __attribute__((no_sanitize("address"))) static bool load(const machine *self, uintptr_t address, uintptr_t *value)
 {
-    /* Only of the stack that is walked: every other address could be anything. */
+    /* Reads only from the stack that is walked: any other address could be invalid. */
     if (address < self->values[HEDDLE_UNWIND_STACK_POINTER] || address > self->base - sizeof(*value) ||
         address % sizeof(*value))
         return false;
@@ -36,7 +36,7 @@ static bool is_known(const machine *self, uint32_t number)
     return number < HEDDLE_UNWIND_REGISTERS && self->known >> number & 1;
 }
 
-/* The code of functions that align their stack: registers, offsets and a load. */
+/* The expressions of functions that align their stack: registers, offsets and a load. */
 static bool evaluate_expression(const machine *self, const uint8_t *expression, size_t size, uintptr_t *result)
 {
     uintptr_t operands[OPERANDS];
@@ -75,7 +75,7 @@ static bool find_cfa(const machine *self, const heddle_frame_rules *rules, uintp
     return *cfa >= self->values[HEDDLE_UNWIND_STACK_POINTER] && *cfa <= self->base && *cfa % sizeof(uintptr_t) == 0;
 }
 
-/* ARM64 may sign them, in bits that no address of a program has. */
+/* On ARM64, removes the signature from a return address: bits that no user-space address has. */
 static uintptr_t strip_signature(uintptr_t address)
 {
 #if defined(__aarch64__)
@@ -141,8 +141,8 @@ static bool follows_call(uintptr_t pc)
 }
 
 /*
- * A just-in-time compiler's frame holds a few registers and a return address: the next word that can be one is taken
- * for it. The function did not touch the registers that it saved, or they are not needed.
+ * A frame of just-in-time compiled code holds a few registers and a return address: the next word that can be a return
+ * address is taken for it. The registers are assumed unchanged, or not needed.
  */
 static bool pass_over(machine *self)
 {
@@ -165,12 +165,12 @@ static bool pass_over(machine *self)
 
 /* -- all frames ---------------------------------------------------------------------------------------------------- */
 
-/* The unwind rule found for one address. Deep stacks consist of few different ones. */
+/* A cached unwind rule of one address. Deep stacks consist of few different addresses. */
 typedef struct {
     uintptr_t pc; /* 0: nothing */
     const heddle_library *library;
     uintptr_t function;
-    bool passed_over; /* no table knows it */
+    bool passed_over; /* no unwind table covers it */
     bool usable;
     heddle_frame_rules rules;
 } known_code;
@@ -202,7 +202,7 @@ static void forget_stale_code(void)
 
 static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, void *data)
 {
-    /* Where a fiber begins there is nothing but the function that Ruby has begun it with. */
+    /* At a fiber's outermost frames there is only the function with which Ruby started it. */
     const uintptr_t outermost = self->base - 4 * sizeof(uintptr_t);
     for (int i = 0; i < FRAMES; i++) {
         if (!self->pc || self->values[HEDDLE_UNWIND_STACK_POINTER] >= outermost)
@@ -219,7 +219,7 @@ static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, v
 __attribute__((noinline)) heddle_walk_end heddle_stack_walk(uintptr_t base, heddle_frame_visitor *visit, void *data)
 {
     machine self = {.base = base & ~(sizeof(uintptr_t) - 1)};
-    /* All at one address, so that this function's own entry says how to leave it. */
+    /* All registers are read at one address, so that this function's own entry in the table describes its frame. */
 #if defined(__x86_64__)
     uintptr_t saved[8];
     __asm__ volatile("leaq 0f(%%rip), %%rax\n0:\n\tmovq %%rax, 0(%0)\n\tmovq %%rbx, 8(%0)\n\tmovq %%rbp, 16(%0)\n\t"

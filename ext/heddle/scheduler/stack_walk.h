@@ -3,27 +3,27 @@
 
 /*
  * Walks the native frames of the calling fiber by the unwind tables of the libraries (.eh_frame), from the caller to
- * the base of the stack. Unlike the unwinder of the compiler's library it goes on behind code without tables: that of a
- * just-in-time compiler, whose frames are few words, and of trampolines.
+ * the base of the stack. Unlike the unwinder in the compiler's library it continues behind code without tables:
+ * trampolines, and just-in-time compiled code, whose frames are few words.
  */
 
 #include "scheduler/code_map.h"
 
 typedef struct {
-    uintptr_t function;            /* where its function begins */
-    const heddle_library *library; /* never NULL: frames of no library are passed over */
+    uintptr_t function;            /* the start of its function */
+    const heddle_library *library; /* never NULL: frames outside of libraries are not visited */
 } heddle_stack_frame;
 
 typedef enum {
     HEDDLE_WALK_COMPLETE, /* all frames were visited */
-    HEDDLE_WALK_STOPPED,  /* the visitor has seen enough */
-    HEDDLE_WALK_LOST,     /* frames further out are not known */
+    HEDDLE_WALK_STOPPED,  /* the visitor has stopped the walk */
+    HEDDLE_WALK_LOST,     /* frames further out can't be found */
 } heddle_walk_end;
 
-/* False: enough. */
+/* Returns false to stop the walk. */
 typedef bool heddle_frame_visitor(const heddle_stack_frame *frame, void *data);
 
-/* `base` is the highest address of the calling fiber's stack. The map of the code is current. */
+/* `base` is the highest address of the calling fiber's stack. heddle_code_map_refresh must have been called. */
 heddle_walk_end heddle_stack_walk(uintptr_t base, heddle_frame_visitor *visit, void *data);
 
 #endif

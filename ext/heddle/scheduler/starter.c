@@ -4,8 +4,8 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * Comes back from a switch that succeeded only to make the next one. The fiber that switches to it has claimed the
- * fibers' stacks: the one that it started last may have ended, and the next one gets its own.
+ * The body of the starter fiber: switches to one new fiber after another. The code that switches here has claimed the
+ * fibers' stacks: the fiber started before may have ended, and the next one gets its stack.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {
@@ -25,7 +25,7 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
     return Qnil;
 }
 
-/* With the stacks claimed. */
+/* The caller has claimed the stacks. */
 static void switch_to_starter(heddle_loop *loop, VALUE starter)
 {
     int state = 0;
@@ -46,7 +46,8 @@ void heddle_starter_prepare(heddle_loop *loop)
 {
     if (loop->starter)
         return;
-    VALUE starter = rb_fiber_new(start_others, (VALUE)loop | 1); /* an Integer to the garbage collector */
+    /* tagged, so that the garbage collector takes it for an Integer */
+    VALUE starter = rb_fiber_new(start_others, (VALUE)loop | 1);
     claim_stacks(loop);
     loop->start_home = rb_fiber_current();
     loop->starting = loop->start_error = Qnil;

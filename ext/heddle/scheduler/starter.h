@@ -4,14 +4,15 @@
 #include "scheduler/loop.h"
 
 /*
- * The first switch to a fiber, from the one that runs the loop. Qnil, or the error of a fiber that has got no stack.
+ * Makes the first switch to a fiber while the loop's fiber runs. Returns Qnil, or the error when the fiber got no
+ * stack.
  *
- * The loop runs on a blocking fiber, and Ruby (3.3 and 3.4 at least) miscounts those when such a first switch fails
- * from there: afterwards every fiber of the thread passes for a blocking one, and no wait goes through the scheduler
- * any more. So another fiber, a non-blocking one, makes the switch.
+ * The loop runs on a blocking fiber. When a first switch fails there, Ruby (3.3 and 3.4 at least) miscounts the
+ * blocking fibers: from then on every fiber of the thread counts as blocking, and no wait calls the scheduler any more.
+ * So another fiber, a non-blocking one, makes the switch.
  */
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber);
-/* Makes it and gives it its stack, while there is one to be had. */
+/* Makes that other fiber in advance, while a stack for it is available. */
 void heddle_starter_prepare(heddle_loop *loop);
 
 #endif

@@ -1,12 +1,12 @@
 #include "scheduler/take_errinfo.h"
 
-/* Ruby code that does nothing but raise: it returns nowhere, and so takes no interrupt that is not meant for it. */
+/* Ruby code that only raises: it never returns, so it takes no interrupt that is meant for its caller. */
 static VALUE raise_again(VALUE error)
 {
     return rb_funcall(rb_path2class("Heddle::Native"), rb_intern("raise_again"), 1, error);
 }
 
-/* A thread or a fiber that is killed leaves no exception. */
+/* When a thread or a fiber is killed, rb_errinfo() is no exception object. */
 static bool is_object(VALUE error)
 {
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO;

@@ -4,10 +4,9 @@
 #include <ruby.h>
 
 /*
- * Ends what rb_protect has caught, where C goes on after it; returns what it was. Plain rb_set_errinfo(Qnil) is not
- * enough: a fiber in which memory or stack ran out takes no interrupt (Thread#raise, a signal, not even the end of its
- * time slice) before the error has left a frame of Ruby code. A loop with an interrupt that it never takes can't sleep
- * any more either.
+ * Clears the error that rb_protect has caught, and returns it. Plain rb_set_errinfo(Qnil) is not enough: a fiber in
+ * which memory or stack ran out takes no interrupt (Thread#raise, a signal, the end of its time slice) until the error
+ * has left a frame of Ruby code. With an interrupt that is never taken, a loop can't sleep any more.
  */
 VALUE heddle_take_errinfo(void);
 

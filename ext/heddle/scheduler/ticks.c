@@ -8,7 +8,7 @@
 
 #include <ruby/thread.h>
 
-/* The loop looks for IO that was closed without a hook at most this often (Ruby < 4.0 has no hook for it). */
+/* The shortest interval between searches for IOs that were closed without a hook (Ruby < 4.0 has no hook for it). */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
 /*
@@ -17,7 +17,7 @@ static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
  */
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
-/* Only other threads can wake the loop now, and they may end without waking it: it looks again this often. */
+/* The interval of checks when only other threads can wake the loop: they may end without waking it. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 static ID id_on_deadlock, id_list;
@@ -30,7 +30,7 @@ void heddle_ticks_setup(void)
 
 /* -- ready fibers ------------------------------------------------------------------------------------------------- */
 
-/* The first switch to a fiber fails where there is no stack for it. */
+/* The first switch to a fiber fails when it gets no stack. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
     if (!RTEST(rb_fiber_alive_p(entry->fiber))) {
@@ -51,15 +51,15 @@ static VALUE transfer_checked(VALUE fiber)
 }
 
 /*
- * A fiber that Fiber#raise or #transfer left, and that was queued again. FiberError: other code has switched to it
- * meanwhile, or it has resumed a fiber of its own, which returns to it.
+ * Switches to a fiber that Fiber#raise or #transfer left, and that was queued again. FiberError: other code has
+ * switched to it meanwhile, or it has resumed a fiber of its own, which returns to it.
  */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
     int state = 0;
     heddle_park_leave(entry);
     loop->switching.arriving = NULL;
-    VALUE before = rb_errinfo(); /* the program may be on its way out */
+    VALUE before = rb_errinfo(); /* set if the program is being ended */
     loop->switching.returned = rb_protect(transfer_checked, entry->fiber, &state);
     if (!state)
         return;
@@ -74,7 +74,7 @@ static void claim_stacks(heddle_loop *loop, heddle_park *park)
     int state = heddle_fiber_stacks_obtain(loop);
     if (!state)
         return;
-    heddle_park_wake(park); /* it was not switched to yet */
+    heddle_park_wake(park); /* the fiber was not switched to yet: queue it again */
     rb_jump_tag(state);
 }
 
@@ -87,13 +87,13 @@ static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
     return loop->slots.items[index].park;
 }
 
-/* Will Ruby return a stack when this park is switched to? */
+/* Does Ruby return a stack when this park's fiber is switched to? */
 static bool returns_stack(const heddle_park *park)
 {
     return park->switched_to && !RTEST(rb_fiber_alive_p(park->switched_to));
 }
 
-/* All but the switch itself. */
+/* Everything before the switch itself. */
 static void prepare_switch(heddle_loop *loop, heddle_park *park)
 {
     park->queued = false;
@@ -129,7 +129,7 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
         heddle_hooks.raise_kill(loop);
 }
 
-/* The starters of a fiber that ended, perhaps a chain. */
+/* Dispatches the starter of a fiber that has ended, and the starter's own if that ends, too. */
 static void dispatch_unblocked(heddle_loop *loop)
 {
     while (loop->switching.next_unblocked) {
@@ -151,11 +151,11 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 static void run_ready(heddle_loop *loop)
 {
     /*
-     * A snapshot: fibers that become ready meanwhile wait for the next tick, so that each gets its turn. The same is
-     * true of a fiber that is preempted meanwhile: before its next slice the loop looks for events.
+     * Only tokens that are queued now: fibers that become ready meanwhile run in the next tick. The same holds for a
+     * fiber that is preempted meanwhile: the loop looks for events before the fiber's next slice.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
-    dispatch_unblocked(loop); /* if an exception came in between */
+    dispatch_unblocked(loop); /* left over if an exception was raised in between */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;
@@ -164,7 +164,7 @@ static void run_ready(heddle_loop *loop)
     loop->left = 0;
     if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
-    rb_thread_check_ints(); /* raised in the loop's fiber now: within the preempted fiber it would have to be passed on */
+    rb_thread_check_ints(); /* raised in the loop's fiber: in the preempted fiber it would have to be forwarded */
     if (heddle_token_ring_count(&loop->preempted))
         dispatch_next(loop, &loop->preempted);
 }
@@ -201,7 +201,7 @@ static void interrupt_wait(void *data)
     loop->operations->wake(loop->selector);
 }
 
-/* For readers in other processes. */
+/* Publishes the start of the tick to other processes. */
 static void publish_tick(heddle_loop *loop, bool running)
 {
     if (loop->watch.published_tick)
@@ -221,7 +221,8 @@ static void end_sleep(heddle_loop *loop)
     if (!loop->watch.heartbeat)
         return;
     loop->watch.word += 2;
-    atomic_store(&loop->watch.heartbeat->word, loop->watch.word); /* before the load of the flag; the watch thread does it in reverse order */
+    /* before the load of the flag; the watch thread stores and loads in the reverse order */
+    atomic_store(&loop->watch.heartbeat->word, loop->watch.word);
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
     heddle_loop_check_heartbeat(loop, true);
@@ -231,12 +232,12 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
 {
     publish_tick(loop, false);
     atomic_store(&loop->sleeping, 1);
-    /* From here on a thread that posts a message sees the flag; earlier messages are seen now. */
+    /* From here on a thread that posts a message sees the flag; messages posted earlier are checked here. */
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->counts.waits++;
         begin_sleep(loop);
-        /* INTR_FAIL: an interrupt must not be raised before the state is whole again. */
+        /* INTR_FAIL: an interrupt must not be raised before the state is consistent again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
         end_sleep(loop);
         atomic_store(&loop->sleeping, 0);
@@ -249,7 +250,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     rb_thread_check_ints();
 }
 
-/* True: a message came, for which it would have slept and been woken. */
+/* True: a message came, so the loop need not sleep. */
 static bool spin_for_message(heddle_loop *loop)
 {
     int64_t until = loop->spin_until;
@@ -270,7 +271,7 @@ static bool spin_for_message(heddle_loop *loop)
 static int64_t time_to_wait(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
-    /* Only a fiber of this loop or another thread can have closed something since the last sweep. */
+    /* Only a fiber of this loop or another thread can have closed an IO since the last check. */
     if (loop->io.wait_count && (loop->counts.switches != loop->io.swept_switches || !rb_thread_alone())) {
         now = heddle_clock_now();
         if (now - loop->io.swept >= SWEEP_INTERVAL) {
@@ -278,7 +279,7 @@ static int64_t time_to_wait(heddle_loop *loop)
             loop->io.swept = now;
             loop->io.swept_switches = loop->counts.switches;
         } else if (deadline < 0 || deadline > loop->io.swept + SWEEP_INTERVAL) {
-            deadline = loop->io.swept + SWEEP_INTERVAL; /* the sweep is due then */
+            deadline = loop->io.swept + SWEEP_INTERVAL; /* the next check for closed IOs */
         }
     }
     if (has_ready_fiber(loop))
@@ -303,7 +304,7 @@ static bool is_worth_a_poll(heddle_loop *loop)
     return !loop->operations->pending_unknown || heddle_clock_now() - loop->polled >= POLL_INTERVAL;
 }
 
-/* Can no other thread wake a fiber? Offload threads that have nothing to do wake nobody. */
+/* Is no other thread able to wake a fiber? Idle offload threads don't count. */
 static bool is_alone(void)
 {
     if (rb_thread_alone())
@@ -328,7 +329,7 @@ static void begin_tick(heddle_loop *loop)
         publish_tick(loop, true);
 }
 
-/* Would the loop, at the end of a tick after which somebody is ready, do nothing but begin the next one? */
+/* At the end of a tick with ready fibers: would the loop only begin the next tick? */
 static bool may_switch_directly(heddle_loop *loop)
 {
     if (heddle_token_ring_count(&loop->preempted) || heddle_stalls_pending || !heddle_inbox_empty(&loop->inbox))
@@ -346,7 +347,10 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
         heddle_park *park = park_of(loop, heddle_token_ring_first(&loop->ready));
-        /* Only the loop starts fibers, switches to those queued again, and returns stacks. */
+        /*
+         * Only the loop starts fibers, switches to fibers that were queued again, and makes switches that return
+         * stacks.
+         */
         if (park && (park == &park->owner->entry || park->fiber == leaving->fiber || returns_stack(park)))
             return NULL;
         if (loop->left == 0) {
@@ -379,14 +383,14 @@ void heddle_loop_tick(heddle_loop *loop)
         return;
     int64_t timeout = has_ready_fiber(loop) ? 0 : time_to_wait(loop);
     if (timeout == 0) {
-        /* No time limit expires before the selector was asked: the fiber's IO may be ready. */
+        /* Polls before any time limit expires: the fiber's IO may be ready. */
         if (is_timer_due(loop) || is_worth_a_poll(loop)) {
             check_result(loop->operations->poll(loop->selector), loop->operations->name);
             if (loop->operations->pending_unknown)
                 loop->polled = heddle_clock_now();
         }
     } else {
-        /* Where other threads run, getting the GVL back may take their whole time slice: poll first. */
+        /* Where other threads run, getting the GVL back may take a whole time slice: poll with it first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
             check_result(loop->operations->poll(loop->selector), loop->operations->name);
             timeout = time_to_wait(loop); /* a callback may have set a timer */
@@ -409,7 +413,7 @@ void heddle_loop_tick(heddle_loop *loop)
 
 void heddle_loop_wake(heddle_loop *loop)
 {
-    /* At most one write a tick: the first thread that sees the loop asleep wakes it. */
+    /* At most one write a tick: only the first thread that finds the loop asleep writes. */
     if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
         loop->operations->wake(loop->selector);
 }

@@ -9,7 +9,7 @@ static void expire_timeout(heddle_timer *timer)
     heddle_timeout *timeout = (heddle_timeout *)((char *)timer - offsetof(heddle_timeout, timer));
     timeout->fired = true;
     timeout->owner->must_raise = true;
-    /* Only enqueues: the fiber itself raises, at its wait or else at its next one. */
+    /* Only queues the fiber, which raises the exception at its current or next wait. */
     heddle_park *park = timeout->owner->park;
     if (!park || !heddle_timeout_holds(timeout, park->fiber))
         return;
@@ -19,8 +19,8 @@ static void expire_timeout(heddle_timer *timer)
 }
 
 /*
- * A wait in a nested fiber is ambiguous: it may be nested in the block, or beside it. But the scheduled
- * fiber itself does not wait while another runs in its name: the block of an Enumerator that it left is no concern.
+ * A wait of a nested fiber is ambiguous: it may be inside the block or beside it. But the scheduled fiber itself does
+ * not wait while a nested one runs: a block inside an Enumerator does not count then.
  */
 bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting)
 {
@@ -37,7 +37,7 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
     heddle_fiber_drop_masks(fiber);
 }
 
-/* Not always the innermost: the blocks of fibers that run in turns end in any order. */
+/* Not always the innermost one: the blocks of fibers that resume each other end in any order. */
 static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
 {
     if (!timeout->owner)
@@ -52,8 +52,8 @@ static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
 }
 
 /*
- * Ruby 3.3 asks for Timeout::Error itself. Raised as such, an inner rescue would take an outer block's timeout for
- * its own, so it travels as Timeout::ExitException (what 3.4 asks for) and becomes a Timeout::Error in its frame.
+ * Ruby 3.3 asks for Timeout::Error itself. An inner rescue would then catch an outer block's timeout, so it is raised
+ * as Timeout::ExitException (which 3.4 asks for) and converted to Timeout::Error in its own frame.
  */
 static VALUE travelling_exception(VALUE klass, bool *converted)
 {
@@ -78,7 +78,7 @@ static VALUE yield_duration(VALUE data)
     return rb_yield(((timed_block *)data)->duration);
 }
 
-/* A timeout that a mask delayed must not strike later code or another fiber. */
+/* A timeout that a mask has delayed must not be raised in later code or in another fiber. */
 static VALUE take_back(VALUE data)
 {
     heddle_fiber *owner = ((timed_block *)data)->timeout->owner;
@@ -95,9 +95,9 @@ static VALUE call_block(VALUE data)
 /*
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
- * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block when it still waits, or waits
- * again, after +duration+ seconds. It strikes at waits only. Of several that have passed, the outermost is raised.
- * Thread.handle_interrupt delays it, as it does what other threads raise.
+ * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block, at its current or next wait,
+ * after +duration+ seconds. Of several timeouts that have passed, the outermost is raised. Thread.handle_interrupt
+ * delays it, as it does exceptions that other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

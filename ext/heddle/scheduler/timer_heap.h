@@ -2,8 +2,8 @@
 #define HEDDLE_TIMER_HEAP_H
 
 /*
- * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record
- * knows its place, so that cancelling costs O(log n). No Ruby here.
+ * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record has its
+ * index, so cancelling costs O(log n). Uses no Ruby.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ typedef void heddle_timer_fn(heddle_timer *timer);
 struct heddle_timer {
     int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
     heddle_timer_fn *fn; /* called once, after the timer has left the heap; enqueues, never runs Ruby code */
-    size_t slot;        /* index in the heap + 1; 0: not in it */
+    size_t slot;        /* index in the heap + 1; 0: not in the heap */
 };
 
 typedef struct {

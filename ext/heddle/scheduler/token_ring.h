@@ -19,7 +19,7 @@ static inline uint32_t heddle_token_ring_count(const heddle_token_ring *ring)
     return ring->tail - ring->head;
 }
 
-/* Room for `count` tokens in all, so that later pushes can't fail. 0 or -ENOMEM. */
+/* Makes room for `count` tokens in all, so that later pushes can't fail. 0 or -ENOMEM. */
 static inline int heddle_token_ring_reserve(heddle_token_ring *ring, uint32_t count)
 {
     if (count <= ring->size)
@@ -38,7 +38,7 @@ static inline int heddle_token_ring_reserve(heddle_token_ring *ring, uint32_t co
     return 0;
 }
 
-/* Never fails: every slot that can be pushed was reserved for when it was made. */
+/* Never fails: room for each slot's token was reserved when the slot was made. */
 static inline void heddle_token_ring_push(heddle_token_ring *ring, uint64_t token)
 {
     ring->entries[ring->tail++ & (ring->size - 1)] = token;

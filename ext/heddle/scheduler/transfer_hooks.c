@@ -1,4 +1,4 @@
-/* io_read, io_write, io_pread, io_pwrite: try first, wait only when the kernel says so. */
+/* The hooks io_read, io_write, io_pread, io_pwrite: try the system call first, and wait only after EAGAIN. */
 
 #include "scheduler/frame_names.h"
 #include "scheduler/hooks.h"
@@ -33,8 +33,8 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
-    bool once;    /* -EAGAIN is an answer: the caller waits itself, or does not want to */
-    bool socket;  /* known to be one: the kernel took a socket's call */
+    bool once;    /* -EAGAIN is returned: the caller waits itself, or does not want to wait */
+    bool socket;  /* certainly a socket: the kernel accepted a socket's call */
     uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
 } io_transfer;
 
@@ -55,7 +55,10 @@ static bool is_ready(const io_transfer *transfer)
     return poll(&one, 1, 0) != 0;
 }
 
-/* A terminal in raw mode with VMIN and VTIME of 0 (IO#getch(min: 0)): read(2) returns 0 there when no key is. */
+/*
+ * Is it a terminal in raw mode with VMIN and VTIME of 0 (IO#getch(min: 0))? read(2) returns 0 there when no key was
+ * pressed.
+ */
 static bool reads_without_waiting(const io_transfer *transfer)
 {
     struct termios mode;
@@ -65,8 +68,8 @@ static bool reads_without_waiting(const io_transfer *transfer)
 
 #ifdef __linux__
 /*
- * preadv2 and pwritev2, which musl has from 1.2.5 only. They answer EOPNOTSUPP for what can't tell: terminals, and
- * files on some file systems. The kernel takes the offset in two halves; on 64-bit systems the first is all of it.
+ * preadv2 and pwritev2, which musl has from 1.2.5 only. They return EOPNOTSUPP for terminals and for files of some file
+ * systems. The kernel takes the offset in two halves; on 64-bit systems the first is all of it.
  */
 static ssize_t try_nowait(const io_transfer *transfer)
 {
@@ -77,8 +80,8 @@ static ssize_t try_nowait(const io_transfer *transfer)
 #endif
 
 /*
- * Bytes or -errno, -EAGAIN meaning "wait". O_NONBLOCK is left as the program set it: it belongs to the open file,
- * which may be shared with a parent's terminal.
+ * Bytes or -errno; -EAGAIN means "wait". Does not change O_NONBLOCK: the flag belongs to the open file, which may be
+ * shared with a parent's terminal.
  */
 static ssize_t try_transfer(io_transfer *transfer)
 {
@@ -101,7 +104,7 @@ static ssize_t try_transfer(io_transfer *transfer)
     return result < 0 ? -errno : result;
 }
 
-/* The same; a signal does not end it. */
+/* The same, repeated after a signal. */
 static ssize_t try_patiently(io_transfer *transfer)
 {
     ssize_t result;
@@ -169,21 +172,22 @@ static ssize_t await_completion(io_transfer *transfer)
     return done.result;
 }
 
-/* Of two ends of a pipe, the one that waits first needs two until it finds them waiting for each other in ticks. */
+/*
+ * How many ticks the first fiber at a pipe waits for the other end: two, until both ends wait for each other in ticks.
+ */
 static const int TICKS_BEFORE_WAITING = 2;
 
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
-/* The last transfer in this direction left nothing to take, or no room: this one would meet EAGAIN, most likely. */
+/* The last transfer in this direction took all bytes or all room: another one would probably return EAGAIN. */
 static bool should_wait_first(const io_transfer *transfer)
 {
     return transfer->note & (transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED);
 }
 
 /*
- * Others are ready, and what they do may bring what is waited for: the other end of a pipe, or a peer that has had time
- * for its next request when they are through. Then no selector needs to be armed. -EAGAIN: in vain, and the
- * next fifteen waits go to the selector without trying.
+ * Lets the other ready fibers run, one of which may be the other end of a pipe, or give a peer the time for its next
+ * request. Then no selector has to be armed. -EAGAIN: in vain, and the next fifteen waits go directly to the selector.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {
@@ -203,7 +207,7 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
     return result;
 }
 
-/* Not of files: their ends are short, too, and they are never waited for. */
+/* Not for files: transfers are short at their end, too, and they never wait. */
 static void note_exhaustion(io_transfer *transfer, ssize_t result)
 {
     uint8_t bit = transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED, note = transfer->note & (uint8_t)~bit;
@@ -215,16 +219,16 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 
 /*
  * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
- * unless it was IO#read_nonblock. Only the method that called the hook shows whether it waits. Those of IO in
- * C all do: for them the wait is here, which saves two calls of hooks, and IO#sysread waits only here.
- * IO#read_nonblock is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
+ * unless the method is IO#read_nonblock. Only the method that called the hook tells whether it waits. All methods of IO
+ * in C do: for them this hook waits, which saves two calls of hooks, and IO#sysread waits only here. IO#read_nonblock
+ * is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
  */
 static bool is_caller_waiting(heddle_loop *loop)
 {
     enum { FRAMES = 6 };
     VALUE frames[FRAMES];
     int lines[FRAMES];
-    /* The first is the hook; Ruby 3.3 can't skip it. The second is the same method as the last time, mostly. */
+    /* The first frame is the hook; Ruby 3.3 can't skip it. The second is usually the same method as the last time. */
     if (rb_profile_frames(0, 2, frames, lines) == 2 && frames[1] == loop->waiting_method)
         return true;
     int count = rb_profile_frames(0, FRAMES, frames, lines);
@@ -242,7 +246,7 @@ static bool is_caller_waiting(heddle_loop *loop)
     return false;
 }
 
-/* Transfers something, or meets the end or an error: bytes or -errno; waits as long as io.timeout allows. */
+/* Transfers bytes, or returns the end or an error: bytes or -errno; waits as long as io.timeout allows. */
 static ssize_t transfer_some(io_transfer *transfer)
 {
     if (transfer->offset < 0)
@@ -306,8 +310,8 @@ static void memory_of(io_transfer *transfer, VALUE buffer, size_t offset, size_t
 }
 
 /*
- * The contract up to Ruby 4.0: `length` is the least to transfer, and what is left of the buffer the most. Bytes or
- * -errno. (4.1 swaps it for one transfer of at most `length`; see transfer_at_most.)
+ * The contract up to Ruby 4.0: `length` is the least to transfer, and the rest of the buffer the most. Bytes or -errno.
+ * (Ruby 4.1 asks for one transfer of at most `length`; see transfer_at_most.)
  */
 static VALUE transfer_at_least(io_transfer *transfer, VALUE buffer, size_t length, size_t offset)
 {
@@ -332,7 +336,7 @@ static VALUE transfer_at_least(io_transfer *transfer, VALUE buffer, size_t lengt
 
 #if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
 #define HEDDLE_TRANSFER_AT_MOST 1
-/* Not run here (Ruby >= 4.1): one transfer of at most `length`; -EAGAIN is returned and Ruby waits. */
+/* Not tested here (Ruby >= 4.1): one transfer of at most `length`; -EAGAIN is returned and Ruby waits. */
 static VALUE transfer_at_most(io_transfer *transfer, VALUE buffer, size_t offset, size_t length)
 {
     if (length == 0)
@@ -360,7 +364,7 @@ static VALUE transfer_bytes(VALUE self, VALUE io, VALUE buffer, VALUE from, VALU
     if (transfer.fd < 0)
         return INT2FIX(-EBADF);
     if (!NIL_P(from) && transfer.offset < 0)
-        return INT2FIX(-EINVAL); /* -1 stands for the file's own position here */
+        return INT2FIX(-EINVAL); /* -1 means the file's own position here */
 #ifdef HEDDLE_TRANSFER_AT_MOST
     VALUE result = transfer_at_most(&transfer, buffer, NUM2SIZET(first), NUM2SIZET(second));
 #else
@@ -374,9 +378,9 @@ static VALUE transfer_bytes(VALUE self, VALUE io, VALUE buffer, VALUE from, VALU
 /*
  * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
  *
- * Reads at least +length+ bytes into +buffer+ from +offset+ on; bytes or -errno. 0: one attempt, -EAGAIN if there is
- * nothing; but what comes first where the caller is a method of IO that waits.
- * From Ruby 4.1 on the arguments are (io, buffer, offset, length), for one read of at most +length+.
+ * Reads at least +length+ bytes into +buffer+ from +offset+ on; returns bytes or -errno. A +length+ of 0 means one
+ * attempt and -EAGAIN if there are no bytes; but if the caller is a method of IO that would wait, this hook waits. From
+ * Ruby 4.1 on the arguments are (io, buffer, offset, length), for one read of at most +length+.
  */
 static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
 {
@@ -407,7 +411,7 @@ static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Not run here: Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
+/* Never called here: Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
 static VALUE scheduler_io_pwrite(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 4, 5);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    STATES = 4, /* of DW_CFA_remember_state within each other */
+    STATES = 4, /* nested DW_CFA_remember_state */
 };
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ int64_t heddle_unwind_signed(heddle_unwind_reader *from)
     return 0;
 }
 
-/* DW_EH_PE_*: the low half says the size, the high half what it is relative to. */
+/* DW_EH_PE_*: the low half is the size, the high half the base that the pointer is relative to. */
 static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 {
     uintptr_t place = (uintptr_t)from->at, value;
@@ -133,7 +133,7 @@ static bool read_common(const uint8_t *record, heddle_function_entry *to)
             else if (*message == 'P')
                 read_pointer(&data, (uint8_t)heddle_unwind_bytes(&data, 1) & 0x0f);
             else if (*message != 'B')
-                return false; /* 'S': the frame of a signal, which no switch of fibers happens above */
+                return false; /* 'S': the frame of a signal handler, in which fibers never switch */
         }
         if (data.failed || size > (uint64_t)(from.end - from.at))
             return false;
@@ -201,7 +201,7 @@ static void skip_expression(heddle_unwind_reader *from)
         from->at += size;
 }
 
-/* DWARF 5, section 6.4.2. False: an instruction that is not known. */
+/* DWARF 5, section 6.4.2. False: an unknown instruction. */
 static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, const heddle_function_entry *entry)
 {
     uint8_t code = (uint8_t)heddle_unwind_bytes(from, 1);
@@ -270,7 +270,7 @@ static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, cons
         number = heddle_unwind_unsigned(from);
         set_rule(self, number, HEDDLE_RULE_VALUE, (int64_t)heddle_unwind_unsigned(from) * entry->data_alignment);
         return true;
-    case 0x2d: return true; /* ARM64: return addresses are signed from here on, or no longer */
+    case 0x2d: return true; /* ARM64: from here on return addresses are signed, or not signed any more */
     case 0x2e: heddle_unwind_unsigned(from); return true; /* the size of the arguments */
     default: return false;
     }

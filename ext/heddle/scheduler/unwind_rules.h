@@ -2,8 +2,8 @@
 #define HEDDLE_UNWIND_RULES_H
 
 /*
- * Looks an address up in the unwind table of a library (.eh_frame): its function, and the places of the caller's
- * registers. Linux on x86-64 and ARM64.
+ * Looks an address up in the unwind table of a library (.eh_frame): its function, and where the caller's registers are
+ * saved. Linux on x86-64 and ARM64.
  */
 
 #include "scheduler/code_map.h"
@@ -28,13 +28,13 @@ enum {
 typedef enum {
     HEDDLE_RULE_SAME,
     HEDDLE_RULE_OFFSET, /* saved at the canonical frame address plus `offset` */
-    HEDDLE_RULE_VALUE,  /* it is that address */
+    HEDDLE_RULE_VALUE,  /* the value is that address */
     HEDDLE_RULE_LOST,
 } heddle_rule_kind;
 
 typedef struct {
     int64_t cfa_offset;
-    const uint8_t *cfa_expression; /* in place of the two beside */
+    const uint8_t *cfa_expression; /* used instead of `cfa_register` and `cfa_offset` */
     size_t cfa_expression_size;
     uint32_t cfa_register;
     struct {
@@ -53,9 +53,9 @@ typedef struct {
     bool has_augmentation;
 } heddle_function_entry;
 
-/* False: no table knows it. */
+/* False: no table covers the address. */
 bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddle_function_entry *to);
-/* The rules at an address of this function. False: the table has something that is not understood. */
+/* The rules at an address of this function. False: the table has an instruction that this reader doesn't know. */
 bool heddle_unwind_find_rules(const heddle_function_entry *entry, uintptr_t pc, heddle_frame_rules *rules);
 
 /* -- reading DWARF ------------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <ruby/thread.h>
 
-/* Nothing wakes the thread when the fiber is cancelled or one of its IOs closed: it looks, so often. */
+/* The interval of checks: nothing wakes the thread when the fiber is cancelled or one of its IOs is closed. */
 static const int64_t LOOK = 50 * 1000 * 1000;
 
 static void note_callback(heddle_loop *loop, const heddle_native_frame *frame)
@@ -27,7 +27,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_callbacks_pinned(loop, &frame))
         return false;
-    /* The replacement of Ruby's function that the library has called. */
+    /* The function of Ruby that the library has called may be replaced by Heddle's. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;
@@ -54,7 +54,7 @@ static void *poll_without_gvl(void *data)
     return NULL;
 }
 
-/* The loop's timers don't run meanwhile: a time limit of this fiber ends the look. */
+/* The loop's timers don't run meanwhile: the next check comes no later than a time limit of this fiber. */
 static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
 {
     int64_t until = now + LOOK;
