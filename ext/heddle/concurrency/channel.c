@@ -1,5 +1,5 @@
 /*
- * Heddle::Concurrency::ChannelCore: what Heddle::Channel does per item. The rest, and what users read, is in
+ * Heddle::Concurrency::ChannelCore: what Heddle::Channel does for each item. The rest, with the documentation, is in
  * lib/heddle/concurrency/channel.rb.
  */
 
@@ -14,7 +14,7 @@ typedef struct channel channel;
 typedef struct channel_wait channel_wait;
 typedef struct visit visit;
 
-/* A wait's place in the list of one channel. */
+/* The entry of a wait in the list of one channel. */
 struct visit {
     channel_wait *wait;
     channel *at;
@@ -22,14 +22,14 @@ struct visit {
     bool listed;
 };
 
-/* One fiber that waits: for an item, at one or several channels, or with one, for room. On its own stack. */
+/* One fiber that waits: for an item of one or several channels, or for room in one. On the fiber's own stack. */
 struct channel_wait {
     heddle_park park;
     enum { WAITING, SERVED, REFUSED } outcome;
     VALUE item;
-    channel *by; /* who served it */
+    channel *by; /* the channel that gave it an item or room */
     visit *visits;
-    long count, open; /* the channels; those of them that are not closed */
+    long count, open; /* the number of its channels; how many of them are not closed */
     int64_t timeout;  /* ns; < 0: none */
 };
 
@@ -41,8 +41,8 @@ struct channel {
     VALUE *items; /* a ring; its size is a power of two */
     size_t head, count, size;
     long capacity; /* < 0: no limit */
-    visit_list takers;  /* there are some only while there is no item */
-    visit_list pushers; /* there are some only while there is no room */
+    visit_list takers;  /* empty while there is an item */
+    visit_list pushers; /* empty while there is room */
     bool closed;
     unsigned fork_generation;
 };
@@ -96,7 +96,7 @@ static channel *channel_of(VALUE object)
     channel *self;
     TypedData_Get_Struct(object, channel, &channel_type, self);
     if (self->fork_generation != forks) {
-        /* The parent's waiters do not exist here. */
+        /* A forked child does not have the parent's waiters. */
         self->takers = self->pushers = (visit_list){NULL, NULL};
         self->fork_generation = forks;
     }
@@ -187,7 +187,7 @@ static void leave_taker_list(channel_wait *taker)
         remove_visit(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
-/* Gives the item to the one that has waited longest. Nobody else may give to it then. */
+/* Gives the item to the longest waiter, which can't get another one then. */
 static void serve_taker(channel *self, VALUE item)
 {
     channel_wait *taker = self->takers.first->wait;
@@ -205,7 +205,7 @@ static VALUE accept_pusher(channel *self)
     return visit->wait->item;
 }
 
-/* An item that was given to a fiber which was interrupted before it had it: it is the next one again. */
+/* Puts back an item that was given to a fiber which was interrupted before it ran: it is the next one again. */
 static void restore_item(channel *self, VALUE item)
 {
     if (self->takers.first)
@@ -217,7 +217,7 @@ static void restore_item(channel *self, VALUE item)
 static VALUE wait_until_served(VALUE data)
 {
     channel_wait *waiter = (channel_wait *)data;
-    /* Woken may mean: for an earlier wait of this fiber, by Ruby's queues and mutexes. */
+    /* The wake-up may have been for an earlier wait of this fiber, by Ruby's queues and mutexes. */
     for (;;) {
         heddle_park_wait(&waiter->park);
         if (waiter->outcome != WAITING || waiter->park.timed_out)
@@ -226,7 +226,7 @@ static VALUE wait_until_served(VALUE data)
     }
 }
 
-/* Of the calling fiber; raises outside a loop. */
+/* The loop of the calling fiber; raises outside of a loop. */
 static heddle_loop *current_loop(const char *what)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
@@ -237,7 +237,7 @@ static heddle_loop *current_loop(const char *what)
     return heddle_loop_get(scheduler);
 }
 
-/* Waits at what is listed by `enlist`; returns an exception's tag or 0. */
+/* Waits in the lists that `enlist` has entered; returns an exception's state or 0. */
 static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
 {
     int state = 0;
@@ -352,7 +352,7 @@ static void enlist_pusher(channel_wait *pusher)
     append_visit(&pusher->visits->at->pushers, pusher->visits);
 }
 
-/* False: the time was up. */
+/* False: the timeout has passed. */
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
     visit at = {.at = self};

@@ -11,18 +11,23 @@
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 
-/* How often a call is interrupted (ns): a signal may come just before the system call that it should interrupt. */
+/*
+ * The interval at which a call is interrupted (ns): a signal may come just before the system call that it should
+ * interrupt.
+ */
 static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
 
-/* How often a queued call checks, at the limit of threads, whether one has ended (ns). */
+/* The interval at which a queued call checks, at the limit of threads, whether a thread has ended (ns). */
 static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
 
 /*
- * The rules by which nobody ever touches a stack that is gone:
- * - the call lies on its fiber's stack, and its thread has it until it posts the message, under the threads' lock
- * - the loop's thread opens the message, and knows only then that no other thread has the call; the fiber leaves the
- *   call only after that, whatever is raised in it meanwhile, and after acquiring the threads' lock once
- * - a fiber that is woken in another way leaves its park, which voids its token: a late wake-up finds nothing
+ * Why no thread uses the stack of a fiber that has left its call:
+ * - The record of the call lies on the fiber's stack. The offload thread uses it until it posts the completion message,
+ *   under heddle_threads_lock.
+ * - Only the loop's thread opens that message, and knows then that no other thread uses the record. The fiber leaves
+ *   the call only afterwards, whatever is raised in it meanwhile, and after it has acquired heddle_threads_lock once:
+ *   the offload thread has released it then.
+ * - A fiber that is woken in another way leaves its park, which makes its token invalid: a later wake-up does nothing.
  */
 typedef struct call call;
 struct call {
@@ -31,12 +36,12 @@ struct call {
     heddle_loop *loop;
     heddle_park park;
     bool parked;
-    bool notified;  /* the message was opened: its thread waits, or has ended */
+    bool notified;  /* the message was opened: the job has called back, or has ended */
     bool ended;
-    bool uninterruptible;  /* what is raised has to wait */
-    heddle_descriptor_call descriptor; /* where the job is on one */
-    heddle_loop_message closing;             /* posted when that is closed */
-    bool closing_posted;                         /* … and opened */
+    bool uninterruptible;  /* exceptions are raised after the call, and don't interrupt it */
+    heddle_descriptor_call descriptor; /* set where the job uses a descriptor */
+    heddle_loop_message closing;             /* posted when that descriptor is closed */
+    bool closing_posted;                         /* … and not opened yet */
     int64_t limit;
     VALUE fiber, scheduler;
     heddle_attachment attachment;
@@ -44,8 +49,8 @@ struct call {
 };
 
 /*
- * The calls under way. A loop that was given up (a second Ctrl-C) leaves fibers behind that nobody resumes: their
- * stacks, and the loop, must last as long as a thread writes to them.
+ * The calls under way. A loop that was abandoned (a second Ctrl-C) leaves fibers that are never resumed: their stacks,
+ * and the loop, must last as long as a thread writes to them.
  */
 static call *calls;
 static VALUE probe;
@@ -61,7 +66,7 @@ static void remove_call(call *self)
         self->next->previous = self->previous;
 }
 
-/* The loop closes: from here on the job's thread leaves it alone, and nobody waits for the job. */
+/* The loop closes: from here on the job's thread posts it no messages, and no fiber waits for the job. */
 static void abandon_calls(heddle_attachment *attachment)
 {
     call *self = (call *)((char *)attachment - offsetof(call, attachment));
@@ -80,7 +85,7 @@ static void add_call(call *self)
     calls = self;
 }
 
-/* Values that only the native function's own frames hold: what a callback has returned to it. */
+/* Marks values that only the native function's own frames hold: the results of its callbacks. */
 static void mark_frames(const heddle_job *job)
 {
     heddle_native_frames frames = heddle_threads_frames(job);
@@ -110,7 +115,7 @@ static const rb_data_type_t root_type = {
     .function = {.dmark = mark_calls},
 };
 
-/* In a child after fork: those of the parent have no end here. */
+/* In a forked child the parent's calls never end: their stacks are no longer kept. */
 static void forget_calls(void)
 {
     for (call *each = calls; each; each = each->next)
@@ -126,7 +131,7 @@ heddle_loop *heddle_offload_loop(void)
     if (NIL_P(scheduler))
         return NULL;
     heddle_loop *loop = heddle_loop_if(scheduler);
-    /* The table of functions and the list of calls are for one Ractor. */
+    /* The table of functions and the list of calls are the main Ractor's. */
     if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
@@ -139,7 +144,7 @@ bool heddle_offload_refused(void)
     return loop && heddle_fiber_current(loop)->calls_inline;
 }
 
-/* Ruby has no other way to ask: a mutex can't be locked in a trap's handler. */
+/* Are we in a signal handler? Ruby has no function for that, but a mutex can't be locked there. */
 static bool in_trap(void)
 {
     int state = 0;
@@ -169,7 +174,7 @@ static void receive_completion(heddle_loop_message *message)
         heddle_park_wake(&self->park);
 }
 
-/* On the job's thread, under the threads' lock. */
+/* Called on the job's thread, under heddle_threads_lock. */
 static void post_completion(heddle_job *job)
 {
     call *self = (call *)job;
@@ -186,7 +191,7 @@ static void receive_closing(heddle_loop_message *message)
         heddle_park_wake(&self->park);
 }
 
-/* On the thread that closes the descriptor, maybe without the GVL, under the descriptors' lock. */
+/* Called on the thread that closes the descriptor, maybe without the GVL, under the descriptors' lock. */
 static void post_closing(heddle_descriptor_call *descriptor)
 {
     call *self = (call *)((char *)descriptor - offsetof(call, descriptor));
@@ -216,7 +221,9 @@ static void leave_park(call *self)
     self->parked = false;
 }
 
-/* True: the descriptor was closed meanwhile. A message that says so lies on this stack until it was opened. */
+/*
+ * True: the descriptor was closed meanwhile. Waits until the message about that, which lies on this stack, was opened.
+ */
 static bool leave_descriptor(call *self)
 {
     bool closed = heddle_descriptor_leave(&self->descriptor);
@@ -237,7 +244,7 @@ static VALUE run_callback(VALUE data)
     return Qnil;
 }
 
-/* Runs the callback here, on the calling fiber's stack and with its fiber-locals. It may wait. */
+/* Runs the callback in the calling fiber, with its stack and fiber-locals. The callback may wait. */
 static int answer_callback(call *self, bool skip)
 {
     int state = 0;
@@ -257,7 +264,7 @@ static VALUE start_thread(VALUE data)
     return Qnil;
 }
 
-/* True where the queued job is sure to be run. */
+/* Starts a thread. True: a thread will run the queued job. */
 static bool start_needed_thread(void)
 {
     int state = 0;
@@ -277,7 +284,7 @@ static VALUE report_full(VALUE scheduler)
     return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("threads_used_up"), 1, scheduler);
 }
 
-/* Logged once a process: calls queue until others end. */
+/* Logs, once for each process, that calls queue until others end. */
 static void note_full(heddle_loop *loop)
 {
     static bool reported;
@@ -297,12 +304,12 @@ static bool is_queued(const call *self)
 }
 
 typedef struct {
-    int state;      /* what has to be raised when the call has ended, as rb_protect tells */
-    bool cancelled; /* … and the call was interrupted for it */
+    int state;      /* rb_protect's state of an exception to raise after the call */
+    bool cancelled; /* … for which the call was interrupted */
     bool withdrawn;
 } outcome;
 
-/* Until nobody else holds the job. */
+/* Waits until the offload thread no longer uses the job. */
 static outcome wait_for_end(call *self, heddle_call_kind kind)
 {
     outcome out = {0};
@@ -315,7 +322,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             out.state = state ? state : out.state;
         }
         if (self->job.abandoned) {
-            /* The loop is closed, but the program has kept this fiber and resumed it. */
+            /* The loop is closed, but the program kept this fiber and has resumed it. */
             while (atomic_load(&self->job.state) != HEDDLE_JOB_ENDED)
                 rb_thread_schedule();
             break;
@@ -335,7 +342,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_full();
         if (full)
             note_full(self->loop);
-        /* At the limit only the end of a thread can help, which is rare. */
+        /* At the limit a job starts only when a thread has ended, which is rare. */
         self->limit = out.cancelled ? INTERRUPT_INTERVAL : full ? FULL_INTERVAL : is_queued(self) ? HEDDLE_OVERDUE_NS : 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
@@ -357,17 +364,17 @@ static bool is_exception(VALUE error)
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
 }
 
-/* Is something to be raised in the fiber at its next wait? */
+/* Will an exception be raised in the fiber at its next wait? */
 static bool is_interrupted(heddle_loop *loop, VALUE fiber)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
         return false;
-    owner->must_raise = true; /* to look for a time limit clears it */
+    owner->must_raise = true; /* cleared by the search for a time limit */
     return true;
 }
 
-static bool put_off_any; /* since the process began: while false, no call has to check */
+static bool put_off_any; /* set for good by the first postponed exception: while false, no call has to check */
 
 bool heddle_offload_postpone_due(heddle_loop *loop)
 {
@@ -384,7 +391,7 @@ void heddle_offload_check(void)
         heddle_fiber_check(loop, rb_fiber_current());
 }
 
-/* The caller expects its call to return: a kill alone can't be put off. */
+/* The caller expects its call to return, so an exception is postponed to a later wait. Only a kill can't be. */
 static void postpone_cancellation(heddle_loop *loop, int state)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
@@ -396,7 +403,7 @@ static void postpone_cancellation(heddle_loop *loop, int state)
         heddle_fiber_interrupt(owner, error);
 }
 
-/* The message that Ruby has for a thread's call. */
+/* Ruby's message for a thread whose IO was closed. */
 static void raise_closed(void)
 {
     rb_raise(rb_eIOError, "stream closed in another thread");
@@ -409,7 +416,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
     if (kind == HEDDLE_CALL_RETURNS && heddle_offload_postpone_due(loop)) {
-        /* As Ruby: neither run nor raised. Its caller takes interrupts next, by rb_thread_check_ints. */
+        /* As in Ruby: neither run nor raised. The caller takes interrupts next, by rb_thread_check_ints. */
         job->result = NULL;
         errno = 0;
         return true;
@@ -430,7 +437,10 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     if (job->on_descriptor && !heddle_descriptor_enter(&self.descriptor))
         raise_closed();
 
-    /* Where no thread can be started the call waits for a running one. In place it might block the fiber that one waits for. */
+    /*
+     * Without a new thread the call waits for a running one. In place it could block the fiber that a running call
+     * waits for.
+     */
     bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_any();
     no_thread = no_thread && heddle_threads_withdraw(&self.job);
     if (!no_thread && self.job.expected)

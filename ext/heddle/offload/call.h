@@ -1,9 +1,7 @@
 #ifndef HEDDLE_OFFLOAD_CALL_H
 #define HEDDLE_OFFLOAD_CALL_H
 
-/*
- * A native call of a fiber that waits: an offload thread runs it, and the loop goes on with others meanwhile.
- */
+/* Runs a native call of a fiber on an offload thread, while the loop runs other fibers. */
 
 #include "offload/job.h"
 #include "offload/policy.h"
@@ -11,33 +9,39 @@
 
 #include <ruby.h>
 
-/* Where the calling fiber's native calls may be offloaded from, in the main Ractor only; NULL: they run as ever. */
+/*
+ * The loop of the calling fiber if its native calls may be offloaded, in the main Ractor only; NULL: they run as
+ * without Heddle.
+ */
 heddle_loop *heddle_offload_loop(void);
 
-/* Is the calling fiber in a block whose calls are not to be offloaded? */
+/* Is the calling fiber in a block of without_offload? */
 bool heddle_offload_refused(void);
 
 typedef enum {
-    HEDDLE_CALL_ENDS_EARLY, /* what is raised meanwhile ends the call, and is raised when that has ended */
-    HEDDLE_CALL_RETURNS,    /* … and is raised where the caller takes interrupts, or at the fiber's next wait: the caller
-                             * expects its call to return */
-    HEDDLE_CALL_GOES_ON,    /* what is raised meanwhile waits for the call's own end, and then for the next wait */
+    HEDDLE_CALL_ENDS_EARLY, /* an exception ends the call early, and is raised when the call has ended */
+    /*
+     * … and is raised at the caller's next check for interrupts or at the fiber's next wait: the caller expects its
+     * call to return
+     */
+    HEDDLE_CALL_RETURNS,
+    HEDDLE_CALL_GOES_ON,    /* an exception waits for the end of the call, and is raised at the next wait after it */
 } heddle_call_kind;
 
 /*
- * Runs the job's function on an offload thread. True: job->result and errno are what the call has left. False: it was
- * not run, because it has to run here, or there is no thread for it. An exception that was pending before it began is
- * raised. A call that has to return is not run then, and its result is NULL.
+ * Runs the job's function on an offload thread. True: job->result and errno are the call's. False: the function was not
+ * run, because it has to run in place, or there is no thread for it. An exception that was pending before the call is
+ * raised; with HEDDLE_CALL_RETURNS the function is not run instead, and its result is NULL.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
-/* May the calling fiber be interrupted here? Not in a signal's handler, nor during garbage collection. */
+/* May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection. */
 bool heddle_offload_may_wait(heddle_loop *loop);
 
-/* Is anything to be raised in the calling fiber? It is raised where the extension takes interrupts. */
+/* Is an exception pending in the calling fiber? Then it is kept for heddle_offload_check or the fiber's next wait. */
 bool heddle_offload_postpone_due(heddle_loop *loop);
 
-/* Where an extension takes interrupts: raises what had to wait because its call was to return. */
+/* Called where an extension checks for interrupts: raises the exceptions that were postponed. */
 void heddle_offload_check(void);
 
 /* Once. */

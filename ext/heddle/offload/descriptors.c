@@ -8,7 +8,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static heddle_descriptor_call *calls;
-static _Atomic unsigned call_count; /* without any, a close looks at nothing else */
+static _Atomic unsigned call_count; /* while 0, closing a descriptor needs no search */
 static pid_t process;
 
 static heddle_descriptor_call *find_call(int fd)
@@ -57,7 +57,7 @@ bool heddle_descriptor_leave(heddle_descriptor_call *call)
     unlink_call(call);
     bool last = call->closed && !find_call(call->fd);
     pthread_mutex_unlock(&lock);
-    /* The caller of close has already got success: an error can't be reported. */
+    /* close has already returned success: an error can't be reported */
     if (last)
         close(call->fd);
     return call->closed;
@@ -75,7 +75,7 @@ bool heddle_descriptor_in_use(int fd)
 
 int heddle_descriptor_close(int fd)
 {
-    /* A child after vfork has descriptors of its own, but its parent's memory. */
+    /* A child after vfork has its own descriptors, but its parent's memory. */
     if (atomic_load(&call_count) == 0 || getpid() != process)
         return close(fd);
     pthread_mutex_lock(&lock);
@@ -96,7 +96,7 @@ int heddle_descriptor_close(int fd)
     return -1;
 }
 
-/* In a child after fork, where none of the calls goes on: closes what its parent has closed and still uses. */
+/* In a forked child none of the calls continues: closes the descriptors that the parent has closed and still uses. */
 static void forget_calls(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -2,8 +2,8 @@
 #define HEDDLE_OFFLOAD_DESCRIPTORS_H
 
 /*
- * Which descriptors offloaded calls use. A number that Ruby closes meanwhile stays taken until the last of those calls
- * has left, so that none of them ever acts on another file; each gets the close. Nothing here needs Ruby.
+ * Which descriptors are used by offloaded calls. The number of a descriptor that Ruby closes meanwhile stays taken
+ * until the last of its calls has left, so no call acts on another file; each call is notified. Uses no Ruby.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,8 @@ typedef struct heddle_descriptor_call heddle_descriptor_call;
 struct heddle_descriptor_call {
     int fd;
     bool entered, closed;
-    void (*notify)(heddle_descriptor_call *call); /* of the close; on any thread, under a lock: it must not block */
+    /* called when the descriptor is closed, on any thread, under a lock: must not block */
+    void (*notify)(heddle_descriptor_call *call);
     heddle_descriptor_call *next, *previous;
 };
 
@@ -20,15 +21,18 @@ struct heddle_descriptor_call {
 void heddle_descriptors_setup(void);
 
 /*
- * A call is to use its descriptor. False: that is closed, and waits only for others to leave. Under the GVL, as
- * leaving.
+ * Called before a call uses its descriptor. False: the descriptor is closed, and other calls still use it. With the
+ * GVL, as heddle_descriptor_leave.
  */
 bool heddle_descriptor_enter(heddle_descriptor_call *call);
-/* It uses it no more, and nobody tells it anything from here on. True: the descriptor was closed meanwhile. */
+/*
+ * Called when a call no longer uses its descriptor; it is not notified afterwards. True: the descriptor was closed
+ * meanwhile.
+ */
 bool heddle_descriptor_leave(heddle_descriptor_call *call);
 
 bool heddle_descriptor_in_use(int fd);
-/* Ruby calls this instead of close(2), on any thread, also in a child after vfork. Never waits for a call to leave. */
+/* Replaces close(2) for Ruby, on any thread, also in a child after vfork. Never waits for a call. */
 int heddle_descriptor_close(int fd);
 
 #endif

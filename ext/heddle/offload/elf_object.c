@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* glibc relocates these addresses when it loads an object, musl (and everybody in the vDSO) leaves them relative. */
+/* glibc relocates these addresses when it loads an object; musl leaves them relative, as does the vDSO. */
 static const void *dynamic_address(const heddle_object *object, const ElfW(Dyn) *entry)
 {
     uintptr_t value = entry->d_un.d_ptr;
@@ -27,7 +27,7 @@ static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
     }
 }
 
-/* After the table of names, which these entries refer to, was found. */
+/* After the table of names was found, to which these entries refer. */
 static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
 {
     if (entry->d_tag == DT_SONAME)
@@ -81,7 +81,7 @@ static int read_unloaded(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
     *(uint64_t *)data = info->dlpi_subs;
-    return 1; /* every object tells the same */
+    return 1; /* every object has the same counters */
 }
 
 uint64_t heddle_objects_unloaded(void)

@@ -2,8 +2,8 @@
 #define HEDDLE_OFFLOAD_ELF_OBJECT_H
 
 /*
- * The reader of loaded ELF objects: programs and libraries as they lie in memory, and the tables that the dynamic
- * linker uses. import_table.c changes their import tables, library_judge.c judges what they contain.
+ * Reads loaded ELF objects: programs and libraries in memory, and the tables that the dynamic linker uses.
+ * import_table.c changes their import tables, library_judge.c judges their contents.
  */
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -36,7 +36,7 @@ enum heddle_relocation {
 
 enum { HEDDLE_MOST_NEEDED = 64 };
 
-/* Names and tables stay readable as long as the object is loaded. Those from `calls` on are there after read_tables. */
+/* Names and tables can be read as long as the object is loaded. The fields from `calls` on are set by read_tables. */
 struct heddle_object {
     const char *path; /* "" for the program itself */
     uintptr_t base;
@@ -48,7 +48,7 @@ struct heddle_object {
     const char *names, *soname;
     const char *needed[HEDDLE_MOST_NEEDED];
     size_t needed_count;
-    const char *unknown; /* something in it that this reader does not know, in words */
+    const char *unknown; /* names something that this reader does not know; or NULL */
 };
 
 /* Visits every loaded object but the vDSO, until a visitor returns true. Nothing may be loaded or unloaded meanwhile. */

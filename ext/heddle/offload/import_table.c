@@ -37,7 +37,7 @@ static uintptr_t page_of(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* As the dynamic linkers round it: only whole pages were made read-only after relocation. */
+/* Rounded as dynamic linkers do: only whole pages were made read-only after relocation. */
 static bool is_read_only(const heddle_object *object, uintptr_t page)
 {
     for (int i = 0; i < object->part_count; i++) {
@@ -91,8 +91,10 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
             intercepted++;
             continue;
         }
-        /* A call that was not made yet may lead to the dynamic linker; a pointer that is not the function's is the
-         * program's own affair. */
+        /*
+         * The entry of a call that was never made may lead to the dynamic linker. A pointer with another value than the
+         * function's was set by the program.
+         */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;
         if (!replace_slot(object, slot, import->replacement))
@@ -111,7 +113,7 @@ int heddle_object_intercept(const heddle_object *object, const heddle_import *im
     return calls < 0 || data < 0 ? -1 : calls + data;
 }
 
-#elif !defined(__APPLE__) /* for which there is import_table_macos.c */
+#elif !defined(__APPLE__) /* see import_table_macos.c */
 
 struct heddle_object {
     int nothing;

@@ -26,7 +26,7 @@ void heddle_objects_each(void (*visit)(const heddle_object *object, void *data),
 {
     for (uint32_t i = 0; i < _dyld_image_count(); i++) {
         const char *path = _dyld_get_image_name(i);
-        /* The first one is the program. */
+        /* Image 0 is the program. */
         heddle_object object = {.header = _dyld_get_image_header(i), .path = path && i > 0 ? path : ""};
         if (object.header && heddle_mach_o_readable(object.header))
             visit(&object, data);
@@ -42,7 +42,7 @@ static void note_unloading(const struct mach_header *header, intptr_t slide)
     atomic_fetch_add(&unloaded, 1);
 }
 
-/* From the first time on that somebody asks, before which nobody remembers what is loaded. */
+/* Counts from its first call on; no library is remembered before that. */
 uint64_t heddle_objects_unloaded(void)
 {
     static atomic_flag registered = ATOMIC_FLAG_INIT;
@@ -95,7 +95,7 @@ static bool intercept_import(const heddle_mach_o_import *import, void *data)
             continue;
         uintptr_t now = atomic_load((_Atomic uintptr_t *)import->slot);
         if (now != (uintptr_t)wanted->replacement) {
-            /* A pointer that is not the function's is the program's own affair. */
+            /* A pointer with another value than the function's was set by the program. */
             if (!import->lazy && wanted->original && now != (uintptr_t)wanted->original)
                 return true;
             if (!replace_slot(import, wanted->replacement)) {

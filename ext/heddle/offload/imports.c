@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #ifndef RB_NOGVL_OFFLOAD_SAFE
-#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 nobody says so */
+#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 no library can mark its calls as safe */
 #endif
 
 /* Exported by Ruby, but in no header. Its signature changed in 4.0. */
@@ -80,7 +80,7 @@ typedef struct {
     int64_t began, ended;
 } timed_call;
 
-/* Measured inside: waiting for the GVL afterwards is no part of it. */
+/* Measures only the function: waiting for the GVL afterwards does not count. */
 static void *run_timed(void *data)
 {
     timed_call *call = data;
@@ -90,7 +90,7 @@ static void *run_timed(void *data)
     return result;
 }
 
-/* Calls that run in place for longer than this appear in the report of the stall they cause. */
+/* A call in place that takes longer than this (ns) is named in the report of the stall that it causes. */
 static const int64_t HELD_UP_NS = 20 * 1000 * 1000;
 
 static void note_run(heddle_function *known, const timed_call *call)
@@ -117,7 +117,7 @@ static bool is_ruby_function(const heddle_function *known)
     return known->base == ruby_base;
 }
 
-/* Only what is listed as quick runs inline, and only while it is quick. */
+/* Only functions on the list of quick ones run inline, and only while they are quick. */
 static bool is_inline_in_ruby(const heddle_function *known)
 {
     ID method = rb_frame_this_func();
@@ -126,15 +126,16 @@ static bool is_inline_in_ruby(const heddle_function *known)
 }
 
 /*
- * Closes a descriptor that calls wait on: it must not queue behind them. Ruby hands its function the number's place; of
- * another function of IO#close this reads what is no number, and at worst runs it in place.
+ * Does it close a descriptor that calls wait on? Then it must not queue behind them. The first argument of Ruby's
+ * function points to the number; for another function of IO#close this reads some other value, and at worst runs the
+ * call in place.
  */
 static bool is_close_with_waiters(const void *data)
 {
     return data && rb_frame_this_func() == rb_intern("close") && heddle_descriptor_in_use(*(const int *)data);
 }
 
-/* A library may say of a call itself that any thread can make it. */
+/* A library may mark a call as one that any thread can make. */
 static bool is_inline_in_extension(const heddle_function *known, int flags)
 {
     if (known->in_place && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
@@ -142,12 +143,14 @@ static bool is_inline_in_extension(const heddle_function *known, int flags)
     return known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS;
 }
 
-/* Without a loop the fiber's time limits don't end it: Ruby's own calls that run in place are quick. */
+/*
+ * Runs the call on this thread. Without a loop, time limits don't end it: Ruby's own calls that run in place are quick.
+ */
 static void *call_in_place(heddle_loop *loop, heddle_function *known, timed_call *call, rb_unblock_function_t *unblock,
                            void *unblock_data, int flags)
 {
     if (loop && !heddle_in_place_begin(loop, flags)) {
-        errno = 0; /* as Ruby leaves it */
+        errno = 0; /* Ruby does the same */
         return NULL;
     }
     void *result = loop ? heddle_in_place_run(loop, run_timed, call, unblock, unblock_data, flags)
@@ -163,7 +166,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
 {
     heddle_loop *loop = on ? heddle_offload_loop() : NULL;
     if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
-        /* Not by the scheduler's hook either. */
+        /* Then Ruby must not call the scheduler's hook for the call either. */
         if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_refused())
             flags &= ~RB_NOGVL_OFFLOAD_SAFE;
         return rb_nogvl(function, data, unblock, unblock_data, flags);
@@ -226,14 +229,14 @@ static void *ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_functi
     return call_without_gvl(function, data, unblock, unblock_data, flags, true);
 }
 
-/* The garbage collection that an extension's allocation begins stays on its thread. */
+/* A garbage collection that the extension's allocation starts stays on this thread. */
 static void *ruby_with_gvl(void *(*function)(void *), void *data)
 {
     heddle_job *job = heddle_threads_current();
     return job && job->core ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
 }
 
-/* A fiber's own exceptions are raised here, too: a caller that repeats its call until it was run counts on it. */
+/* Raises the fiber's own exceptions, too: a caller that repeats an interrupted call relies on that. */
 static void extension_check_ints(void)
 {
     heddle_offload_check();
@@ -258,23 +261,29 @@ static VALUE run_timed_region(void *data)
     return (VALUE)run_timed(data);
 }
 
-/* Does File#flock unlock, or only try? That waits for nobody, and must not queue behind those who wait for the lock. */
+/*
+ * Does File#flock unlock, or only try to lock? Such a call never waits, and must not queue behind calls that wait for
+ * the lock.
+ */
 static bool is_lock_without_waiting(const heddle_function *known, const void *data, int fd)
 {
     if (!is_ruby_function(known) || rb_frame_this_func() != rb_intern("flock"))
         return false;
-    const int *arguments = data; /* of flock(2) */
+    const int *arguments = data; /* flock(2)'s */
     return arguments[0] == fd && arguments[1] & (LOCK_UN | LOCK_NB);
 }
 
-/* A call on a descriptor. With events Ruby itself waits for them first, by the scheduler's hooks. */
+/*
+ * Replaces Ruby's function for calls on a descriptor. If `events` is not 0, Ruby first waits for them, by the
+ * scheduler's hooks.
+ */
 static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, int events)
 {
     heddle_loop *loop = on && events == 0 ? heddle_offload_loop() : NULL;
     if (!loop)
         return rb_thread_io_blocking_call(function, data, fd, events);
     heddle_function *known = find_known_function((void *)function);
-    /* The socket library tries, and waits only then: what doesn't block needs no thread. */
+    /* The socket library tries first and waits only then: a call that doesn't block needs no thread. */
     bool quick = is_ruby_function(known) ? is_inline_in_ruby(known) : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     quick = quick || is_lock_without_waiting(known, data, fd);
     region_call region = {.function = function, .data = data};
@@ -327,7 +336,7 @@ static size_t library_count;
 static const char NOT_TRIED[] = "not tried yet";
 static const char *core = NOT_TRIED;
 
-/* All are looked at again where one is gone, which may have made its place for another. */
+/* Forgets all intercepted objects once one of them is gone: another one may have been loaded at its address. */
 static void forget_unloaded(void)
 {
     static uint64_t unloaded;
@@ -360,7 +369,7 @@ static void remember_library(const heddle_object *object, bool intercepted)
         libraries[library_count++] =
             (library){.base = heddle_object_base(object), .path = path, .intercepted = intercepted};
     else
-        free(path); /* it will be looked at again */
+        free(path); /* the object will be visited again */
 }
 
 static void intercept_object(const heddle_object *object, void *data)
@@ -389,15 +398,15 @@ static void intercept_object(const heddle_object *object, void *data)
     const heddle_import interrupts[] = {
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)extension_check_ints},
     };
-    /* The callers of dlopen that matter: libraries that other libraries load are their affair. */
+    /* The dlopen calls of libruby, fiddle and ffi; those of other libraries are left alone. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
-    /* Never our own: what the loop itself does without the GVL must not wait for the loop. */
+    /* Never Heddle's own library: code that the loop runs without the GVL must not wait for the loop. */
     if (heddle_object_contains(object, (void *)intercept_object) || is_known_library(object))
         return;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
         int intercepted = heddle_object_intercept(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
-        /* By itself: a static Ruby, or any on macOS, imports it, too, and nothing of the above. */
+        /* Separately: a static Ruby, or any on macOS, imports only dlopen. */
         heddle_object_intercept(object, loader, 1);
 #ifdef BLOCKING_REGIONS
         if (intercepted > 0)

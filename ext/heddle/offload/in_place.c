@@ -9,12 +9,15 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* How often a call is interrupted: the signal may come just before the system call that it is to interrupt. */
+/*
+ * The interval at which a call is interrupted: the signal may come just before the system call that it should
+ * interrupt.
+ */
 static const int64_t INSISTING = 10 * 1000 * 1000;
 
 static const int64_t NEVER = INT64_MAX;
 
-/* On the stack of its fiber. While it is linked, its function runs on `thread`. */
+/* A call with a deadline, on the stack of its fiber. While it is linked, its function runs on `thread`. */
 typedef struct limited_call limited_call;
 struct limited_call {
     void *(*function)(void *data);
@@ -26,30 +29,33 @@ struct limited_call {
     int64_t deadline;
     pthread_t thread;
     bool linked;
-    bool unblocking; /* its unblocking function runs: the call must not leave before that has returned */
+    /* its unblocking function runs: the fiber must not leave the call before that function has returned */
+    bool unblocking;
     limited_call *next, *previous;
 };
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t earlier;   /* a call has an earlier deadline than the thread waits for */
-    pthread_cond_t unblocked; /* an unblocking function has returned */
+    pthread_cond_t earlier;   /* signalled when a call has an earlier deadline than `next_look` */
+    pthread_cond_t unblocked; /* signalled when an unblocking function has returned */
     limited_call *calls;
-    int64_t next_look; /* of the thread; stays when its call ends, so that most calls wake nobody */
+    /* when the thread wakes up next; not changed when a call ends, so that most calls need no signal */
+    int64_t next_look;
     bool running;
     bool ready;
 } limits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unblocked = PTHREAD_COND_INITIALIZER, .next_look = INT64_MAX};
 
-/* The call whose function runs on this thread now; NULL in its callbacks. */
+/* The call whose function runs on this thread now; NULL during its callbacks. */
 static _Thread_local limited_call *current;
 
 /* -- the thread ---------------------------------------------------------------------------------------------------- */
 
-/* With the mutex, which it leaves while a library's function runs. */
+/* With the mutex held; releases it while a library's unblocking function runs. */
 static void end_call(limited_call *call)
 {
     if (call->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
-        pthread_kill(call->thread, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
+        /* Ruby's own handler of this signal does nothing: system calls return EINTR */
+        pthread_kill(call->thread, SIGVTALRM);
         call->deadline = heddle_clock_now() + INSISTING;
         return;
     }
@@ -103,7 +109,7 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&limits.mutex);
 }
 
-/* The calls under way are the parent's. */
+/* The calls are the parent's. */
 static void after_fork_in_child(void)
 {
     for (limited_call *call = limits.calls; call; call = call->next)
@@ -116,7 +122,7 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&limits.mutex);
 }
 
-/* With the mutex. Without a thread the call goes on to its own end. */
+/* With the mutex held. Without a thread the calls run to their own ends. */
 static void start_thread(void)
 {
     pthread_t thread;
@@ -149,7 +155,7 @@ static void link_call(limited_call *self)
     current = self;
 }
 
-/* Idempotent. Afterwards no other thread knows the call. */
+/* Idempotent. Afterwards no other thread uses the call's record. */
 static void unlink_call(limited_call *self)
 {
     current = NULL;
@@ -184,7 +190,7 @@ static VALUE call_without_gvl(VALUE data)
     return Qnil;
 }
 
-/* A callback that raises leaves the native function by longjmp. */
+/* Also runs when a callback raises, which leaves the native function by longjmp. */
 static VALUE leave_call(VALUE data)
 {
     int saved = errno;
@@ -200,7 +206,7 @@ static bool has_limits(heddle_loop *loop)
     return heddle_fiber_current(loop)->timeouts && heddle_offload_may_wait(loop);
 }
 
-/* Of those that have not passed and that no mask delays. */
+/* The earliest deadline of the fiber's time limits that have not passed and that no interrupt mask delays. */
 static int64_t find_deadline(heddle_loop *loop)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);

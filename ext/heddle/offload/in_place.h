@@ -2,9 +2,9 @@
 #define HEDDLE_OFFLOAD_IN_PLACE_H
 
 /*
- * Native calls that run on the loop's own thread. The loop's timers don't run meanwhile. So a thread of the process ends
- * such a call when a time limit of its fiber has passed: through the function that the library gave Ruby for that, as
- * Timeout's thread does in plain Ruby.
+ * Native calls that run on the loop's own thread, and how Timeout.timeout ends them. The loop's timers don't run during
+ * such a call. So a thread of this process ends the call when a time limit of its fiber has passed: it calls the
+ * unblocking function that the library gave to Ruby, as Timeout's thread makes Ruby do without Heddle.
  */
 
 #include "scheduler/loop.h"
@@ -12,19 +12,19 @@
 #include <ruby/thread.h>
 
 /*
- * Before the call: raises what is due in its fiber. With RB_NOGVL_INTR_FAIL it raises nothing, but returns false where
- * something is due. Then the call must not run, as in Ruby: its caller takes interrupts next.
+ * Called before the call: raises the pending exceptions of its fiber. With RB_NOGVL_INTR_FAIL it raises nothing, but
+ * returns false if one is pending. Then the call must not run, as in Ruby: its caller checks for interrupts next.
  */
 bool heddle_in_place_begin(heddle_loop *loop, int flags);
 
-/* rb_nogvl, but the fiber's time limits end the call. */
+/* As rb_nogvl, but a time limit of the fiber ends the call. */
 void *heddle_in_place_run(heddle_loop *loop, void *(*function)(void *data), void *data, rb_unblock_function_t *unblock,
                           void *unblock_data, int flags);
 
-/* After it: raises what has become due, or leaves it for the caller that takes interrupts. */
+/* Called after the call: raises exceptions that are pending now, or keeps them for the caller's check. */
 void heddle_in_place_end(heddle_loop *loop, int flags);
 
-/* rb_thread_call_with_gvl: while the callback runs, no time limit ends the native function that has called it. */
+/* As rb_thread_call_with_gvl: while the callback runs, no time limit ends the native function that made it. */
 void *heddle_in_place_call_back(void *(*function)(void *data), void *data);
 
 #endif

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_OFFLOAD_JOB_QUEUE_H
 #define HEDDLE_OFFLOAD_JOB_QUEUE_H
 
-/* Jobs in the order in which they came; any of them can leave. */
+/* A queue of jobs, first in, first out; any job can be removed. */
 
 #include "offload/job.h"
 

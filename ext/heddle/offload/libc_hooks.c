@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
-int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, in no header */
+int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, but in no header */
 #endif
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
-/* Without the GVL, and on threads that Ruby doesn't know, the library waits as ever. */
+/* NULL without the GVL, and on threads that Ruby doesn't know: there the library waits as without Heddle. */
 static heddle_loop *current_loop(void)
 {
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
@@ -36,7 +36,7 @@ typedef struct {
     intptr_t result;
 } libc_call;
 
-/* Like the library's own call it is not cut short: the library would not know what to make of being left in it. */
+/* As the library's own call, it is not ended early: the library does not expect to be left in it. */
 static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_call *call)
 {
     int saved = errno;
@@ -152,7 +152,7 @@ static void *run_recv(void *data)
     return NULL;
 }
 
-/* Tried first: only what would wait is worth a thread. */
+/* Tries without a wait first: only a call that would wait needs a thread. */
 static ssize_t hooked_recv(int fd, void *buffer, size_t length, int flags)
 {
     heddle_loop *loop = flags & MSG_DONTWAIT ? NULL : current_loop();
@@ -217,7 +217,7 @@ static void intercept_object(const heddle_object *object, void *data)
     if (heddle_object_contains(object, (void *)intercept_object) || heddle_policy_denied(path) ||
         !heddle_library_listed(path, (const char *const *)names, name_count))
         return;
-    /* Each time: it may have been unloaded and loaded again. */
+    /* At each call: the library may have been unloaded and loaded again. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return;
     for (size_t i = 0; i < intercepted_count; i++) {

@@ -2,21 +2,21 @@
 #define HEDDLE_OFFLOAD_LIBC_HOOKS_H
 
 /*
- * Waits that a library makes with the GVL held: libc's poll, select, sleep and the like, redirected to functions that
- * offload them. Only for libraries that were named: their code is left by the fiber though it believes to hold the GVL,
- * so it must have no state of its own beside what belongs to one fiber, and hold no lock.
+ * Intercepts waits that a library makes with the GVL held: libc's poll, select, sleep and the like are redirected to
+ * functions that offload them. Only for libraries that were named: other fibers run although the library's code assumes
+ * that it holds the GVL. So the library must keep no state but that of the one call, and hold no lock.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * Beginnings of file names; copied. Those that are loaded are intercepted at the next heddle_libc_intercept. 0 or
+ * The beginnings of file names; copied. Loaded libraries are intercepted at the next heddle_libc_intercept. 0 or
  * -ENOMEM.
  */
 int heddle_libc_libraries(const char *const *names, size_t count);
 void heddle_libc_intercept(void);
-/* Libraries that are intercepted, and the file of each. */
+/* The number of intercepted libraries, and the file of each. */
 size_t heddle_libc_count(void);
 const char *heddle_libc_library(size_t index);
 

@@ -23,7 +23,7 @@ bool heddle_library_is_libc(const char *path)
 #include <dlfcn.h>
 #include <stdlib.h>
 
-enum { MOST_OBJECTS = 48 }; /* a library that needs more is not judged */
+enum { MOST_OBJECTS = 48 }; /* a library with more dependencies is not judged */
 
 typedef struct {
     heddle_object objects[MOST_OBJECTS];
@@ -49,7 +49,7 @@ static const char *file_of(const char *path)
 
 /* -- what is loaded ------------------------------------------------------------------------------------------------ */
 
-/* By an address in it, or by what another library calls it. */
+/* Looks for an object by an address in it, or by the name with which another library refers to it. */
 typedef struct {
     const void *address;
     const char *name;
@@ -69,7 +69,7 @@ static bool compare_object(heddle_object *object, void *data)
     return true;
 }
 
-/* Names and tables stay readable: the library is in use, and holds those that it needs. */
+/* The names and tables remain readable: the library is in use, and keeps its dependencies loaded. */
 static bool find_object(const void *address, const char *name, heddle_object *found)
 {
     search wanted = {.address = address, .name = name, .found = found};
@@ -81,7 +81,7 @@ static bool is_system(const heddle_object *object, const void *ruby)
     return heddle_library_is_libc(object->path) || (ruby && heddle_object_contains(object, ruby));
 }
 
-/* Adds what the library needs, and what that needs. */
+/* Adds the library's dependencies, and theirs. */
 static bool collect_needed(judging *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -114,7 +114,7 @@ static bool is_provided_by_judged(judging *self, const char *name, const void *a
         return false;
     if (self->ruby && heddle_object_contains(&provider, self->ruby))
         return heddle_ruby_function_neutral(name);
-    /* Mathematics, but for the thread's rounding mode and floating-point flags. */
+    /* libm depends on the thread only by the rounding mode and floating-point flags. */
     const char *file = file_of(provider.path);
     if (strncmp(file, "libm.so", 7) == 0 || strncmp(file, "libm-", 5) == 0)
         return strncmp(name, "fe", 2) != 0;
@@ -166,7 +166,7 @@ static bool judge_relocations(judging *self, const heddle_object *object, const 
 
 /* -- its code ------------------------------------------------------------------------------------------------------ */
 
-/* Instructions that ask the kernel for something, or for the calling thread, without any import. */
+/* Finds instructions that make a system call or read the thread pointer, which need no import. */
 static const char *instruction_in(const unsigned char *code, size_t size)
 {
 #if defined(__x86_64__)
@@ -228,7 +228,7 @@ static bool judge_storage(judging *self, const heddle_object *object)
 
 static bool judge_library(judging *self)
 {
-    /* Cheap first: few libraries pass all of it. */
+    /* Cheap tests first: most libraries fail one of them. */
     for (size_t i = 0; i < self->count; i++) {
         if (!judge_storage(self, &self->objects[i]))
             return false;
@@ -299,7 +299,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     return verdict;
 }
 
-/* Not known here: a known-good library counts with whatever it needs. */
+/* Does not judge the functions: a known-good library may need any of the named ones. */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {

@@ -2,13 +2,15 @@
 #define HEDDLE_OFFLOAD_LIBRARY_JUDGE_H
 
 /*
- * Judges a loaded library by its mapped ELF file: may any thread call its functions, or could one of them depend on the
- * thread that called another? Thread-local storage, locks with an owner, system calls about the calling thread and
- * callbacks into Ruby are such dependences. The judge knows what the library imports, not what it does with it: it says
- * yes only where every import of the library, and of each library that it needs, is known to be independent of the
- * thread. In doubt it says no, and a wrong no costs only time.
+ * Judges a loaded library by its mapped ELF file: may any thread call its functions, or could a function depend on the
+ * thread that has called another one? Thread-local storage, locks with an owner, system calls about the calling thread
+ * and callbacks into Ruby are such dependences.
  *
- * Nothing here needs Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
+ * The judge knows what the library imports, not what it does with it. It says yes only where every import of the
+ * library, and of each library that it needs, is known to be independent of the thread. In doubt it says no, and a
+ * wrong no costs only time.
+ *
+ * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */
 
 #include <stdbool.h>
@@ -18,18 +20,18 @@ enum { HEDDLE_JUDGEMENT_REASON = 192 };
 
 typedef struct {
     bool safe;
-    char reason[HEDDLE_JUDGEMENT_REASON]; /* why not; "" if safe */
+    char reason[HEDDLE_JUDGEMENT_REASON]; /* the reason; "" if safe */
 } heddle_judgement;
 
 /*
  * Judges the library that contains the address. `ruby` is an address in Ruby's own library, whose functions are judged
- * by their names; NULL if there is none. Loads and unloads nothing, but takes the dynamic linker's lock.
+ * by their names; NULL: none. Takes the dynamic linker's lock, but loads and unloads nothing.
  */
 heddle_judgement heddle_library_judge(const void *address, const void *ruby);
 
 /*
- * Does the library that contains the address need no library but the system's, Ruby's and those whose file names begin
- * with one of `names`? If not, `reason` says which one.
+ * Does the library that contains the address need only the system's libraries, Ruby's, and those whose file names begin
+ * with one of `names`? If not, `reason` names the other one.
  */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON]);
@@ -39,7 +41,7 @@ bool heddle_library_is_libc(const char *path);
 
 /* Is the function of libc, or of Ruby's C API, independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
-/* … one that can wait, and that a program may call by itself with any arguments? */
+/* … a function that can wait, and that a program may call directly with any arguments? */
 bool heddle_libc_function_waits(const char *name);
 bool heddle_ruby_function_neutral(const char *name);
 

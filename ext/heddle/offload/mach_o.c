@@ -14,7 +14,7 @@ enum {
 };
 
 static const uint32_t IN_SHARED_CACHE = UINT32_C(1) << 31;
-static const uint32_t NO_SYMBOL = UINT32_C(3) << 30; /* a local one, or an absolute one */
+static const uint32_t NO_SYMBOL = UINT32_C(3) << 30; /* the entry is for a local or absolute symbol */
 
 typedef struct {
     uint32_t magic, cpu, cpu_kind, file_type, command_count, command_bytes, flags, reserved;
@@ -39,7 +39,7 @@ typedef struct {
 
 typedef struct {
     command command;
-    uint32_t symbols, symbol_count, names, names_size; /* offsets in the file */
+    uint32_t symbols, symbol_count, names, names_size; /* as offsets in the file */
 } symbols_command;
 
 typedef struct {
@@ -58,9 +58,9 @@ _Static_assert(sizeof(image_header) == 32 && sizeof(segment) == 72 && sizeof(sec
                    sizeof(symbols_command) == 24 && sizeof(dynamic_symbols_command) == 80,
                "as they are in the file");
 
-/* Facts that are needed before sections can be read. */
+/* What must be known before sections can be read. */
 typedef struct {
-    uintptr_t slide; /* how far from where it was linked for it was loaded */
+    uintptr_t slide; /* the difference between the addresses where it was loaded and for which it was linked */
     const segment *link_edit;
     const symbols_command *symbols;
     const dynamic_symbols_command *dynamic;
@@ -152,7 +152,7 @@ typedef struct {
     void *data;
 } visitor;
 
-/* NULL: not known. */
+/* NULL: unknown. */
 static const char *name_of(const visitor *self, uint64_t indirect)
 {
     if (indirect >= self->image.dynamic->indirect_count)
@@ -197,7 +197,7 @@ static bool visit_segment(const command *next, void *data)
     return true;
 }
 
-/* $NOCANCEL is for what must not be a point where a thread can be cancelled: the system's own use. */
+/* The variant $NOCANCEL is for the system's own calls, which must not be cancellation points. */
 bool heddle_mach_o_named(const heddle_mach_o_import *import, const char *name)
 {
     size_t length = strlen(name);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 /*
- * Functions that do the same on whichever thread they are called. A name that is missing here makes a library run in
- * place, so a name belongs here only if it neither reads nor writes anything of the calling thread but errno (which
- * travels with an offloaded call), takes no lock that outlives the call, and returns no pointer to a buffer of the
+ * Functions that do the same on every thread. A library that imports a function which is not listed runs in place. So a
+ * function may be listed only if it neither reads nor writes any state of the calling thread but errno (which is
+ * carried back from an offloaded call), takes no lock that outlives the call, and returns no pointer to a buffer of the
  * thread's.
  *
  * Deliberately missing: pthread_*, sem_*, dlopen, dlsym, syscall, prctl, sched_*, set*id, signals, setjmp, locales,
@@ -26,13 +26,13 @@ static const char *const libc_functions[] = {
     "ctype_b_loc", "ctype_tolower_loc", "ctype_toupper_loc", "isalnum", "isalpha", "iscntrl", "isdigit", "isgraph",
     "islower", "isprint", "ispunct", "isspace", "isupper", "isxdigit", "tolower", "toupper", "htonl", "htons", "ntohl",
     "ntohs", "inet_pton", "inet_ntop", "inet_aton",
-    /* text in and out: a FILE is locked within one call only */
+    /* text input and output: a FILE is locked only within one call */
     "snprintf", "vsnprintf", "sprintf", "vsprintf", "asprintf", "vasprintf", "printf", "vprintf", "fprintf", "vfprintf",
     "dprintf", "vdprintf", "puts", "fputs", "fputc", "putc", "putchar", "fgets", "fgetc", "getc", "ungetc", "fread",
     "fwrite", "fopen", "fopen64", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "fseeko64", "ftell",
     "ftello", "ftello64", "rewind", "feof", "ferror", "clearerr", "fileno", "setvbuf", "setbuf", "getline", "getdelim",
     "sscanf", "vsscanf", "fscanf", "stdin", "stdout", "stderr", "perror",
-    /* time; thread clocks are looked for in the code (library_judge.c) */
+    /* time; library_judge.c searches the code for the clocks of threads */
     "clock_gettime", "clock_getres", "clock_nanosleep", "gettimeofday", "time", "difftime", "nanosleep", "usleep",
     "sleep", "gmtime_r", "timegm",
     /* descriptors, files and sockets, which belong to the process */
@@ -53,14 +53,14 @@ static const char *const libc_functions[] = {
     "getpid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getenv", "secure_getenv", "getpagesize", "sysconf",
     "getauxval", "uname", "gethostname", "getrandom", "getentropy", "arc4random", "arc4random_buf", "waitpid", "kill",
     "abort", "errno_location", "environ",
-    /* what compilers and linkers add */
+    /* functions that compilers and linkers add */
     "stack_chk_fail", "stack_chk_guard", "fortify_fail", "chk_fail", "assert_fail", "cxa_finalize", "cxa_atexit",
     "gmon_start__", "ITM_registerTMCloneTable", "ITM_deregisterTMCloneTable", "fdelt_chk", "fdelt_warn",
 };
 
 /*
- * Ruby's C API is used with the GVL, so on the thread that called: where it leads back to Ruby code, that is the
- * caller's own. The beginnings of names; the ones below are excepted.
+ * Ruby's C API is used with the GVL, so on the calling fiber's own thread; Ruby code that it runs is the caller's own.
+ * These are the beginnings of names; the functions below are excepted.
  */
 static const char *const ruby_functions[] = {
     "rb_ary_", "rb_str_", "rb_hash_", "rb_obj_", "rb_class", "rb_module_", "rb_mod_", "rb_define_", "rb_undef",
@@ -91,13 +91,13 @@ static const char *const ruby_functions[] = {
 };
 
 static const char *const ruby_exceptions[] = {
-    "rb_thread_call_with_gvl",      /* a callback: native frames of another thread wait below it */
-    "rb_thread_lock_native_thread", /* it says so itself */
+    "rb_thread_call_with_gvl",      /* a callback: the native frames below it are on another thread */
+    "rb_thread_lock_native_thread", /* the name says it */
 };
 
 /*
- * Functions worth a thread where a program calls libc itself, as with Fiddle: they can wait, and mean the same on any
- * thread whatever their arguments are. (clock_gettime may ask for the thread's own clock, and the rest is quick.)
+ * Functions that can wait, and do the same on any thread with any arguments. They are offloaded when a program calls
+ * libc directly, as with Fiddle. (clock_gettime may read the thread's own clock, and the other functions are quick.)
  */
 static const char *const waiting_functions[] = {
     "sleep", "usleep", "nanosleep", "poll", "ppoll", "select", "pselect", "epoll_wait", "read", "pread", "pread64",
@@ -106,7 +106,7 @@ static const char *const waiting_functions[] = {
     "sendfile", "sendfile64", "copy_file_range",
 };
 
-/* Without underscores in front, the versions of ISO C's scanf and the like, and what fortified headers append. */
+/* Strips leading underscores, the prefixes of ISO C's scanf and the like, and the suffixes of fortified headers. */
 static size_t plain_name(const char **name)
 {
     static const char *const prefixes[] = {"isoc99_", "isoc23_"};

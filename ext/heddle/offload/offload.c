@@ -45,7 +45,7 @@ static VALUE leave_loop(VALUE data)
     return Qnil;
 }
 
-/* The calling thread runs jobs until it has had nothing to do for a while. */
+/* The calling thread runs jobs until it has been idle for a while. */
 static VALUE offload_serve(VALUE self)
 {
     serving thread = {.thread = heddle_threads_attach()};
@@ -58,10 +58,10 @@ static VALUE offload_serve(VALUE self)
 
 #ifdef HAVE_RB_BUG_REPORTER_ADD
 
-/* Exported by Ruby, in no header. */
+/* Exported by Ruby, but in no header. */
 int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 
-/* A reader of a crash report has to know which calls don't go where the library says. */
+/* Adds to Ruby's crash report which functions are intercepted, and whether the crash was in an offloaded call. */
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core();
@@ -158,7 +158,7 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
     return Qnil;
 }
 
-/* How many offload threads there may be. */
+/* Sets the maximum of offload threads. */
 static VALUE offload_limit_threads(VALUE self, VALUE limit)
 {
     heddle_threads_limit(NUM2UINT(limit));
@@ -174,7 +174,9 @@ static VALUE offload_methods(VALUE self, VALUE quick, VALUE loading)
     return Qnil;
 }
 
-/* In a fiber of a loop: the depth of its blocks whose calls stay inline changes by so much. */
+/*
+ * Called when the calling fiber of a loop enters or leaves a block of without_offload: adds `change` to their number.
+ */
 static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
 {
     heddle_fiber *fiber = heddle_fiber_current(heddle_loop_of(scheduler));
@@ -213,7 +215,7 @@ static VALUE symbol_of(const char *name)
 /*
  * call-seq: libraries -> [{path:, class:, reason:}]
  *
- * The libraries whose calls Heddle gets, with where these run and why. Those that nobody has asked about are judged
+ * The libraries whose calls are intercepted, with their class and its reason. Libraries without calls so far are judged
  * now, which takes some milliseconds each.
  */
 static VALUE offload_libraries(VALUE self)
@@ -254,7 +256,7 @@ static VALUE offload_libc_libraries(VALUE self)
 /*
  * call-seq: threads -> {threads:, idle:, queued:, running:, computing:, calls:, grown:, limit:, full:}
  *
- * How many offload threads there are, and calls; `calls`, `grown` and `full` since the start.
+ * The numbers of offload threads and calls; `calls`, `grown` and `full` count from the start.
  */
 static VALUE offload_threads(VALUE self)
 {
@@ -294,7 +296,7 @@ static VALUE describe_function(const heddle_function *function)
     return hash;
 }
 
-/* The functions that have stalled a loop in place and are not yet reported, each with its seconds. */
+/* The functions that have stalled a loop in place and were not reported yet, each with its seconds. */
 static VALUE offload_take_held_up(VALUE self)
 {
     VALUE list = rb_ary_new();
@@ -304,7 +306,10 @@ static VALUE offload_take_held_up(VALUE self)
     return list;
 }
 
-/* The address of a function that does nothing: Fiddle is asked to call it, which shows where its calls say what for. */
+/*
+ * The address of a function that does nothing. Fiddle calls it once, which shows where its calls have the address of
+ * their function.
+ */
 static VALUE offload_probe(VALUE self)
 {
     return ULL2NUM((uintptr_t)heddle_target_probe());

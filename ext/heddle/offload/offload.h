@@ -1,7 +1,7 @@
 #ifndef HEDDLE_OFFLOAD_H
 #define HEDDLE_OFFLOAD_H
 
-/* Heddle::Offload: native calls that release the GVL hold up their own fiber only. */
+/* Heddle::Offload: a native call that releases the GVL blocks only its own fiber. */
 
 #include <ruby.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As openssl/err.h has them since 3.0, which need not be there when this is compiled. */
+/* As in openssl/err.h since 3.0, which is not needed to compile this. */
 enum { TEXT_STRING = 0x02, LIBRARY_SYSTEM = 2 };
 
 typedef struct {
@@ -16,7 +16,7 @@ typedef struct {
 
 struct heddle_openssl_errors {
     size_t count;
-    error errors[16]; /* as many as a queue has */
+    error errors[16]; /* as many as OpenSSL keeps for a thread */
 };
 
 static struct {
@@ -32,7 +32,7 @@ static bool load_functions(void)
     static bool loaded;
     if (loaded)
         return true;
-    void *library = dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_NOLOAD); /* kept: Ruby never unloads it */
+    void *library = dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_NOLOAD); /* never closed, because Ruby never unloads it */
     if (!library)
         return false;
     const struct {
@@ -81,7 +81,7 @@ heddle_openssl_errors *(*heddle_openssl_errors_taker(void))(void)
     return load_functions() ? take_errors : NULL;
 }
 
-/* ERR_GET_LIB and ERR_GET_REASON: an error of the system has errno in all of its bits. */
+/* ERR_GET_LIB and ERR_GET_REASON: in an error of the system, errno takes all bits. */
 static void put_error(const error *one)
 {
     bool of_system = one->code & ((unsigned long)1 << 31);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Closures that are made at run time must not fill the memory. */
+/* Bounds the table: a program may make any number of closures at run time. */
 enum { MOST = 4096, SLOTS = MOST * 2 };
 
 typedef struct {
@@ -23,11 +23,11 @@ static heddle_function others = {.path = "", .library = "(others)", .in_place = 
                                 .reason = "there are too many functions to know each of them"};
 static name_list denied, quick, allowed, good;
 static const void *ruby;
-static heddle_function *unreported; /* its stall is to be reported; the next one is searched for afterwards */
+static heddle_function *unreported; /* its stall is to be reported next */
 
 /* -- libraries ----------------------------------------------------------------------------------------------------- */
 
-/* To judge one takes milliseconds. */
+/* A cached judgement: to judge a library takes milliseconds. */
 typedef struct {
     const void *base;
     heddle_judgement judgement;
@@ -67,7 +67,7 @@ bool heddle_policy_denied(const char *path)
     return heddle_library_listed(path, (const char *const *)denied.names, denied.count);
 }
 
-/* "name other another": the libraries that it may need follow the beginning of its own name. */
+/* An entry is "name other another": behind the beginning of its own name are the libraries that it may need. */
 static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -121,7 +121,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     return judgement.safe ? HEDDLE_LIBRARY_JUDGED_SAFE : HEDDLE_LIBRARY_IN_PLACE;
 }
 
-/* libc has both: functions about the calling thread, and some that only wait. */
+/* libc has both functions about the calling thread and functions that only wait. */
 static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
 {
     if (heddle_policy_denied(function->path))
@@ -148,7 +148,7 @@ static void classify_function(heddle_function *function)
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
-/* Finds out where the function is. False: there is no memory. */
+/* Finds the library that contains the function. False: no memory. */
 static bool locate_function(heddle_function *function)
 {
     Dl_info info = {0};
@@ -166,7 +166,7 @@ static bool locate_function(heddle_function *function)
     function->base = info.dli_fbase;
     function->path = path;
     function->library = slash ? slash + 1 : path;
-    /* Otherwise it is the name of some exported function that happens to lie before it. */
+    /* otherwise dladdr has returned an exported function that lies before it */
     function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
     classify_function(function);
     return true;
@@ -203,9 +203,9 @@ void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall
 {
     bool first = function->calls++ == 0;
     int64_t counted = wall < HEDDLE_QUICK_NS * 4 ? wall : HEDDLE_QUICK_NS * 4;
-    /* From 0: the first call, with nothing in the caches, is no rule. */
+    /* The average starts at 0: the first call, with cold caches, is not typical. */
     function->pace += (counted - function->pace) / 8;
-    /* Up by half the difference, down by a sixteenth: one slow call is remembered for a while. */
+    /* Rises by half the difference and falls by a sixteenth, so that one slow call counts for a while. */
     if (first)
         function->wall = wall;
     else if (wall > function->wall)

@@ -1,9 +1,9 @@
 #include "offload/targets.h"
 
-enum { WORDS = 4 }; /* of the argument, which has at least so many in every version: cif, function, values, result */
+enum { WORDS = 4 }; /* words of the argument; every version has at least these: cif, function, values, result */
 
 static enum { UNKNOWN, PROBING, KNOWN, NOT_FOUND } place = UNKNOWN;
-static void *fiddles; /* Fiddle's function whose argument it is */
+static void *fiddles; /* Fiddle's function that gets the argument */
 static int word;
 
 static void probe_layout(void)

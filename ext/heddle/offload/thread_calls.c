@@ -1,4 +1,4 @@
-/* The calls of a job: of its function, of the callbacks that come out of it, and of what ends it early. */
+/* The calls that a job makes: of its function, of its callbacks, and of its unblocking function. */
 
 #include "offload/thread_calls.h"
 
@@ -7,10 +7,10 @@
 
 pthread_mutex_t heddle_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Apart: what a longjmp returns to must not keep its variables in registers. */
+/* A function of its own: a function to which longjmp returns must not keep its variables in registers. */
 __attribute__((noinline)) void *heddle_thread_call(heddle_offload_thread *thread, heddle_job *job)
 {
-    /* A callback that raises leaves the native function, as in plain Ruby. */
+    /* A callback that raises leaves the native function by longjmp, as in plain Ruby. */
     if (_setjmp(thread->left) == 0)
         return job->function(job->data);
     return NULL;
@@ -22,7 +22,8 @@ void heddle_thread_interrupt(heddle_job *job)
         return;
     heddle_offload_thread *thread = job->thread;
     if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
-        pthread_kill(thread->native, SIGVTALRM); /* Ruby's own handler does nothing: system calls return EINTR */
+        /* Ruby's own handler of this signal does nothing: system calls return EINTR */
+        pthread_kill(thread->native, SIGVTALRM);
         return;
     }
     if (job->unblocked)
@@ -60,14 +61,14 @@ void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), v
     pthread_mutex_lock(&heddle_threads_lock);
     heddle_offload_thread *thread = job->thread;
     /*
-     * From here to the call's end the garbage collector looks for values between this frame and the one that made the
-     * call, and in the registers, as it does below rb_thread_call_with_gvl in plain Ruby. In this frame lie the registers
-     * that functions must restore, also where a libc hides some of them in a jmp_buf.
+     * From here to the end of the call the garbage collector scans the stack between this frame and the frame that made
+     * the call, and the registers, as it does below rb_thread_call_with_gvl in plain Ruby. This frame holds the
+     * callee-saved registers, also where a libc mangles some of them in a jmp_buf.
      */
     __builtin_unwind_init();
     volatile uintptr_t lowest = (uintptr_t)&saved;
     thread->frames.start = (const void *)(lowest & ~(uintptr_t)(sizeof(void *) - 1));
-    (void)_setjmp(thread->frames.registers); /* to be looked at, never to be jumped to */
+    (void)_setjmp(thread->frames.registers); /* only scanned, never jumped to */
     job->callback = function;
     job->callback_data = data;
     job->callback_result = NULL;

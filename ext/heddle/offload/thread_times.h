@@ -1,24 +1,24 @@
 #ifndef HEDDLE_OFFLOAD_THREAD_TIMES_H
 #define HEDDLE_OFFLOAD_THREAD_TIMES_H
 
-/* The system's figures of how a thread spends its time. */
+/* Reads from the system how a thread has spent its time. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How often a thread waited for something, and how often it had to give up its core to others. */
+/* How often a thread has waited, and how often the kernel gave its core to another one. */
 typedef struct {
     long waited, made_to_wait;
 } heddle_thread_pauses;
 
-/* Of the calling thread. */
+/* The calling thread's. */
 heddle_thread_pauses heddle_thread_pauses_now(void);
 /*
- * How much of the wall time the calling thread has computed since `before`, in ns, when it had a core for `cpu` of it;
- * -1: nothing can be said, because the machine was busy.
+ * How long the calling thread has computed since `before`, of the wall time, in ns, when it had a core for `cpu` of it;
+ * -1: unknown, because the machine was busy.
  */
 int64_t heddle_thread_computed(int64_t cpu, int64_t wall, heddle_thread_pauses before);
-/* Does the thread with the kernel's number sleep? One that waits for a core does not, however busy the machine is. */
+/* Does the thread with this kernel id sleep? A thread that waits for a core does not, however busy the machine is. */
 bool heddle_thread_sleeps(long id);
 
 #endif

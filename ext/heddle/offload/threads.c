@@ -20,23 +20,23 @@
 #include <sys/syscall.h>
 #endif
 
-/* Above this many threads for calls that wait, another is only started for one that was queued for a while. */
+/* Beyond this number of threads, another one is started only for a call that was queued for a while. */
 enum { SOFT_LIMIT = 64 };
 
-/* Beyond the limit, for what is prompt: else nobody could open a file while all threads wait for a lock. */
+/* Threads beyond the limit for prompt jobs: otherwise no file could be opened while all threads wait for a lock. */
 enum { RESERVED = 8 };
 
-/* A thread that had nothing to do for so long ends. */
+/* A thread that was idle for this time ends. */
 static const time_t IDLE_SECONDS = 5;
 
-/* A job that was taken for a computing one is looked at after so long: does it sleep? */
+/* When a job that is expected to compute is examined: does it sleep? */
 static const int64_t JUDGED_AFTER = 20 * 1000 * 1000;
 
 static pthread_cond_t work;
-static heddle_job_queue waiting, computing, prompt; /* by what the jobs are known to do */
-static _Atomic unsigned queued;  /* in all of them, for who looks without the lock */
-static unsigned slow;            /* running jobs that are not prompt, of which there may be as many as the limit says */
-static bool spinning;            /* a thread does, one at most: it takes the next job without being woken */
+static heddle_job_queue waiting, computing, prompt; /* by what the jobs are expected to do */
+static _Atomic unsigned queued;  /* in all three, read without the lock */
+static unsigned slow;            /* running jobs that are not prompt; the limit is for these */
+static bool spinning;            /* a thread spins, at most one: it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
 static heddle_threads_counts counts;
@@ -72,7 +72,7 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-/* Only the forking thread goes on: the others, and what they ran, exist no more. */
+/* In a child only the forking thread exists: not the offload threads or their jobs. */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&heddle_threads_lock, NULL);
@@ -129,7 +129,7 @@ static unsigned count_free_cores(void)
     return counts.computing < counts.cores ? counts.cores - counts.computing : 0;
 }
 
-/* How many of the queued jobs a thread could take now. */
+/* How many of the queued jobs could start now. */
 static unsigned count_runnable(void)
 {
     unsigned cores = count_free_cores(), room = slow < counts.limit ? counts.limit - slow : 0;
@@ -142,13 +142,13 @@ static unsigned count_queued(void)
     return waiting.count + computing.count + prompt.count;
 }
 
-/* Has each of so many more jobs a core of its own, and the thread that spins, too? */
+/* Would each of `more` further jobs have a core of its own, and the spinning thread, too? */
 static bool may_spin(unsigned more)
 {
     return counts.running + more < counts.cores;
 }
 
-/* The oldest one that may run. */
+/* The oldest job that may run. */
 static heddle_job *take_job(void)
 {
     bool room = slow < counts.limit;
@@ -163,13 +163,13 @@ static heddle_job *take_job(void)
     return job;
 }
 
-/* Is one of those that sleep to be woken? Best done without the lock, which is the first thing that it takes. */
+/* Must a sleeping thread be woken? The wake-up is best done without the lock, which the thread takes first. */
 static bool find_thread_to_wake(void)
 {
     return count_runnable() > spinning;
 }
 
-/* True: those who are queued need one more thread. */
+/* True: the queued jobs need one more thread. */
 static bool needs_thread(bool limited)
 {
     if (slow >= counts.limit && count_queued() > prompt.count)
@@ -204,7 +204,7 @@ void heddle_threads_not_started(void)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-/* Those that turn out to wait give their core back. */
+/* Jobs that turn out to wait are no longer counted as computing. */
 static void judge_computing(void)
 {
     int64_t now = heddle_clock_now();
@@ -217,7 +217,7 @@ static void judge_computing(void)
     }
 }
 
-/* Has the first one been overdue for a while, with nobody asking for a thread? */
+/* Has the first job of this queue been overdue for a while, without a request for a thread? */
 static bool is_neglected(const heddle_job_queue *in)
 {
     int64_t before = heddle_clock_now() - 3 * HEDDLE_OVERDUE_NS;
@@ -279,7 +279,7 @@ heddle_offload_thread *heddle_threads_attach(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
     if (!thread) {
-        heddle_threads_not_started(); /* what it was to run is overdue soon, and gets another */
+        heddle_threads_not_started(); /* the job it was started for becomes overdue soon, and gets another one */
         return NULL;
     }
     thread->native = pthread_self();
@@ -311,7 +311,7 @@ void heddle_threads_detach(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* Under the lock before and after, without it meanwhile. */
+/* With the lock held before and after, not while the job runs. */
 static void run_job(heddle_offload_thread *thread, heddle_job *job)
 {
     job->thread = thread;
@@ -361,10 +361,11 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     bool abandoned = job->abandoned;
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
     if (!abandoned)
-        job->notify(job); /* its fiber goes on only after it took the lock: from here on nobody touches the job */
+        /* the fiber continues only after it has taken the lock: from here on the job must not be touched */
+        job->notify(job);
 }
 
-/* Under the lock before and after, without it meanwhile. True: there is something to do. */
+/* With the lock held before and after, not meanwhile. True: there is a job to run. */
 static bool spin_for_job(void)
 {
     int64_t until = heddle_clock_now() + HEDDLE_SPIN_NS;
@@ -378,7 +379,7 @@ static bool spin_for_job(void)
     return count_runnable();
 }
 
-/* Until there may be something to do. False: there was nothing for a while. */
+/* Waits for a job. False: there was none for a while. */
 static bool wait_for_job(heddle_offload_thread *thread)
 {
     counts.idle++;
@@ -409,7 +410,7 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     }
     thread->leave = false;
     if (!spare)
-        pthread_cond_signal(&work); /* it may have been woken for a job that another has to take now */
+        pthread_cond_signal(&work); /* it may have been woken for a job that another thread has to take now */
     pthread_mutex_unlock(&heddle_threads_lock);
     return spare;
 }

@@ -1,6 +1,6 @@
 /*
- * Thread#raise, to the calling thread, so that the exception is raised when Ruby next takes interrupts, and not here:
- * a thread that raises in itself is struck at once. So another one does it, while this one waits without the GVL.
+ * Calls Thread#raise on the calling thread, so that the exception is raised when Ruby next takes interrupts. A thread
+ * that calls it for itself gets the exception at once. So another thread does it, while this one waits without the GVL.
  */
 
 #include "preempt/preempt.h"
@@ -9,7 +9,7 @@
 #include <ruby/thread.h>
 
 typedef struct {
-    VALUE thread, exception; /* the exception is kept by whoever waits, and needed no longer */
+    VALUE thread, exception; /* marked by both sides while one of them waits, and not needed afterwards */
     bool given_up, begun, done;
     int holders; /* with the GVL */
     pthread_mutex_t mutex;
@@ -86,7 +86,7 @@ bool heddle_exception_deliver(VALUE exception)
         release_delivery(self);
         return false;
     }
-    /* INTR_FAIL: raises nothing now. With an interrupt pending it does not even wait; that one comes first then. */
+    /* INTR_FAIL: raises nothing here. With an interrupt pending it does not even wait; that interrupt comes first. */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
     bool given = self->done || self->begun;
     self->given_up = !given;

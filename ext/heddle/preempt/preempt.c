@@ -9,7 +9,10 @@
 #include <ruby/fiber/scheduler.h>
 
 
-/* Of the job: the watch has asked; it has let the others that were triggered with it go first. */
+/*
+ * The job's passes for a heartbeat: the watch thread has triggered it; it has let the jobs that were triggered with it
+ * run first.
+ */
 enum {
     NOT_ASKED,
     ASKED,
@@ -28,7 +31,7 @@ static void follow_switch(rb_event_flag_t event, VALUE loop, VALUE self, ID id, 
 
 void heddle_preempt_follow(heddle_loop *loop, bool follow)
 {
-    VALUE data = (VALUE)loop | 1; /* an Integer to the garbage collector */
+    VALUE data = (VALUE)loop | 1; /* tagged, so that the garbage collector takes it for an Integer */
     if (follow == loop->preempt.hooked || !loop->watch.heartbeat)
         return;
     loop->preempt.switched_to = rb_fiber_current();
@@ -60,7 +63,7 @@ void heddle_preempt_raise_kill(heddle_loop *loop)
     rb_exc_raise(make_cancelled("the thread was killed"));
 }
 
-/* Its next wait raises it, if not its next slice. */
+/* The exception is raised at the fiber's next wait or in its next slice. */
 static void postpone_error(heddle_fiber *fiber, VALUE exception)
 {
     fiber->must_raise = true;
@@ -80,7 +83,7 @@ static VALUE raise_delivered(VALUE fiber)
     return Qnil;
 }
 
-/* From the thread, of which all fibers are; Qundef: it has it no more. */
+/* Takes the exception back from the thread, which all fibers share; Qundef: the thread has raised it already. */
 static VALUE take_back_error(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
@@ -102,7 +105,7 @@ void heddle_preempt_take_back(heddle_fiber *fiber)
         postpone_error(fiber, exception);
 }
 
-/* Does Thread.handle_interrupt keep back what was delivered to it? */
+/* Does Thread.handle_interrupt delay the exception that was delivered to it? */
 static bool delivery_pending(heddle_fiber *fiber)
 {
     if (!fiber->delivering)
@@ -123,7 +126,7 @@ typedef struct {
     bool parked;
     heddle_timeout *struck;
     VALUE exception;
-    VALUE kept; /* what was delivered before, and kept back by a mask; or Qundef */
+    VALUE kept; /* an exception that was delivered earlier and delayed by a mask; or Qundef */
 } preemption;
 
 static VALUE yield_to_others(VALUE data)
@@ -145,13 +148,13 @@ static VALUE raise_timeout(VALUE data)
     return Qnil;
 }
 
-/* Raised in the fiber while it was away, or in making an exception for it. */
+/* Takes the exception that was raised in the fiber while it was switched away, or while its exception was made. */
 static void take_error(preemption *self)
 {
     VALUE error = heddle_take_errinfo();
     if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
-    } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby does it again at the fiber's next switch */
+    } else if (error == INT2FIX(2)) { /* Fiber#kill, which Ruby repeats at the fiber's next switch */
         self->exception = make_cancelled("the fiber was killed");
     } else {
         self->loop->preempt.killed = true;
@@ -201,7 +204,7 @@ static void preempt_fiber(heddle_loop *loop, VALUE kept)
         if (state)
             take_error(&self);
         if (forgotten)
-            return; /* its loop was closed, or this is a child after fork */
+            return; /* the loop was closed, or this is a forked child */
         if (self.exception == Qundef)
             self.exception = kept;
         else if (kept != Qundef)
@@ -215,11 +218,11 @@ static void preempt_fiber(heddle_loop *loop, VALUE kept)
 
 /* -- may it? ----------------------------------------------------------------------------------------------------- */
 
-/* Is there anything for the loop to do but to go on with the current fiber? */
+/* Has the loop other work than to continue the current fiber? */
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the program, which is to run the loop yet */
+        return true; /* the program, which has not run the loop yet */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->starter)
         return true;
     if (!heddle_inbox_empty(&loop->inbox))
@@ -229,7 +232,7 @@ static bool has_other_work(heddle_loop *loop)
     return loop->operations->has_events(loop->selector);
 }
 
-/* Does anything but a fiber of this loop run, or one that must not be left here? */
+/* Must the running code not be preempted, because it is no fiber of this loop, or at a wrong place? */
 static bool is_exempt(heddle_loop *loop)
 {
     if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
@@ -252,8 +255,8 @@ static int consider_preempting(heddle_loop *loop)
     if (heddle_callbacks_inspect(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     /*
-     * An exception that a mask defers stays the fiber's: with the thread it would strike the first fiber without a
-     * mask.
+     * An exception that a mask delays belongs to the fiber: left with the thread, it would be raised in the first fiber
+     * without a mask.
      */
     preempt_fiber(loop, delivery_pending(loop->current) ? take_back_error(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
@@ -270,7 +273,7 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
     return NULL;
 }
 
-/* Ruby runs it in whatever thread and fiber takes interrupts next. */
+/* The postponed job: Ruby runs it in the thread and fiber that next takes interrupts. */
 static void look_after_loop(void *unused)
 {
     int wants = heddle_watch_wants();
@@ -298,7 +301,7 @@ static void look_after_loop(void *unused)
     }
 }
 
-/* It reads a flag; that it may be just about to change does not matter. */
+/* Reads a flag of Ruby's, which may be about to change; that does no harm. */
 static bool is_collecting(void)
 {
     return rb_during_gc();
@@ -316,7 +319,7 @@ static void follow_gvl(int wants)
     heddle_watch_follow_gvl(wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF));
 }
 
-/* Before Ruby takes itself apart: the watch asks things of it. */
+/* Pauses the watch thread when the program ends, before Ruby frees what the thread uses. */
 static bool end_seen_to;
 
 static void stop_preempting(VALUE unused)
@@ -331,21 +334,21 @@ void heddle_preempt_see_to_end(void)
     if (end_seen_to || !(heddle_watch_wants() || heddle_watch_paused()))
         return;
     if (!RTEST(rb_funcall(rb_thread_main(), id_alive, 0))) {
-        heddle_watch_pause(true); /* no handler runs any more */
+        heddle_watch_pause(true); /* handlers that run later find no handler any more */
         return;
     }
     end_seen_to = true;
     rb_set_end_proc(stop_preempting, Qnil);
-    heddle_watch_pause(false); /* what can't be had now is tried again with the next loop */
+    heddle_watch_pause(false); /* if no thread can be started now, the next loop tries again */
     follow_gvl(heddle_watch_wants());
 }
 
 /*
  * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
- * How long a fiber may run while others wait, how long anything may take before it is a stall, and how long before
- * connections are handed off to other processes, in seconds; nil: as long as it likes. Raises SystemCallError when
- * there is no thread to be had.
+ * Sets how long a fiber may run while others wait, how long a tick may last before it counts as a stall, and how long
+ * before connections are handed off to other processes, in seconds; nil: any time. Raises SystemCallError when no
+ * thread can be started.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {
@@ -406,7 +409,7 @@ static VALUE end_exemption(VALUE data)
 /*
  * call-seq: without_preemption { ... } -> the block's value
  *
- * The fiber that calls it keeps the loop for as long as the block does not wait.
+ * The calling fiber is not preempted in the block, as long as the block does not wait.
  */
 static VALUE scheduler_without_preemption(VALUE self)
 {

@@ -2,42 +2,42 @@
 #define HEDDLE_PREEMPT_H
 
 /*
- * A fiber that computes in Ruby beyond its slice gives way to the others: the watch triggers a job (a postponed one,
- * ruby/debug.h) that Ruby runs where it takes interrupts, and that switches to the loop there.
- *
- * Ruby's own thread switches demand the same of any code at these points. Beside that it is safe for these reasons:
- *
- * - Ruby swallows what is raised in such a job. So it does nothing while an interrupt of the thread is pending, and an
- *   exception that strikes the fiber meanwhile is given to it by Thread#raise, from another thread, as the job ends.
- * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: to switch there would lose
- *   an Enumerator's value or the exception of Fiber#raise. A hook on each switch, called after that point, notes where
- *   it led to; the job does nothing as long as that is not the current fiber.
- * - Ruby runs the jobs that were triggered together one after the other, and this one may not come back for long: so
- *   that no finalizer waits for it, it first does nothing but trigger itself again.
- * - Heddle's own code in Ruby reckons with switches only where it waits: it is not interrupted.
+ * Preempts a fiber that computes in Ruby beyond its time slice. The watch thread triggers a postponed job
+ * (ruby/debug.h), which Ruby runs where it takes interrupts, and which switches to the loop there. Ruby's own thread
+ * switches happen at the same points, so all code must allow for them. It is safe for these reasons, too:
+ * - Ruby swallows exceptions that are raised in such a job. So the job does nothing while an interrupt of the thread is
+ *   pending. An exception that is raised in the fiber meanwhile is delivered by Thread#raise, from another thread, when
+ *   the job ends.
+ * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: a switch at that
+ *   point would lose an Enumerator's value or the exception of Fiber#raise. A hook at each switch, called after that
+ *   point, notes where the switch led to; the job does nothing unless that is the current fiber.
+ * - Ruby runs the jobs that were triggered together one after another, and this one may not return for long. So that
+ *   finalizers don't wait for it, it first only triggers itself again.
+ * - Heddle's own Ruby code expects switches only where it waits: it is not interrupted.
  */
 
 #include "scheduler/loop.h"
 #include "scheduler/own_code.h"
 
-/* Switches the hook of this thread's loop on or off; not within a switch of fibers. */
+/* Switches the hook of this thread's loop on or off; must not be called within a switch of fibers. */
 void heddle_preempt_follow(heddle_loop *loop, bool follow);
-/* Raises what was delivered to the calling fiber, if Thread.handle_interrupt has kept it until now. */
+/* Raises the delivered exception that Thread.handle_interrupt has delayed in the calling fiber. */
 void heddle_preempt_raise_delivered(heddle_fiber *fiber);
-/* The same when it is not to be raised here: at the fiber's next wait, or in its next slice. It may be let go. */
+/*
+ * Takes a delivered exception back from the thread: it is raised at the fiber's next wait or in its next slice, or
+ * dropped with the fiber.
+ */
 void heddle_preempt_take_back(heddle_fiber *fiber);
-/* Raises, in the loop, for a kill of its thread that nothing else can give effect to. */
+/* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
 void heddle_preempt_raise_kill(heddle_loop *loop);
 
 /*
- * Before a loop runs: the watch, which ends with the program, goes on if this is a handler of the program's end
- * (at_exit) that comes after that; there tests are run, for example.
+ * Called before a loop runs. The watch thread is paused when the program ends; this continues it for loops in later
+ * at_exit handlers, which run tests, for example.
  */
 void heddle_preempt_see_to_end(void);
 
-/*
- * Gives an exception to the calling thread, which is raised as soon as it takes interrupts again. false: it could not.
- */
+/* Makes the calling thread raise the exception as soon as it takes interrupts again. False: that was not possible. */
 bool heddle_exception_deliver(VALUE exception);
 
 void Init_heddle_preempt(VALUE heddle);

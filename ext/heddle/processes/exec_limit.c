@@ -10,12 +10,12 @@
 
 extern char **environ;
 
-/* Set before the table of imports leads here, and read in children, also in those of vfork, who may only read. */
+/* Set before the import table leads here; read in children, also after vfork, where writing is forbidden. */
 static rlim_t soft_limit, raised_limit;
 
 /* -- between fork, or vfork, and exec: nothing but system calls --------------------------------------------------- */
 
-/* A limit that is neither is somebody's wish (spawn's `rlimit_nofile:`). */
+/* A limit with another value was set on purpose (spawn's `rlimit_nofile:`). */
 static bool lower_limit(struct rlimit *before)
 {
     if (getrlimit(RLIMIT_NOFILE, before) != 0 || before->rlim_cur != raised_limit)
@@ -30,7 +30,7 @@ static int exec_execve(const char *path, char *const *words, char *const *enviro
     bool lowered = lower_limit(&before);
     int result = execve(path, words, environment);
     int error = errno;
-    if (lowered) /* this process goes on: it may try another path */
+    if (lowered) /* exec failed and this process continues: it may try another path */
         setrlimit(RLIMIT_NOFILE, &before);
     errno = error;
     return result;

@@ -2,16 +2,16 @@
 #define HEDDLE_EXEC_LIMIT_H
 
 /*
- * RLIMIT_NOFILE of programs that this process or a child of it starts. The server raises its own soft limit; a program
- * that uses select(2) must not inherit that, as its fd_set has room for 1,024 descriptors.
+ * Sets RLIMIT_NOFILE of programs that this process or a child of it starts. The server raises its own soft limit; a
+ * program that uses select(2) must not inherit that, as its fd_set has room for 1,024 descriptors.
  */
 
 #include <stdbool.h>
 #include <sys/resource.h>
 
 /*
- * From now on Ruby starts programs with this soft limit, where that of its process is `raised`. False: the calls that
- * Ruby makes to exec can't be changed on this system.
+ * From now on programs that Ruby starts get this soft limit, if the limit of the process is `raised`. False: Ruby's
+ * calls of exec can't be intercepted on this system.
  */
 bool heddle_exec_with_limit(rlim_t soft, rlim_t raised);
 

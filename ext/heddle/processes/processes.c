@@ -1,4 +1,4 @@
-/* Heddle::Processes: what a server's processes need of the system or of Ruby's internals. */
+/* Heddle::Processes: functions of the system and of Ruby's internals that a server's processes need. */
 
 #include "processes/processes.h"
 
@@ -11,8 +11,8 @@
 /*
  * call-seq: Heddle::Processes.adopt_orphans -> true or false
  *
- * Descendants whose parent ends become this process's children, so that it can wait for them (prctl(2),
- * PR_SET_CHILD_SUBREAPER). false: this system has nothing like that.
+ * Makes descendants whose parent ends this process's children, so that it can wait for them (prctl(2),
+ * PR_SET_CHILD_SUBREAPER). false: this system can't do that.
  */
 static VALUE adopt_orphans(VALUE self)
 {
@@ -47,8 +47,8 @@ static VALUE end_child(VALUE self, VALUE error)
 /*
  * call-seq: Heddle::Processes.exec_with_limit(soft, raised) -> true or false
  *
- * Programs that Ruby starts from now on (+spawn+, +system+, +exec+ …) have this soft RLIMIT_NOFILE, where that of the
- * process is +raised+. false: not on this system.
+ * From now on programs that Ruby starts (+spawn+, +system+, +exec+ …) get this soft RLIMIT_NOFILE, if the limit of the
+ * process is +raised+. false: this system can't do that.
  */
 static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 {

@@ -1,4 +1,4 @@
-/* Heddle::Rack::EnvBuilder. */
+/* Heddle::Rack::EnvBuilder: makes the env of a request. */
 
 #include "http/forwarded.h"
 #include "net/networks.h"
@@ -15,7 +15,7 @@
 
 typedef struct {
     VALUE template;
-    VALUE proxies; /* Heddle::Net::Networks whose word is taken, or Qnil: nobody judges */
+    VALUE proxies; /* the Heddle::Net::Networks of trusted proxies, or Qnil: Forwarded fields are not examined */
     heddle_env_memory memory;
 } env_builder;
 
@@ -73,8 +73,8 @@ static env_builder *builder_of(VALUE self)
 }
 
 /*
- * Pairs that an env has room for before its table grows: as many as a browser's request and Rack make. Room for twice
- * as many costs 40 ns, and the growing twice that.
+ * How many pairs an env has room for before its table grows: a browser's request and Rack make about as many. Room for
+ * twice as many costs 40 ns, growing twice that.
  */
 enum { USUAL_PAIRS = 31 };
 
@@ -87,8 +87,8 @@ static void add_pair(VALUE env, const char *key, VALUE value)
  * call-seq: EnvBuilder.new(errors:, scheme: "http", proxies: nil)
  *
  * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `scheme`: of the
- * connections; `proxies`: the Net::Networks whose Forwarded and X-Forwarded-* count, those of others are dropped; nil:
- * all are left as they are, and none counts. A builder belongs to one loop.
+ * connections; `proxies`: the Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields count; those
+ * of other clients are dropped. nil: all are passed on, and none counts. A builder belongs to one loop.
  */
 static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
 {
@@ -99,7 +99,7 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     if (!NIL_P(any_builder_of(self)->template))
         rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
-    /* The values of most requests are there already: only other values are set. */
+    /* The template has the values of most requests; only other values are set. */
     rb_hash_aset(template, heddle_env_key.request_method, heddle_env_value.methods[HEDDLE_GET]);
     add_pair(template, "SCRIPT_NAME", heddle_env_value.empty);
     rb_hash_aset(template, heddle_env_key.path_info, Qnil);
@@ -129,9 +129,9 @@ typedef struct {
     const char *bytes;
     const heddle_address *remote;
     const heddle_address *local;
-    heddle_connection *connection; /* asked for `local` where it is NULL */
-    bool secure;    /* the connection is */
-    bool forwarded; /* somebody says something of it */
+    heddle_connection *connection; /* used to find `local` where that is NULL */
+    bool secure;    /* the connection uses TLS */
+    bool forwarded; /* a Forwarded or X-Forwarded-* field came */
 } env;
 
 static VALUE string_of(const env *env, heddle_slice slice)
@@ -153,7 +153,7 @@ static void add_target(const env *env)
         VALUE method = heddle_env_value.methods[head->method_id];
         rb_hash_aset(env->hash, heddle_env_key.request_method, method ? method : string_of(env, head->method));
     }
-    /* `OPTIONS http://host` asks for what `OPTIONS *` does (RFC 9112, 3.2.4). */
+    /* `OPTIONS http://host` is the same as `OPTIONS *` (RFC 9112, 3.2.4). */
     VALUE path = head->path.size ? string_of(env, head->path) : heddle_env_string("*", 1);
     rb_hash_aset(env->hash, heddle_env_key.path_info, path);
     if (head->query.size)
@@ -174,7 +174,7 @@ static VALUE own_name(env *env)
     return strchr(text, ':') ? rb_sprintf("[%s]", text) : heddle_env_string(text, strlen(text));
 }
 
-/* The host of a target in absolute form counts, and not the Host header (RFC 9112, 3.2.2). */
+/* The host of a target in absolute form replaces the Host field (RFC 9112, 3.2.2). */
 static void start_env(env *env)
 {
     heddle_env_memory *memory = &env->parts->memory;
@@ -193,8 +193,8 @@ static void start_env(env *env)
 }
 
 /*
- * Lines of one name are a list (RFC 9110, 5.3), cookies one with semicolons (RFC 9113, 8.2.3); two equal lengths, the
- * only ones that come this far, are one.
+ * Fields of one name are a list (RFC 9110, 5.3), cookies one with semicolons (RFC 9113, 8.2.3). Of two lengths, which
+ * are equal here, one is kept.
  */
 static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earlier, heddle_slice value)
 {
@@ -210,8 +210,8 @@ static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earli
 _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
 
 /*
- * No standard has a field `Proxy`, and in an env it would be HTTP_PROXY, which HTTP clients and programs that are
- * started with the env take for the proxy to send their own requests through (CVE-2016-5385 and others, "httpoxy").
+ * No standard has a field `Proxy`. In an env it would be HTTP_PROXY, which HTTP clients, and programs started with that
+ * env, take for the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
  */
 static bool is_proxy(const char *name, size_t size)
 {
@@ -219,13 +219,13 @@ static bool is_proxy(const char *name, size_t size)
 }
 
 /*
- * Known names are there already only if they came before, which a bit tells. A name with an underscore, where such are
- * kept, may be another spelling of any of them.
+ * A bit for each known name tells whether it came before. A name with an underscore, where such names are kept, may be
+ * another spelling of any of them.
  */
 static void add_fields(env *env)
 {
     const heddle_request_head *head = env->head;
-    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* came with the authority */
+    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* was set with the authority */
     bool underscores = false, others = false;
     for (unsigned i = 0; i < head->field_count; i++) {
         const heddle_field *field = &head->fields[i];
@@ -285,7 +285,7 @@ static void add_protocols(const env *env)
         rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
 }
 
-/* Whose word is it? Rack and Rails believe anybody's. */
+/* Sets rack.url_scheme: only a trusted proxy's field counts, while Rack and Rails would accept any client's. */
 static void judge_scheme(env *env)
 {
     VALUE proxies = env->parts->proxies;
@@ -325,7 +325,7 @@ static VALUE build_env(env *env)
     return env->hash;
 }
 
-/* Of a client that was asked for one. */
+/* Of a client that was asked for a certificate. */
 static void add_client_certificate(VALUE hash, const heddle_connection *connection)
 {
     const heddle_tls *tls = connection->transport.tls;

@@ -9,12 +9,12 @@
 #include <ruby.h>
 
 /*
- * The keys that come from the request; the rest (rack.input, rack.hijack …) is the caller's to add. `builder`: a
- * Heddle::Rack::EnvBuilder. It remembers values that come again, so one builder belongs to one loop.
+ * Makes the keys that come from the request; the caller adds the rest (rack.input, rack.hijack …). `builder`: a
+ * Heddle::Rack::EnvBuilder. It keeps values for later requests, so a builder belongs to one loop.
  */
 VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
                       heddle_connection *connection);
-/* The same for addresses that are known without a connection. */
+/* The same for addresses without a connection. */
 VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, const char *bytes,
                               const heddle_address *remote, const heddle_address *local);
 

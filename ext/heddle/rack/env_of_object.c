@@ -1,4 +1,4 @@
-/* An env from a head and a connection that are Ruby objects, as tests have them. */
+/* Makes an env from a head and a connection that are Ruby objects. */
 
 #include "rack/env_of_object.h"
 
@@ -13,7 +13,7 @@ static VALUE call_method(VALUE object, const char *method)
     return rb_funcall(object, rb_intern(method), 0);
 }
 
-/* Bytes as a head has them, put together from Strings. */
+/* The bytes of a head, put together from Strings. */
 typedef struct {
     char *bytes;
     uint32_t used;

@@ -4,8 +4,8 @@
 #include <ruby.h>
 
 /*
- * EnvBuilder#build. `head`: an HTTP::H1::RequestHead; `connection`: whatever responds to remote_address, local_address
- * and local_port.
+ * EnvBuilder#build. `head`: an HTTP::H1::RequestHead; `connection`: an object with remote_address, local_address and
+ * local_port.
  */
 VALUE heddle_rack_env_of_objects(VALUE builder, VALUE head, VALUE connection);
 

@@ -157,7 +157,7 @@ static VALUE text_of(const heddle_address *address)
     const char *text = heddle_address_text(address, room);
     if (!text)
         return heddle_env_value.empty;
-    /* A client of a unix socket is on this machine. */
+    /* The client of a unix socket is on this machine. */
     if (address->family == AF_UNIX || strcmp(text, "127.0.0.1") == 0)
         return heddle_env_value.loopback;
     return make_frozen(text, strlen(text));
@@ -191,7 +191,7 @@ VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_ad
 
 /* -- fields ------------------------------------------------------------------------------------------------------ */
 
-/* Clients say the same in each of their requests, and nobody changes the String. */
+/* Fields with the same value in each request of a client, whose String applications do not change. */
 static const bool steady[HEDDLE_FIELD_COUNT] = {
     [HEDDLE_FIELD_ACCEPT_ENCODING] = true,
     [HEDDLE_FIELD_CACHE_CONTROL] = true,

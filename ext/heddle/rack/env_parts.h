@@ -1,7 +1,7 @@
 #ifndef HEDDLE_RACK_ENV_PARTS_H
 #define HEDDLE_RACK_ENV_PARTS_H
 
-/* Keys and values of an env that are made once, and values that are remembered. */
+/* Keys and values of an env that are made once, and values that are kept for later requests. */
 
 #include "http/fields.h"
 #include "http/message.h"
@@ -9,7 +9,7 @@
 
 #include <ruby.h>
 
-/* Set once for all loops; frozen, and never moved or freed. */
+/* Made once for all loops; frozen, and never moved or freed. */
 typedef struct {
     VALUE request_method, path_info, query_string, request_uri, server_name, server_port, server_protocol, remote_addr,
         rack_protocol, url_scheme, https;
@@ -20,16 +20,16 @@ typedef struct {
     VALUE methods[HEDDLE_TRACE + 1]; /* 0 for HEDDLE_METHOD_OTHER */
     VALUE protocols[2];              /* by minor version */
     VALUE empty, root, https, on;
-    VALUE localhost, loopback; /* what stands for either end of a unix socket */
+    VALUE localhost, loopback; /* the name and address of both ends of a unix socket */
 } heddle_env_values;
 
 extern heddle_env_keys heddle_env_key;
 extern heddle_env_values heddle_env_value;
 
-/* The key of a field that is none of those. */
+/* The key of any other field. */
 VALUE heddle_env_key_of(const char *name, size_t size);
 
-/* Strings as they were sent: binary. */
+/* A binary String of these bytes. */
 VALUE heddle_env_string(const char *bytes, size_t size);
 
 /* -- memory of what came before, each a table of fixed size ------------------------------------------------------- */
@@ -40,10 +40,10 @@ enum {
     HEDDLE_ENV_LONGEST_KEPT = 128, /* bytes */
 };
 
-/* All 0: unused. Empty ones are "". */
+/* All 0: unused. Empty texts are "". */
 typedef struct {
     VALUE authority, name, port;
-    VALUE template; /* the builder's, with what is known of the host in its place */
+    VALUE template; /* the builder's template with this host's values */
 } heddle_env_host;
 
 typedef struct {
@@ -54,7 +54,7 @@ typedef struct {
 typedef struct {
     heddle_env_host hosts[HEDDLE_ENV_HOSTS];
     heddle_env_client clients[HEDDLE_ENV_CLIENTS];
-    VALUE latest[HEDDLE_FIELD_COUNT]; /* the last value of fields that say the same again and again; or 0 */
+    VALUE latest[HEDDLE_FIELD_COUNT]; /* the last values of fields that clients repeat; or 0 */
     VALUE own_port;                   /* or 0 */
     uint16_t own_port_number;
 } heddle_env_memory;
@@ -62,12 +62,15 @@ typedef struct {
 void heddle_env_memory_mark(const heddle_env_memory *memory);
 void heddle_env_memory_compact(heddle_env_memory *memory);
 
-/* `owner`: the object that the memory is part of. All answer with frozen objects. */
+/* `owner`: the object that contains the memory. All functions return frozen objects. */
 heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE template,
                                    const heddle_request_head *head, const char *bytes);
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
-/* Or a fresh String, where values differ from request to request or applications are known to change them. */
+/*
+ * Returns the kept String, or a new one where values differ from request to request, or applications are known to
+ * change them.
+ */
 VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size);
 
 void Init_heddle_env_parts(void);

@@ -1,4 +1,4 @@
-/* An exchange as an application sees it: its env, and the common responses in one write. */
+/* The exchange as Rack uses it: its env, and plain responses in one call. */
 
 #include "http/exchange_ruby.h"
 #include "rack/env.h"
@@ -15,7 +15,7 @@ static VALUE hijack_key, protocol_key, finished_key;
 static VALUE upgrade_key, websocket_symbol;
 static ID id_lock, id_exchange, id_write_all;
 
-/* Is it nothing but a status, fields and content? */
+/* Is it a status, fields and content, and nothing else? */
 static bool is_plain(VALUE answer)
 {
     if (!RB_TYPE_P(answer, T_ARRAY) || RARRAY_LEN(answer) != 3)
@@ -30,15 +30,15 @@ static bool is_plain(VALUE answer)
 /*
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
- * Sends a plain answer: a Hash of headers, an Array of Strings. false, and nothing is sent, when it is of another
- * kind. The loop sends the rest that the client does not take at once, unless +wait+ asks to return after the last
- * byte. Raises InvalidResponse, and ClientGone.
+ * Sends a plain answer: a Hash of headers, an Array of Strings. false, and nothing is sent, when it is of another kind.
+ * The loop sends what the client does not take at once, unless +wait+ asks to return after the last byte. Raises
+ * InvalidResponse, and ClientGone.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     if (!heddle_exchange_connection(handle) || handle->upgradable || !is_plain(answer))
-        return Qfalse; /* taken over, maybe, or its env asks for an upgrade */
+        return Qfalse; /* the connection may have been taken over, or the env asks for an upgrade */
     VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
     int64_t size = heddle_content_size(body);
     bool sent = size >= 0 && handle->exchange->operations->respond(handle, RARRAY_AREF(answer, 0), headers, body, size,

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_CLOCK_H
 #define HEDDLE_CLOCK_H
 
-/* Times in nanoseconds, on any thread. */
+/* Clocks in nanoseconds, for any thread. */
 
 #include <stdint.h>
 #include <time.h>
@@ -23,7 +23,7 @@ static inline int64_t heddle_clock_now(void)
     return heddle_clock_read(CLOCK_MONOTONIC);
 }
 
-/* The same, good to a few milliseconds, for next to nothing. */
+/* The same, with a resolution of a few milliseconds, at almost no cost. */
 static inline int64_t heddle_clock_coarse(void)
 {
 #ifdef CLOCK_MONOTONIC_COARSE
@@ -33,7 +33,7 @@ static inline int64_t heddle_clock_coarse(void)
 #endif
 }
 
-/* A point in time for pthread_cond_timedwait and the like, by the clock that the condition has. */
+/* When `duration` will have passed, as pthread_cond_timedwait needs it, by the clock of the condition. */
 static inline struct timespec heddle_clock_after(clockid_t clock, int64_t duration)
 {
     int64_t end = heddle_clock_read(clock) + duration;

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /*
- * Foreign descriptors are registered one-shot: the program may close and reuse them behind our back, so what the
- * kernel was armed with before is never trusted; each wait arms it anew. A persistent waiter owns its descriptor, is
- * alone on it and is registered edge-triggered once.
+ * Descriptors of the program are registered one-shot: the program may close and reuse them without Heddle's knowledge,
+ * so each wait arms them anew. The descriptor of a persistent waiter has no other waiter, and is registered once,
+ * edge-triggered.
  */
 
 enum { EVENTS_A_WAIT = 256 };
@@ -25,14 +25,14 @@ enum { EVENTS_A_WAIT = 256 };
 typedef struct {
     heddle_selector base;
     int fd;
-    bool no_epoll_pwait2; /* kernel < 5.11: milliseconds only */
+    bool no_epoll_pwait2; /* kernel < 5.11: only milliseconds */
     heddle_wakeup wakeup;
     heddle_fd_table table;
-    int harvested;  /* events that `wait` brought and `harvest` has not delivered */
+    int harvested;  /* events from `wait` that `harvest` has not delivered yet */
     struct epoll_event events[EVENTS_A_WAIT];
 } epoll_selector;
 
-/* In `data`: the wake-up descriptor never has waiters. */
+/* Marks the wake-up descriptor in `data`. */
 static const uint64_t WAKEUP = UINT64_MAX;
 
 static uint32_t to_epoll(uint8_t events)
@@ -56,7 +56,7 @@ static int from_epoll(uint32_t mask)
         events |= HEDDLE_PRIORITY;
     if (mask & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         events |= HEDDLE_WRITABLE;
-    /* EPOLLERR and EPOLLHUP come unasked: whoever waits only for PRIORITY must hear of them too. */
+    /* EPOLLERR and EPOLLHUP are always reported: a waiter for PRIORITY alone must get them, too. */
     if (mask & (EPOLLHUP | EPOLLERR))
         events |= HEDDLE_PRIORITY;
     return events;
@@ -82,7 +82,7 @@ static int epoll_open(heddle_selector **selector)
         return result;
     }
     self->fd = epoll_create1(EPOLL_CLOEXEC);
-    /* Edge-triggered: each write to the eventfd is an edge, so that it never has to be read empty. */
+    /* Edge-triggered: each write to the eventfd is an edge, so it never has to be read. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKEUP};
     if (self->fd < 0 || epoll_ctl(self->fd, EPOLL_CTL_ADD, self->wakeup.read_fd, &event) != 0) {
         result = -errno;
@@ -114,7 +114,7 @@ static int register_fd(epoll_selector *self, int fd, struct epoll_event *event)
         entry->registered = 1;
         return 0;
     }
-    /* Closed and reused behind our back, or a duplicate that is still registered: try the other way round. */
+    /* The descriptor was closed and reused, or a duplicate is still registered: try the other operation. */
     if (errno == ENOENT || errno == EEXIST) {
         int second = first == EPOLL_CTL_MOD ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
         if (epoll_ctl(self->fd, second, fd, event) == 0) {
@@ -160,13 +160,13 @@ static void epoll_disarm(heddle_selector *selector, heddle_waiter *waiter)
         epoll_ctl(self->fd, EPOLL_CTL_DEL, waiter->fd, &event);
         entry->registered = 0;
     }
-    /* A one-shot registration stays: it fires once at most, and nobody is there to hear. */
+    /* A one-shot registration stays: it fires at most once, and has no waiter then. */
 }
 
 static bool epoll_pending(heddle_selector *selector)
 {
     (void)selector;
-    return true; /* nothing but a system call can tell */
+    return true; /* only a system call can tell */
 }
 
 static bool epoll_has_events(heddle_selector *selector)
@@ -175,12 +175,15 @@ static bool epoll_has_events(heddle_selector *selector)
     return poll(&self, 1, 0) > 0;
 }
 
-/* Nanoseconds to what epoll_wait takes; rounded up, so that a timer is never polled for just before its time. */
+/*
+ * Converts nanoseconds to epoll_wait's milliseconds; rounded up, so that the loop does not poll just before a timer is
+ * due.
+ */
 static int milliseconds_of(int64_t timeout)
 {
     if (timeout < 0)
         return -1;
-    int64_t rounded = timeout / 1000000 + (timeout % 1000000 != 0); /* adding first would overflow */
+    int64_t rounded = timeout / 1000000 + (timeout % 1000000 != 0); /* `timeout + 999999` could overflow */
     return rounded > INT_MAX ? INT_MAX : (int)rounded;
 }
 
@@ -222,14 +225,14 @@ static void epoll_harvest(heddle_selector *selector)
         bool persistent = entry->waiters->mode == HEDDLE_PERSISTENT;
         heddle_fd_entry_deliver(entry, from_epoll(self->events[i].events));
 
-        /* One-shot disarmed the whole descriptor: whoever waits for something else has to be armed again. */
+        /* One-shot has disarmed the whole descriptor: it is armed again for the remaining waiters. */
         if (entry->waiters && !persistent) {
             struct epoll_event event = {
                 .events = to_epoll(heddle_fd_entry_events(entry)) | EPOLLONESHOT,
                 .data.u64 = (uint64_t)fd,
             };
             int result = register_fd(self, fd, &event);
-            if (result == -EPERM) /* the number is a regular file now */
+            if (result == -EPERM) /* the descriptor is a regular file now */
                 heddle_fd_entry_deliver(entry, HEDDLE_READABLE | HEDDLE_WRITABLE);
             else if (result < 0)
                 heddle_fd_entry_deliver(entry, result);
@@ -260,7 +263,10 @@ const heddle_selector_operations heddle_epoll_operations = {
     .probe = epoll_probe,
     .open = epoll_open,
     .close = epoll_close,
-    /* Closing our descriptors does not touch the parent's set: an epoll instance lives until its last one. */
+    /*
+     * Closing our descriptor does not affect the parent's epoll instance, which lives until its last descriptor is
+     * closed.
+     */
     .abandon = epoll_close,
     .arm = epoll_arm,
     .disarm = epoll_disarm,

@@ -1,17 +1,17 @@
 #ifndef HEDDLE_FD_TABLE_H
 #define HEDDLE_FD_TABLE_H
 
-/* The waiters of each descriptor, indexed by it: what epoll, kqueue and select have in common. */
+/* The waiters of each descriptor, indexed by descriptor: shared by epoll, kqueue and select. */
 
 #include "selector.h"
 
 typedef struct {
     heddle_waiter *waiters;
-    heddle_waiter *next_to_call; /* while delivering: whoever unlinks it moves this on */
-    uint8_t registered;          /* the selector's own note: the events that the kernel is armed with */
+    heddle_waiter *next_to_call; /* during delivery: the next waiter; unlinking that waiter moves it on */
+    uint8_t registered;          /* used by the selector: the events that the kernel is armed with */
 } heddle_fd_entry;
 
-/* In pages, so that an entry stays where it is while the table grows: a callback may arm any descriptor. */
+/* In pages, so that entries don't move when the table grows: a callback may arm any descriptor. */
 typedef struct {
     heddle_fd_entry **pages;
     int page_count;
@@ -19,17 +19,17 @@ typedef struct {
 
 /* For a descriptor >= 0. NULL when there is no memory. */
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd);
-/* NULL when nothing was ever kept for this descriptor. */
+/* NULL when this descriptor never had an entry. */
 heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd);
 void heddle_fd_table_free(heddle_fd_table *table);
 
 void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter);
 void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter);
-/* The union of what the waiters ask for. */
+/* The union of the waiters' events. */
 uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
 /*
- * Calls every waiter that asked for one of `ready`, or all of them when `ready` is -errno. One-shot ones leave.
- * Callbacks may link and unlink any waiter; those linked meanwhile are not called.
+ * Calls every waiter for one of `ready`, or all of them when `ready` is -errno. One-shot waiters are removed. Callbacks
+ * may link and unlink any waiter; those linked meanwhile are not called.
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 

@@ -18,19 +18,19 @@
 #include <unistd.h>
 
 /*
- * macOS and the BSDs. Foreign descriptors: EV_ONESHOT, a filter for each direction; the system forgets the filters
- * of a descriptor that is closed. Persistent waiters, alone on their descriptor: EV_CLEAR, which is edge-triggered.
+ * macOS and the BSDs. Descriptors of the program: EV_ONESHOT, one filter for each direction; the system removes the
+ * filters of a closed descriptor. Persistent waiters, alone on their descriptor: EV_CLEAR, which is edge-triggered.
  *
- * Urgent data has a filter on macOS, OpenBSD and DragonFly only; elsewhere a waiter for it alone is refused, and one
- * that waits for more hears of the rest.
+ * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Elsewhere a waiter for it alone is rejected, and one
+ * with other events gets only those.
  */
 
 enum { EVENTS_A_WAIT = 256 };
 
-/* The flags in an entry's `registered`: a one-shot filter may be left over, whose flags no EV_ADD would change. */
+/* A flag in an entry's `registered`: a one-shot filter may be left over, whose flags EV_ADD would not change. */
 enum { ONE_SHOT_LEFT = 1 };
 
-/* Some systems refuse waits of more than 100,000,000 s; returning early is allowed. */
+/* Some systems reject waits of more than 100,000,000 s; returning early is allowed. */
 static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
 
 typedef struct {
@@ -40,14 +40,14 @@ typedef struct {
     heddle_wakeup wakeup; /* OpenBSD before 7.8, NetBSD before 10 */
 #endif
     heddle_fd_table table;
-    int harvested; /* events that `wait` brought and `harvest` has not delivered */
+    int harvested; /* events from `wait` that `harvest` has not delivered yet */
     struct kevent events[EVENTS_A_WAIT];
 } kqueue_selector;
 
 static const struct {
     uint8_t event;
     int16_t filter;
-    uint32_t flags; /* of the filter */
+    uint32_t flags; /* the filter's */
 } FILTERS[] = {
     {HEDDLE_READABLE, EVFILT_READ, 0},
     {HEDDLE_WRITABLE, EVFILT_WRITE, 0},
@@ -58,7 +58,7 @@ static const struct {
 
 enum { FILTER_COUNT = sizeof(FILTERS) / sizeof(FILTERS[0]) };
 
-/* Tells the kernel one thing. 0 or -errno. */
+/* Makes one change in the kernel's queue. 0 or -errno. */
 static int change_filter(kqueue_selector *self, uintptr_t id, int filter, unsigned flags, unsigned filter_flags)
 {
     struct kevent event;
@@ -107,7 +107,7 @@ static void kqueue_close(heddle_selector *selector)
 
 static void kqueue_abandon(heddle_selector *selector)
 {
-    /* A child does not inherit the queue: its number may be another file already. */
+    /* A child does not inherit the queue: its number may belong to another file already. */
 #ifdef LIBKQUEUE
     close(((kqueue_selector *)selector)->fd);
 #endif
@@ -141,19 +141,19 @@ static int kqueue_open(heddle_selector **selector)
 
 /* -- waiters ----------------------------------------------------------------------------------------------------- */
 
-/* A mask that is ready without asking, 0, or -errno. */
+/* The mask of a descriptor that is always ready, 0, or -errno. */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {
     int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
     struct stat status;
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
-    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* the filter would wait at the end of the file */
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* at the end of a file the filter would wait */
         return ready ? ready : -EPERM;
     switch (error) {
     case 0:
         return 0;
-    case EPIPE: /* nobody reads that pipe any more */
+    case EPIPE: /* the pipe has no reader any more */
         return ready ? ready : -error;
     case EINVAL:
     case ENODEV:
@@ -211,7 +211,7 @@ static void kqueue_disarm(heddle_selector *selector, heddle_waiter *waiter)
     heddle_fd_entry_unlink(heddle_fd_table_find(&self->table, waiter->fd), waiter);
     if (waiter->mode == HEDDLE_PERSISTENT)
         forget_filters(self, waiter->fd);
-    /* A one-shot filter stays: it fires once at most, and nobody is there to hear. */
+    /* A one-shot filter stays: it fires at most once, and has no waiter then. */
 }
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
@@ -219,7 +219,7 @@ static void kqueue_disarm(heddle_selector *selector, heddle_waiter *waiter)
 static bool kqueue_pending(heddle_selector *selector)
 {
     (void)selector;
-    return true; /* nothing but a system call can tell */
+    return true; /* only a system call can tell */
 }
 
 static bool kqueue_has_events(heddle_selector *selector)
@@ -265,7 +265,7 @@ static void kqueue_harvest(heddle_selector *selector)
         if (self->events[i].filter == EVFILT_USER)
             continue;
 #else
-        /* Edge-triggered, and yet read empty: a full pipe would refuse the next byte. */
+        /* Edge-triggered, but read anyway: a full pipe would reject the next byte. */
         if ((int)self->events[i].ident == self->wakeup.read_fd) {
             heddle_wakeup_drain(&self->wakeup);
             continue;

@@ -1,19 +1,19 @@
 #ifndef HEDDLE_NATIVE_THREAD_H
 #define HEDDLE_NATIVE_THREAD_H
 
-/* Threads of our own, which Ruby does not know, and what they wait for. */
+/* Threads that Ruby does not know, and the conditions that they wait for. */
 
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
 #ifdef __APPLE__
-#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* its conditions know no other */
+#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* its conditions have no other clock */
 #else
 #define HEDDLE_CONDITION_CLOCK CLOCK_MONOTONIC
 #endif
 
-/* Timed waits for it end by HEDDLE_CONDITION_CLOCK. */
+/* Makes a condition whose timed waits use HEDDLE_CONDITION_CLOCK. */
 static inline void heddle_condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -25,7 +25,7 @@ static inline void heddle_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Signals are for Ruby's threads: it gets none. 0, or an error number. */
+/* Starts a thread that gets no signals, which are for Ruby's threads. 0, or an error number. */
 static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(void *))
 {
     sigset_t all, before;

@@ -1,4 +1,4 @@
-/* Before any header: without it macOS refuses descriptors above FD_SETSIZE. */
+/* Before any header: without it macOS rejects descriptors above FD_SETSIZE. */
 #define _DARWIN_UNLIMITED_SELECT 1
 
 #include "fd_table.h"
@@ -15,12 +15,12 @@
 #include <time.h>
 
 /*
- * select(2), which every POSIX system has: the last resort, and the behaviour that the others are compared with.
- * Level-triggered, also for persistent waiters. fd_set ends at FD_SETSIZE and FD_SET writes past it, so the bit sets
- * are our own and grow; the kernels take any length.
+ * select(2), which every POSIX system has: the last resort, and the reference for the others' behaviour.
+ * Level-triggered, also for persistent waiters.
  *
- * A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone hears of
- * neither: select has no way to ask for them without asking for data too.
+ * fd_set ends at FD_SETSIZE and FD_SET writes past it, so the bit sets are our own and grow; kernels take any length. A
+ * hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone gets neither,
+ * because select can't report them without reporting data.
  */
 
 /* The word of the system's fd_set: on big-endian machines its width decides where a bit is. */
@@ -49,8 +49,8 @@ typedef struct {
     word *ready[SETS]; /* copies of `wanted` that `wait` works on and `harvest` delivers */
     int words;         /* length of each set */
     int used;          /* words above this one are empty in `wanted` */
-    int harvested;     /* words of `ready` that `wait` brought */
-    bool bad;          /* `wait` met a descriptor that is not open */
+    int harvested;     /* words of `ready` that `wait` has filled */
+    bool bad;          /* `wait` found a descriptor that is not open */
 } select_selector;
 
 /* -- bit sets ---------------------------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static int grow_sets(select_selector *self, int fd)
         word **set = i < SETS ? &self->wanted[i] : &self->ready[i - SETS];
         word *grown = realloc(*set, (size_t)words * sizeof(word));
         if (!grown)
-            return -ENOMEM; /* `words` stays: those that have grown already are only longer than it says */
+            return -ENOMEM; /* `words` is unchanged: sets that have grown already are only longer than that */
         memset(grown + self->words, 0, (size_t)(words - self->words) * sizeof(word));
         *set = grown;
     }
@@ -144,12 +144,12 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
 {
     select_selector *self = (select_selector *)selector;
     struct stat status;
-    /* Also finds a descriptor that is not open: some kernels ignore those above the highest open one. */
+    /* Also finds a descriptor that is not open: some kernels ignore descriptors above the highest open one. */
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
     if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
         int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
-        return ready ? ready : -EPERM; /* as epoll says: such a file has no urgent data */
+        return ready ? ready : -EPERM; /* as epoll: such a file has no urgent data */
     }
 
     heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
@@ -168,7 +168,7 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
 
     heddle_fd_entry_unlink(entry, waiter);
     set_events(self, waiter->fd, heddle_fd_entry_events(entry));
-    /* An event that was not delivered must not reach the next waiter of this number. */
+    /* An undelivered event must not reach the next waiter of this number. */
     for (int i = 0; i < SETS; i++)
         self->ready[i][at] &= self->wanted[i][at] | ~bit_of(waiter->fd);
 }
@@ -178,10 +178,10 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
 static bool select_pending(heddle_selector *selector)
 {
     (void)selector;
-    return true; /* nothing but a system call can tell */
+    return true; /* only a system call can tell */
 }
 
-/* Between a wait and its harvest `ready` is taken; this comes at other times, and leaves in it what nobody reads. */
+/* Between a wait and its harvest `ready` is in use. This is called at other times, and may overwrite it. */
 static bool select_has_events(heddle_selector *selector)
 {
     select_selector *self = (select_selector *)selector;
@@ -213,7 +213,7 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
     if (count == 0)
         return 0;
     self->harvested = self->used;
-    /* Here and not in `harvest`: a wake-up after this return is for the next wait. */
+    /* Here and not in `harvest`: a wake-up that comes later is for the next wait. */
     int fd = self->wakeup.read_fd;
     if (self->ready[0][fd / WORD_BITS] & bit_of(fd)) {
         self->ready[0][fd / WORD_BITS] &= ~bit_of(fd);
@@ -266,7 +266,7 @@ static void select_harvest(heddle_selector *selector)
                     ready |= SET_EVENTS[i];
                 self->ready[i][at] &= ~bit_of(fd);
             }
-            /* Linux calls a descriptor readable that was closed during the wait. */
+            /* Linux reports a descriptor as readable that was closed during the wait. */
             deliver_event(self, fd, is_open(fd) ? ready : -EBADF);
         }
     }

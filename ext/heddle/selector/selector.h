@@ -2,20 +2,18 @@
 #define HEDDLE_SELECTOR_H
 
 /*
- * One interface over io_uring, epoll, kqueue and select.
+ * One interface to io_uring, epoll, kqueue and select. A selector knows only waiters: records with a callback, which
+ * belong to the waiting code. It knows no fibers and includes no Ruby headers, so it can be tested and fuzzed alone.
  *
- * A selector knows waiters only: records with a callback, owned by whoever waits. It has no notion of fibers and
- * does not include Ruby's headers, so that it can be tested and fuzzed alone.
- *
- * Threads: everything but `wake` is called by the thread that owns the selector. `wait` is the only function that
- * blocks, and the only one that runs without Ruby's global lock; it never calls a callback.
+ * Threads: all functions but `wake` are called by the thread that owns the selector. Only `wait` blocks, and only
+ * `wait` runs without Ruby's global lock; it never calls a callback.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Linux has kqueue only in the C tests, over libkqueue: a header of that name that is found there means nothing. */
+/* Linux has kqueue only in the C tests, by libkqueue: a header of that name alone means nothing. */
 #if defined(HEDDLE_LIBKQUEUE) || (defined(HAVE_SYS_EVENT_H) && !defined(__linux__))
 #define HEDDLE_KQUEUE 1
 #endif
@@ -48,9 +46,9 @@ typedef void heddle_waiter_fn(heddle_waiter *waiter, int result, uint32_t flags)
 struct heddle_waiter {
     heddle_waiter_fn *fn;
     int fd;
-    uint8_t events;   /* mask of HEDDLE_READABLE … that is waited for */
+    uint8_t events;   /* the events to wait for: a mask of HEDDLE_READABLE … */
     uint8_t mode;     /* HEDDLE_ONE_SHOT or HEDDLE_PERSISTENT */
-    bool armed;       /* the selector holds this record */
+    bool armed;       /* the selector uses this record */
     uint32_t slot;    /* io_uring: the operation's slot */
     heddle_waiter *next, *previous; /* epoll, kqueue, select: the waiters of one descriptor */
 };
@@ -61,7 +59,7 @@ typedef enum {
     HEDDLE_OPERATION_WAITID,
 } heddle_operation_code;
 
-/* A completion. The selector owns `buffer` from submit until the waiter's callback came without HEDDLE_MORE. */
+/* An operation with a completion. The selector owns `buffer` from submit until a callback without HEDDLE_MORE. */
 typedef struct {
     heddle_operation_code code;
     int fd;          /* READ, WRITE: descriptor; WAITID: the id */
@@ -72,41 +70,41 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    bool pending_unknown; /* `pending` always says yes: only a system call can tell */
+    bool pending_unknown; /* `pending` always returns true, because only a system call can tell */
 
-    /* 0 when this machine can run it, else -errno, with a reason that a person can read. */
+    /* 0 when this machine supports it, else -errno and the reason as a text. */
     int (*probe)(char *reason, size_t size);
 
     int (*open)(heddle_selector **selector);
     void (*close)(heddle_selector *selector);
-    /* In a child after fork: give back what belongs to this process and touch nothing shared with the parent. */
+    /* In a forked child: releases what belongs to the child and touches nothing shared with the parent. */
     void (*abandon)(heddle_selector *selector);
 
     /* Waits for readiness. 0: armed; > 0: this mask is ready at once and nothing is armed; < 0: -errno. */
     int (*arm)(heddle_selector *selector, heddle_waiter *waiter);
-    /* On return the waiter is forgotten and its callback will not be called. */
+    /* On return the waiter is removed and its callback will not be called. */
     void (*disarm)(heddle_selector *selector, heddle_waiter *waiter);
 
     /* Completions: NULL where the platform has none; -ENOSYS where this operation is missing. */
     int (*submit)(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation);
-    /* Asks for an early end: the waiter's last event still comes. */
+    /* Asks for an early end: the waiter still gets its last event. */
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /* Would `poll` find or do anything? Cheap, makes no system call where the platform allows. */
+    /* Would `poll` find an event or submit something? Makes no system call where the platform allows that. */
     bool (*pending)(heddle_selector *selector);
-    /* Has anything come that `poll` would take? Does nothing about it; may make a system call. */
+    /* Are there events that `poll` would take? Takes none; may make a system call. */
     bool (*has_events)(heddle_selector *selector);
-    /* Submits, takes what is there without blocking, and calls the callbacks. 0 or -errno. */
+    /* Submits, takes the events without blocking, and calls the callbacks. 0 or -errno. */
     int (*poll)(heddle_selector *selector);
     /* Submits and blocks until an event, a wake-up or `timeout` nanoseconds (< 0: for ever). 0 or -errno. */
     int (*wait)(heddle_selector *selector, int64_t timeout);
-    /* Calls the callbacks for what `wait` brought. */
+    /* Calls the callbacks of the events that `wait` has found. */
     void (*harvest)(heddle_selector *selector);
-    /* From any thread: the wait under way, or else the next one, returns at once. */
+    /* From any thread: the current wait, or else the next one, returns at once. */
     void (*wake)(heddle_selector *selector);
 } heddle_selector_operations;
 
-/* Each selector begins with this. */
+/* The beginning of each selector's record. */
 struct heddle_selector {
     const heddle_selector_operations *operations;
 };

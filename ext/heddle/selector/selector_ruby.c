@@ -1,4 +1,4 @@
-/* The selectors for Ruby: which were built in, and which this machine can run. */
+/* The selectors for Ruby: which are built in, and which this machine supports. */
 
 #include "selector/selector_ruby.h"
 
@@ -20,7 +20,7 @@ static VALUE selector_built(VALUE self)
 /*
  * call-seq: unavailable_reason(name) -> String or nil
  *
- * Why this machine can't run the selector, as far as the kernel says; nil when it can.
+ * Why this machine can't use the selector, according to the kernel; nil when it can.
  */
 static VALUE selector_unavailable_reason(VALUE self, VALUE name)
 {

@@ -14,29 +14,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No other thread may enter the ring: they write to the eventfd, which the ring polls. */
+/* No other thread may enter the ring: a wake-up writes to the eventfd, which the ring polls. */
 
 enum { NO_SLOT = UINT32_MAX };
 
 /*
  * The kernel knows an operation by slot and generation, never by address. A slot is free again only after the last
- * completion of the operation *and* that of its cancellation: otherwise a late one would hit the next owner.
+ * completion of the operation *and* that of its cancellation: a late one would otherwise reach the slot's next owner.
  */
 typedef struct {
-    heddle_waiter *waiter; /* NULL: disarmed, nobody wants to hear */
+    heddle_waiter *waiter; /* NULL: disarmed, completions are ignored */
     uint32_t generation;
     uint32_t next_free;
     uint8_t outstanding; /* completions still to come */
     bool poll;           /* readiness, not a completion */
 } operation_slot;
 
-/* In user_data, above the generation's 31 bits: the completion of a cancellation. */
+/* A bit of user_data, above the generation's 31 bits: the completion is that of a cancellation. */
 static const uint64_t CANCELLATION = 1ull << 63;
 
 typedef struct {
     heddle_selector base;
     heddle_ring ring;
-    pthread_t owner; /* the thread whose ring it is */
+    pthread_t owner; /* the thread that owns the ring */
     bool has_waitid;
 
     operation_slot *slots;
@@ -52,7 +52,10 @@ static void harvest_completions(uring_selector *self);
 
 static struct io_uring_sqe *next_submission(uring_selector *self)
 {
-    /* EBUSY and EAGAIN: the completion queue has overflowed, or memory is short; taking completions helps both. */
+    /*
+     * EBUSY and EAGAIN: the completion queue has overflowed, or memory is short; taking completions helps in both
+     * cases.
+     */
     for (int tries = 0; heddle_ring_unsubmitted(&self->ring) >= self->ring.sq_entries; tries++) {
         int result = heddle_ring_enter(&self->ring, 0, 0);
         if (result < 0 && result != -EBUSY && result != -EAGAIN && result != -EINTR)
@@ -101,7 +104,7 @@ static uint64_t slot_identity(uring_selector *self, uint32_t index)
     return (uint64_t)self->slots[index].generation << 32 | index;
 }
 
-/* A slot and a submission together, or neither. */
+/* Takes a slot and a submission entry, or neither. */
 static struct io_uring_sqe *prepare_submission(uring_selector *self, heddle_waiter *waiter, bool poll)
 {
     uint32_t index = slot_acquire(self);
@@ -137,9 +140,9 @@ static uint32_t to_poll(uint8_t events)
 }
 
 /*
- * Since 5.19 io_uring passes over wake-ups that match nothing but POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c).
- * Sockets announce urgent data as POLLPRI and POLLRDBAND together, so that asking for both is heard; but then they
- * announce ordinary data so as well, and what came has to be looked at (see `rearm_poll`).
+ * Since 5.19 io_uring ignores wake-ups that match only POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c). Sockets
+ * report urgent data as POLLPRI and POLLRDBAND together, so this asks for both. But sockets report ordinary data as
+ * POLLRDBAND, too, so the event has to be checked (see `rearm_poll`).
  */
 static uint32_t to_uring(uint8_t events)
 {
@@ -168,7 +171,7 @@ static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
         return -ENOMEM;
     uint32_t mask = to_uring(waiter->events);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    mask = mask << 16 | mask >> 16; /* poll32_events is stored with its halves swapped there */
+    mask = mask << 16 | mask >> 16; /* poll32_events is stored with its halves swapped on big-endian machines */
 #endif
     sqe->opcode = HEDDLE_OP_POLL_ADD;
     sqe->fd = waiter->fd;
@@ -180,13 +183,13 @@ static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
 static void request_cancel(uring_selector *self, uint32_t index)
 {
     if (self->slots[index].outstanding > 1)
-        return; /* asked for already */
+        return; /* a cancellation was submitted before */
     /* Counted first: making room may take the operation's own completion, which must not free the slot. */
     self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);
     operation_slot *slot = &self->slots[index];
     if (!sqe) {
-        /* The operation ends by itself, or with the ring; its slot stays taken until then. */
+        /* The operation ends by itself, or with the ring; its slot stays in use until then. */
         if (--slot->outstanding == 0)
             slot_release(self, index);
         return;
@@ -225,7 +228,7 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
         sqe->opcode = operation->code == HEDDLE_OPERATION_READ ? HEDDLE_OP_READ : HEDDLE_OP_WRITE;
         sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
         sqe->off = (uint64_t)operation->offset;
-        /* At once: at the end of the turn its number may be another file's. A failed call is tried again there. */
+        /* At once: at the end of the tick its number may belong to another file. A failed call is tried again there. */
         heddle_ring_enter(&self->ring, 0, 0);
         break;
     case HEDDLE_OPERATION_WAITID:
@@ -243,7 +246,7 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
         request_cancel((uring_selector *)selector, waiter->slot);
 }
 
-/* The result for a waiter for urgent data; 0: nothing yet. */
+/* The result for a waiter for urgent data; 0: there is none yet, and the poll was armed again. */
 static int rearm_poll(const heddle_waiter *waiter)
 {
     struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};
@@ -280,14 +283,14 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
     } else if (poll && result >= 0) {
         result = from_poll(result, waiter->events);
         if (result == 0)
-            result = waiter->events; /* readiness may be spurious, a lost one may not be */
+            result = waiter->events; /* readiness may be reported in vain, but must not be lost */
     }
     waiter->fn(waiter, result, (poll ? 0 : HEDDLE_COMPLETION) | (more ? HEDDLE_MORE : 0));
 }
 
 static void harvest_completions(uring_selector *self)
 {
-    /* The head moves before each callback: a callback may submit, and so come back here. */
+    /* The head moves before each callback, because a callback may submit, and so call this function again. */
     for (;;) {
         unsigned head = atomic_load_explicit(self->ring.cq_head, memory_order_relaxed);
         if (head == atomic_load_explicit(self->ring.cq_tail, memory_order_acquire))
@@ -335,7 +338,7 @@ static void uring_wake(heddle_selector *selector)
 
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
-/* The poll is multishot and reports each write: the eventfd never has to be read. */
+/* The poll is multishot and reports each write, so the eventfd never has to be read. */
 static void note_wakeup(heddle_waiter *waiter, int result, uint32_t flags)
 {
     (void)result;
@@ -365,9 +368,9 @@ static bool has_completions_outstanding(const uring_selector *self)
 static void close_ring(uring_selector *self)
 {
     /*
-     * The kernel ends what is left of a closed ring in its own time, and might still write to a buffer that its owner
-     * frees as soon as this has returned. Only the ring's own thread may ask for an end; another one that closes it
-     * (the end of the process) has no way to wait.
+     * The kernel ends the operations of a closed ring asynchronously, and could still write to a buffer that its owner
+     * frees when this has returned. Only the ring's own thread can cancel them; another thread that closes the ring (at
+     * the end of the process) can't wait.
      */
     if (has_completions_outstanding(self))
         heddle_ring_cancel_everything(&self->ring);
@@ -375,7 +378,7 @@ static void close_ring(uring_selector *self)
     release_memory(self);
 }
 
-/* Only the poll of the eventfd is with the kernel, and few slots were ever needed. */
+/* Only the poll of the eventfd is submitted, and few slots were ever needed. */
 static bool is_idle(const uring_selector *self)
 {
     enum { SLOTS = 1024 };

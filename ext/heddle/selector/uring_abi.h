@@ -2,8 +2,8 @@
 #define HEDDLE_URING_ABI_H
 
 /*
- * Constants that the build machine's kernel header may lack. These numbers are kernel ABI; whether the
- * running kernel has them is asked at run time, so that a library built on an old machine uses a new kernel whole.
+ * Constants that the build machine's kernel header may lack. These numbers are kernel ABI; whether the running kernel
+ * has them is probed at run time, so that a library built on an old machine can use a new kernel fully.
  */
 
 #include <linux/io_uring.h>

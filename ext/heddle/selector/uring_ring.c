@@ -99,7 +99,7 @@ static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)
     if (sqes == MAP_FAILED)
         return -errno;
     ring->sqes = sqes;
-    /* A forked child must neither share the rings nor hold their pages. */
+    /* A forked child must not share the rings or keep their pages. */
     madvise(memory, ring->memory_size, MADV_DONTFORK);
     madvise(sqes, ring->sqes_size, MADV_DONTFORK);
 
@@ -130,7 +130,7 @@ static void register_index(heddle_ring *ring)
     }
 }
 
-/* The index holds the ring as a descriptor does, to the end of the thread, and a thread has 16 of them. */
+/* The index keeps the ring open, as a descriptor does, until the thread ends, and a thread has only 16 of them. */
 static void unregister_index(const heddle_ring *ring)
 {
     struct io_uring_rsrc_update update = {.offset = (uint32_t)ring->enter_fd};
@@ -166,7 +166,7 @@ void heddle_ring_close(heddle_ring *ring)
 
 void heddle_ring_abandon(heddle_ring *ring)
 {
-    close(ring->fd); /* memory and index are not the child's */
+    close(ring->fd); /* a child has no memory mapping and no index */
 }
 
 #endif

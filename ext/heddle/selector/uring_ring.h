@@ -2,8 +2,8 @@
 #define HEDDLE_URING_RING_H
 
 /*
- * One io_uring by raw system calls: its memory and how to enter it. It belongs to the thread that opened it
- * (SINGLE_ISSUER) and completes only when that thread enters the kernel (DEFER_TASKRUN).
+ * One io_uring, by raw system calls: its memory and how to enter it. It belongs to the thread that opened it
+ * (SINGLE_ISSUER) and completes operations only when that thread enters the kernel (DEFER_TASKRUN).
  */
 
 #include "uring_abi.h"
@@ -15,7 +15,7 @@
 typedef struct {
     int fd;
     int enter_fd;         /* the registered index, or fd */
-    unsigned enter_flags; /* IORING_ENTER_REGISTERED_RING where it could be registered */
+    unsigned enter_flags; /* IORING_ENTER_REGISTERED_RING if the ring was registered */
 
     void *memory;
     size_t memory_size;
@@ -29,19 +29,19 @@ typedef struct {
     struct io_uring_cqe *cqes;
 } heddle_ring;
 
-/* 0 when this machine has what is needed, else -errno with a reason that a person can read. */
+/* 0 when this machine has all that is needed, else -errno and the reason as a text. */
 int heddle_ring_probe(char *reason, size_t size);
 
 int heddle_ring_open(heddle_ring *ring); /* 0 or -errno */
 void heddle_ring_close(heddle_ring *ring);
-/* In a child after fork. */
+/* In a forked child. */
 void heddle_ring_abandon(heddle_ring *ring);
 
 bool heddle_ring_supports(const heddle_ring *ring, unsigned operation);
 
-/* Gives the kernel what was prepared; waits for `minimum` completions, at most `timeout` ns (< 0: for ever). */
+/* Submits the prepared entries; waits for `minimum` completions, at most `timeout` ns (< 0: for ever). */
 int heddle_ring_enter(heddle_ring *ring, unsigned minimum, int64_t timeout);
-/* Cancels all that the kernel has, and returns when it has let go of it. */
+/* Cancels all submitted operations, and returns when they have ended. */
 void heddle_ring_cancel_everything(heddle_ring *ring);
 
 static inline unsigned heddle_ring_unsubmitted(const heddle_ring *ring)
@@ -55,7 +55,7 @@ static inline bool heddle_ring_has_completions(const heddle_ring *ring)
            atomic_load_explicit(ring->cq_tail, memory_order_acquire);
 }
 
-/* The completion queue's tail alone is blind under DEFER_TASKRUN: deferred work shows only in the flags. */
+/* Under DEFER_TASKRUN the completion queue's tail alone is not enough: deferred work shows only in the flags. */
 static inline bool heddle_ring_needs_enter(const heddle_ring *ring)
 {
     unsigned flags = atomic_load_explicit(ring->sq_flags, memory_order_relaxed);

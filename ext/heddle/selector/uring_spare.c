@@ -20,7 +20,7 @@ static void close_spare(void *selector)
 
 static void begin_in_child(void)
 {
-    spares.allowed = false; /* it may be in a sandbox soon */
+    spares.allowed = false; /* the thread may enter a sandbox before it needs another ring */
     void *selector = heddle_spare_acquire();
     if (selector)
         heddle_uring_spare_operations.abandon(selector);

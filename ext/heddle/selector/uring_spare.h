@@ -2,29 +2,29 @@
 #define HEDDLE_URING_SPARE_H
 
 /*
- * To open and close a ring takes 60 to 160 µs of CPU, most of it for its memory. So a thread keeps the one that its last
- * loop had, for its next one: programs without a server run many short loops. It ends with the thread; a child process
- * has none.
+ * To open and close a ring takes 60 to 160 µs of CPU, most of it for its memory. So a thread keeps the ring of its last
+ * loop for its next one: programs without a server run many short loops. The ring is closed when the thread ends; a
+ * forked child has none.
  */
 
 #include <stdbool.h>
 
 typedef struct {
     void (*close)(void *selector);
-    void (*abandon)(void *selector); /* in a child after fork */
+    void (*abandon)(void *selector); /* in a forked child */
 } heddle_spare_operations;
 
 extern const heddle_spare_operations heddle_uring_spare_operations; /* uring.c */
 
-/* Before anything else, any number of times. */
+/* Called before all other functions, any number of times. */
 void heddle_spare_prepare(void);
 
-/* The calling thread's, which has none then; or NULL. */
+/* Takes the calling thread's spare ring, or returns NULL. */
 void *heddle_spare_acquire(void);
-/* False: this thread has one already, or can have none. */
+/* False: this thread has a spare ring already, or can't have one. */
 bool heddle_spare_keep(void *selector);
 
-/* Whether this process is known to be allowed to have rings: to ask the kernel takes a ring, too. */
+/* Is this process known to be allowed to have rings? To ask the kernel takes a ring, too. */
 bool heddle_spare_is_allowed(void);
 void heddle_spare_set_allowed(bool allowed);
 

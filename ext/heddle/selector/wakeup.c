@@ -45,7 +45,7 @@ void heddle_wakeup_signal(heddle_wakeup *wakeup)
     uint64_t one = 1;
     ssize_t written;
 
-    /* EAGAIN means that the counter or the pipe is full: a wake-up is pending already. */
+    /* EAGAIN: the counter or the pipe is full, so a wake-up is pending already. */
     do {
         written = write(wakeup->write_fd, &one, sizeof(one));
     } while (written < 0 && errno == EINTR);

@@ -15,27 +15,27 @@
 #include <string.h>
 
 enum {
-    PLACES = 1024, /* that are known; what comes then is only counted */
-    UNTAKEN = 64,  /* untaken reports; further call sites are reported when they are met again */
-    FRAMES = 256,  /* of Ruby, looked at from the inside */
+    PLACES = 1024, /* places that are remembered; more are only counted */
+    UNTAKEN = 64,  /* reports that Ruby has not taken yet; further places are reported when they are met again */
+    FRAMES = 256,  /* frames of Ruby that are searched, innermost first */
     TEXT = 512,
-    LIBRARIES = 64, /* that are counted by themselves; the last place is for all others */
+    LIBRARIES = 64, /* libraries that are counted separately; the last entry counts all others */
 };
 
 typedef struct {
     char library[TEXT], function[TEXT], method[TEXT], place[TEXT];
 } report;
 
-static uint64_t places[PLACES]; /* hashes */
+static uint64_t places[PLACES]; /* hashes of the reported places */
 static unsigned place_count;
 static struct {
-    uint64_t key; /* a hash of the path; 0: nobody's */
+    uint64_t key; /* a hash of the path; 0: unused */
     uint64_t waits;
     char path[TEXT];
 } libraries[LIBRARIES];
-static report *reports; /* an array of UNTAKEN while it is on */
+static report *reports; /* an array of UNTAKEN while reports are on */
 static unsigned report_count;
-/* Where the function of Ruby's that runs Ruby code begins; 0: not known. */
+/* The start of the function in which Ruby interprets Ruby code; 0: unknown. */
 static uintptr_t interpreter;
 
 /* -- the C frames -------------------------------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    unsigned runs; /* of the interpreter, between that function and here */
+    unsigned runs; /* how often the interpreter appears between that function and here */
 } callback;
 
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
@@ -60,8 +60,8 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
 }
 
 /*
- * Has a function of an extension called Ruby code that has come here? One that waits by a function of Ruby's itself
- * runs no Ruby code meanwhile.
+ * Has a function of an extension called back the Ruby code that is about to switch? A function that waits by Ruby's own
+ * C functions runs no Ruby code meanwhile.
  */
 static bool find_callback(callback *found)
 {
@@ -77,9 +77,9 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Each run of the interpreter begins where a method in C has called Ruby code. So many such borders out from here is
- * the method of the extension: what lies further in is what it has called. False: that is Heddle's and Ruby's own code,
- * such as a scheduler's hook, or is unknown.
+ * Each run of the interpreter begins where a method in C has called Ruby code. So the method of the extension is found
+ * by counting that many such borders from the innermost frame outwards. False: the code that it called is Heddle's or
+ * Ruby's own, such as a scheduler's hook, or is unknown.
  */
 static bool describe_place(const callback *found, report *to)
 {
@@ -148,7 +148,7 @@ static void count_wait(const char *path)
     libraries[i].waits++;
 }
 
-/* The first time for each place. */
+/* Reports each place once. */
 static void report_callback(heddle_loop *loop)
 {
     callback found;
@@ -160,7 +160,7 @@ static void report_callback(heddle_loop *loop)
     if (is_known(&one))
         return;
     reports[report_count++] = one;
-    heddle_stalls_pending = true; /* the stalls' way to the log is this one's, too */
+    heddle_stalls_pending = true; /* stalls and callbacks are announced together */
 }
 
 /* -- finding the interpreter --------------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static void report_callback(heddle_loop *loop)
 enum { LAYERS = 64 };
 
 typedef struct {
-    uintptr_t functions[LAYERS]; /* of Ruby, from the inside */
+    uintptr_t functions[LAYERS]; /* functions of Ruby on the stack, innermost first */
     unsigned count;
 } layers;
 
@@ -184,7 +184,7 @@ static bool visit_layer(const heddle_stack_frame *frame, void *data)
     return true;
 }
 
-/* Heddle::Native.note_interpreter: notes the functions of Ruby between this and find_interpreter. */
+/* Heddle::Native.note_interpreter: notes the functions of Ruby between this one and find_interpreter. */
 static VALUE native_note_interpreter(VALUE self)
 {
     VALUE *end = NULL;
@@ -207,8 +207,9 @@ static bool has_layer(const layers *where, uintptr_t function)
 /*
  * call-seq: Heddle::Native.find_interpreter(object) { Heddle::Native.note_interpreter } -> true or false
  *
- * Has no symbol: it is what stands between C and C where a block is called and where a method in Ruby is, but not where
- * a method in C is called. `object.call` calls note_interpreter, too. True: it is known.
+ * Finds the function in which Ruby interprets code, which has no symbol: it is on the stack where a block or a method
+ * in Ruby is called from C, but not where a method in C is. `object.call` must call note_interpreter, too. True: it was
+ * found.
  */
 static VALUE native_find_interpreter(VALUE self, VALUE object)
 {
@@ -247,8 +248,8 @@ static VALUE text_or_nil(const char *text)
 /*
  * call-seq: Heddle::Native.take_callbacks -> Array
  *
- * Those that were noted since it was last called: [path of the library, its function or nil, Ruby's name of the method
- * or nil, path and line]
+ * The reports since the last call: [path of the library, its function or nil, Ruby's name of the method or nil, path
+ * and line]
  */
 static VALUE native_take_callbacks(VALUE self)
 {
@@ -266,7 +267,7 @@ static VALUE native_take_callbacks(VALUE self)
 /*
  * call-seq: Heddle::Native.callback_waits -> Hash
  *
- * How many waits in callbacks there were while it was on, by the path of the library.
+ * How many waits in callbacks were counted while reports were on, by the path of the library.
  */
 static VALUE native_callback_waits(VALUE self)
 {

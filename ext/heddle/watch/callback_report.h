@@ -2,8 +2,8 @@
 #define HEDDLE_CALLBACK_REPORT_H
 
 /*
- * Which Ruby code waits in a callback of a native library: the fiber is suspended while a C function of an extension
- * waits for it, and what that function keeps by its thread is there for the next fiber to see.
+ * Reports Ruby code that waits in a callback of a native library. While its fiber is suspended, a C function of an
+ * extension waits for it, and the next fiber would see the state that this function keeps by thread.
  */
 
 #include "scheduler/loop.h"

@@ -8,17 +8,17 @@
 #include <string.h>
 
 enum {
-    KEPT = 64,   /* stalls that nobody took; then the oldest is forgotten */
-    FRAMES = 32, /* of a backtrace */
+    KEPT = 64,   /* stalls that Ruby has not taken; of more, the oldest is dropped */
+    FRAMES = 32, /* frames of a backtrace */
 };
 
 typedef struct {
     int64_t began, length; /* CLOCK_MONOTONIC, ns */
     heddle_doing doing;
-    uintptr_t loop; /* which one: a number, and no pointer to be followed */
+    uintptr_t loop; /* the loop's address, used only as a number */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
-    char library[HEDDLE_HEARTBEAT_LIBRARY]; /* in a callback of which the loop waited in place, or "" */
+    char library[HEDDLE_HEARTBEAT_LIBRARY]; /* the library in whose callback the loop waited in place, or "" */
 } stall;
 
 
@@ -28,17 +28,17 @@ static ID id_noted, id_backtrace_locations, id_path, id_lineno, id_base_label;
 
 /* -- where it is ------------------------------------------------------------------------------------------------- */
 
-/* A line a frame: path, line, label. */
+/* One line for each frame: path, line, label. */
 typedef struct {
     char *bytes;
     size_t size, used;
-    bool programs; /* one of them is neither Heddle's own nor Ruby's */
+    bool programs; /* a frame belongs to neither Heddle nor Ruby */
 } place_text;
 
 static void add_frame(place_text *to, VALUE path, int line, VALUE label)
 {
     if (!RB_TYPE_P(path, T_STRING))
-        return; /* a method in C: its caller is next */
+        return; /* a method in C: its caller comes next */
     size_t room = to->size - to->used;
     int written = snprintf(to->bytes + to->used, room, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path), line,
                            RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
@@ -79,8 +79,9 @@ static VALUE add_frames_of_fiber(VALUE data)
 }
 
 /*
- * Is it known where the program is? `apart`: the calling fiber may be one in which Heddle does something for the loop's
- * current one, such as to start a thread; then that one's place it is. To ask for that costs objects, and so time.
+ * Writes where the program is; false: unknown. `apart`: the calling fiber may be one in which Heddle works for the
+ * loop's current fiber, such as to start a thread; then the current fiber's place is written. That needs objects, and
+ * so time.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
@@ -125,12 +126,12 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
         if (!whose || heartbeat->sighted == HEDDLE_SEEN || atomic_load(&heartbeat->verdict) != HEDDLE_LATE)
             continue;
         if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
-            continue; /* what another thread sees stays the same, and looking holds the loop up, too */
+            continue; /* a thread with the GVL would see the same place as before, and sampling blocks the loop, too */
         heddle_doing doing = heddle_watch_gvl(atomic_load(&heartbeat->gvl));
         if (heartbeat == own || doing == HEDDLE_DOING_NATIVE_FREE)
             record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
         else if (doing == HEDDLE_DOING_NOTHING)
-            record_sighting(heartbeat, thread, false); /* it is this one that it waits for */
+            record_sighting(heartbeat, thread, false); /* the late loop waits for the GVL, which this thread holds */
     }
 }
 
@@ -167,7 +168,7 @@ static heddle_doing find_most_frequent(const heddle_heartbeat *heartbeat)
     return most;
 }
 
-/* The machine's part of what ended now: the watch may not have come to see the last of it. */
+/* How much of the heartbeat that ends now the machine took: the watch thread may have missed the last part. */
 static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
 {
     int64_t due = atomic_load(&heddle_watch_due), lost = atomic_load_explicit(&heartbeat->late_lost, memory_order_relaxed);
@@ -181,7 +182,7 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
     one->doing = find_most_frequent(heartbeat);
     one->loop = (uintptr_t)loop;
     one->began = heartbeat->late_since;
-    /* A tick that ended just as the watch found it has been followed by a wait for events since. */
+    /* The loop has waited for events since: the tick ended just when the watch thread found it late. */
     bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
     one->length = over - one->began - measure_lost_time(heartbeat, over);
@@ -215,7 +216,7 @@ void heddle_stalls_announce(heddle_loop *loop)
     heddle_stalls_pending = false;
     rb_protect(announce_stalls, (VALUE)loop, &state);
     if (state)
-        rb_set_errinfo(Qnil); /* to report one must not end the loop */
+        rb_set_errinfo(Qnil); /* an error in the report must not end the loop */
 }
 
 /* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
@@ -230,8 +231,8 @@ static VALUE cause_symbol(heddle_doing doing)
 /*
  * call-seq: Heddle::Native.take_stalls -> Array
  *
- * Those that were noted since it was last called, oldest first: [cause, begin and length in seconds, request, place,
- * number of the loop, path of the library in whose callback it waited in place].
+ * The stalls since the last call, oldest first: [cause, begin and length in seconds, request, place, number of the
+ * loop, path of the library in whose callback it waited in place].
  */
 static VALUE stalls_take(VALUE self)
 {
@@ -249,7 +250,7 @@ static VALUE stalls_take(VALUE self)
 /*
  * call-seq: Heddle::Native.loop_number(scheduler) -> Integer
  *
- * What stalls name its loop by. A loop may have the number of one that is gone.
+ * The number of its loop in stalls. A later loop may have the number of one that is gone.
  */
 static VALUE loop_number(VALUE self, VALUE scheduler)
 {

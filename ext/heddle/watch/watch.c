@@ -9,11 +9,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
-static const int64_t CALM = 5000000;     /* how often it looks while all goes well */
-static const int64_t ALERT = 2000000;    /* … while somebody is late */
-static const int64_t RESCUE = 1000000;   /* … while others look after what is a loop's */
-static const int64_t SOON = 100000;      /* … when it came at the wrong moment */
-static const int64_t QUIET = 50000000;   /* without any event for so long it goes to sleep */
+static const int64_t CALM = 5000000;     /* the interval of samples while no loop is late */
+static const int64_t ALERT = 2000000;    /* … while a loop is late */
+static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
+static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
+static const int64_t QUIET = 50000000;   /* after this time without any change the thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
@@ -59,14 +59,14 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
         atomic_store(&heartbeat->pass, 0);
         atomic_store(&heartbeat->look, HEDDLE_LOOK_LATER);
         atomic_store(&heartbeat->word, 1);
-        atomic_store(&heartbeat->gvl, 0); /* it calls this with the GVL */
+        atomic_store(&heartbeat->gvl, 0); /* the loop calls this with the GVL */
         heartbeat->seen = 0;
         heartbeat->moved = heddle_clock_now();
         heddle_lost_time_attach(heartbeat);
         atomic_store(&heartbeat->thread, thread);
     }
     if (watch.wants && !watch.running && !watch.paused)
-        start_thread(); /* a child after fork; without a thread it goes unwatched */
+        start_thread(); /* in a forked child; without a thread the loop is not watched */
     pthread_mutex_unlock(&watch.mutex);
     if (atomic_load(&heddle_watch_asleep))
         heddle_watch_rouse();
@@ -85,8 +85,8 @@ void heddle_heartbeat_release(heddle_heartbeat *heartbeat)
 /* -- looking ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The loop may be reading the record of its late heartbeat: it gets these counts or those of the new heartbeat, never
- * torn ones.
+ * The loop may be reading the counts of its late heartbeat: it gets these or the new heartbeat's, never a mixture of
+ * bytes.
  */
 static void forget_looks(heddle_heartbeat *heartbeat)
 {
@@ -111,8 +111,8 @@ static void begin_heartbeat(heddle_heartbeat *heartbeat, uint64_t word, int64_t 
 }
 
 /*
- * A thread that holds the GVL runs Ruby if it comes to where Ruby takes interrupts when it is asked to. It may have to
- * wait for a core to do so, so only what goes unanswered for some looks is native code.
+ * A thread that holds the GVL runs Ruby code if it answers a request to take interrupts. It may have to wait for a core
+ * first, so only a thread that does not answer for several samples counts as running native code.
  */
 static void note_doing(heddle_heartbeat *heartbeat, uint32_t gvl)
 {
@@ -145,7 +145,7 @@ static void probe_thread(heddle_heartbeat *heartbeat)
     watch.settings.ask();
 }
 
-/* Takes too long: unless its thread waits for a core, and it is not known yet for how long it does. */
+/* The heartbeat takes too long, unless its thread waits for a core, for a time that is not known yet. */
 static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 {
     if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME) {
@@ -160,13 +160,13 @@ static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
     atomic_store(&heartbeat->verdict, HEDDLE_LATE);
 }
 
-/* It takes so long that others look after what is the loop's. */
+/* Is the loop stuck for so long that rescues run? */
 static bool is_held_up(int64_t age)
 {
     return (watch.wants & HEDDLE_WATCH_HANDOFF) && age >= watch.settings.handoff;
 }
 
-/* When to look again. */
+/* Returns when to sample next. */
 static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     int look = atomic_exchange(&heartbeat->look, HEDDLE_LOOK_LATER);
@@ -179,14 +179,14 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     heartbeat->held_up = is_held_up(age);
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
-    /* Early enough to know of a stall what it is. */
+    /* Early enough to know what the loop does before it counts as a stall. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);
     return look == HEDDLE_LOOK_SOON ? SOON : ALERT;
 }
 
-/* In the selector, or on its way out of it, for which it may have to wait until another thread gives up the GVL. */
+/* The loop is in the selector, or returning from it, for which it may have to wait for the GVL. */
 static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
@@ -225,7 +225,7 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
 
 /* -- looking after what is a loop's -------------------------------------------------------------------------------- */
 
-/* A loop that waits for the GVL is held up by another one, or by another thread. */
+/* A loop that waits for the GVL is blocked by another loop or thread. */
 static bool is_held_up_by_itself(const heddle_heartbeat *heartbeat)
 {
     return (heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) != HEDDLE_DOING_NOTHING;
@@ -237,7 +237,7 @@ static bool find_held_up_loop(heddle_rescue *rescue)
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         if (!atomic_load(&heartbeat->thread) || !heartbeat->held_up)
             continue;
-        /* A thread that keeps the GVL keeps every loop. */
+        /* A thread that keeps the GVL blocks every loop. */
         bool own = heartbeat->loop == rescue->loop;
         if (!own && !((heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
             continue;
@@ -259,7 +259,7 @@ static void end_rescue(heddle_rescue *rescue)
     rescue->under_way = false;
 }
 
-/* When to look again. */
+/* Returns when to call it next. */
 static int64_t look_after(heddle_rescue *rescue)
 {
     if (!find_held_up_loop(rescue)) {
@@ -325,7 +325,10 @@ static bool has_changes(int64_t now)
     return false;
 }
 
-/* Nobody does anything: until somebody does. A loop that ceases to be idle notes it before it reads the flag. */
+/*
+ * All loops are idle: sleeps until one is not. A loop that stops being idle changes its heartbeat before it reads the
+ * flag.
+ */
 static void sleep_while_quiet(int64_t now)
 {
     if (has_changes(now))
@@ -344,7 +347,7 @@ void heddle_watch_rouse(void)
     pthread_mutex_unlock(&watch.mutex);
 }
 
-/* Returns by how much later it woke up than it was to. */
+/* Returns by how much it woke up too late. */
 static int64_t sleep_for(int64_t pause)
 {
     struct timespec time = {.tv_nsec = pause};
@@ -394,7 +397,7 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&watch.mutex);
 }
 
-/* The thread is gone, and the loops of the parent run no more; a loop that goes on takes a new record. */
+/* The thread and the parent's loops don't exist here; a loop that continues gets a new record. */
 static void after_fork_in_child(void)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next)
@@ -414,7 +417,7 @@ static void handle_forks(void)
         watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
-/* With the mutex. */
+/* With the mutex held. */
 static int start_thread(void)
 {
     handle_forks();
@@ -424,7 +427,7 @@ static int start_thread(void)
     return -result;
 }
 
-/* With the mutex, which it gives back. */
+/* With the mutex held, which it releases. */
 static void end_thread(void)
 {
     bool running = watch.running;
@@ -434,7 +437,7 @@ static void end_thread(void)
     pthread_cond_signal(&watch.roused);
     pthread_mutex_unlock(&watch.mutex);
     if (running)
-        pthread_join(thread, NULL); /* it never waits for the GVL, which we may hold */
+        pthread_join(thread, NULL); /* the thread never waits for the GVL, which the caller may hold */
 }
 
 int heddle_watch_want(int wants, const heddle_watch_settings *settings)

@@ -2,9 +2,9 @@
 #define HEDDLE_WATCH_H
 
 /*
- * One native thread a process that looks at the heartbeats of the loops every few milliseconds, as long as one of them
- * does something, and sleeps otherwise. It has no GVL and calls no Ruby; it asks a loop's thread to look after itself
- * by `ask`. It runs only while somebody wants it.
+ * The watch thread: one native thread for each process, which samples the heartbeats of the loops every few
+ * milliseconds while one of them is not idle, and sleeps otherwise. It has no GVL and calls no Ruby; by `ask` it makes
+ * a loop's thread examine itself. It runs only while it is wanted for something.
  */
 
 #include "scheduler/heartbeat.h"
@@ -17,57 +17,57 @@ enum {
 };
 
 typedef struct {
-    int64_t slice;     /* ns that a fiber may run while others wait */
-    int64_t threshold; /* ns that a heartbeat may take before it is a stall */
-    int64_t handoff;   /* ns that a heartbeat may take before others look after what is the loop's */
-    bool (*collects)(void); /* whether Ruby collects garbage; from any thread, without the GVL */
+    int64_t slice;     /* how long a fiber may run while others wait, ns */
+    int64_t threshold; /* how long a heartbeat may last before it counts as a stall, ns */
+    int64_t handoff;   /* how long a heartbeat may last before rescues run, ns */
+    bool (*collects)(void); /* is Ruby collecting garbage? From any thread, without the GVL */
     void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
 } heddle_watch_settings;
 
-/* The purposes that it runs for; 0 ends it. With the GVL. 0 or -errno: there is no thread to be had. */
+/* Sets the purposes for which the thread runs; 0 ends it. With the GVL. 0, or -errno: no thread could be started. */
 int heddle_watch_want(int wants, const heddle_watch_settings *settings);
-/* 0 while it is paused. */
+/* The current purposes; 0 while it is paused. */
 int heddle_watch_wants(void);
-/* true: ends its thread; heddle_watch_want has no effect until a call with false. With the GVL. 0 or -errno. */
+/* true: ends the thread; heddle_watch_want has no effect until a call with false. With the GVL. 0 or -errno. */
 int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 
-/* A record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
+/* Returns a record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
 void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
 /*
- * Looks after something of a loop while that is held up. Both are called on the watch's thread, under its lock, so
- * that no fork comes in between; they must be quick, and neither wait for the GVL nor call Ruby.
+ * A rescue acts for a loop while the loop is stuck. Both functions are called on the watch thread, under its lock, so
+ * that no fork comes in between; they must be quick, must not wait for the GVL, and must not call Ruby.
  */
 typedef struct heddle_rescue heddle_rescue;
 struct heddle_rescue {
     void *loop;
-    void (*held_up)(heddle_rescue *rescue); /* again and again, as long as it is */
+    void (*held_up)(heddle_rescue *rescue); /* called again and again while the loop is stuck */
     void (*goes_on)(heddle_rescue *rescue);
-    int64_t since;  /* when what holds it up began, CLOCK_MONOTONIC ns */
-    uint32_t label; /* of what holds it up, if that is one of its own fibers; 0: not known */
+    int64_t since;  /* since when, CLOCK_MONOTONIC ns */
+    uint32_t label; /* the label of the request that blocks it, if that is one of its own fibers'; 0: unknown */
     bool under_way;
     heddle_rescue *next, *previous;
 };
 
 void heddle_watch_add(heddle_rescue *rescue);
-/* It is not called any more; `goes_on` was, if need be. */
+/* After this it is not called; calls `goes_on` if it was held up. */
 void heddle_watch_remove(heddle_rescue *rescue);
-/* How many there are. */
+/* How many rescues there are. */
 unsigned heddle_watch_rescues(void);
 
-/* It does not look while all are idle: see heddle_watch_asleep. */
+/* Wakes the watch thread, which sleeps while all loops are idle: see heddle_watch_asleep. */
 void heddle_watch_rouse(void);
 
-/* The lowest two bits of a heartbeat's `gvl`; the others count changes. */
+/* The lowest two bits of a heartbeat's `gvl`; the other bits count changes. */
 enum {
     HEDDLE_GVL_HELD,
     HEDDLE_GVL_WANTED,
     HEDDLE_GVL_FREE,
 };
 
-/* The activity of this record's thread, as far as the GVL tells; NATIVE_HELD stands for holding it. */
+/* What the record's thread does, according to the GVL; NATIVE_HELD stands for holding it. */
 static inline heddle_doing heddle_watch_gvl(uint32_t word)
 {
     switch (word & 3) {
@@ -80,7 +80,7 @@ static inline heddle_doing heddle_watch_gvl(uint32_t word)
     }
 }
 
-/* Follows who has the GVL, or stops. */
+/* Starts or stops following the holder of the GVL. */
 void heddle_watch_follow_gvl(bool follow);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The holder of the GVL, as Ruby reports it (ruby/thread.h): called by all of its threads, most of them without the
+ * Follows the holder of the GVL by Ruby's thread events (ruby/thread.h): called by all Ruby threads, mostly without the
  * GVL.
  */
 
@@ -20,7 +20,7 @@ static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_dat
                                                                     : HEDDLE_GVL_FREE;
         uint32_t changes = (atomic_load_explicit(&heartbeat->gvl, memory_order_relaxed) >> 2) + 1;
         atomic_store(&heartbeat->gvl, changes << 2 | state);
-        /* A loop that wakes up may have to wait for long before it can say so itself. */
+        /* A loop that wakes up may have to wait long for the GVL before it can do this itself. */
         if (state == HEDDLE_GVL_WANTED && atomic_load(&heddle_watch_asleep))
             heddle_watch_rouse();
     }
