@@ -1,4 +1,4 @@
-/* Only defines what Ruby sees; each part is in the folder of its layer. */
+/* Defines what Ruby sees; each part is in the folder of its layer. */
 
 #include "concurrency/concurrency.h"
 #include "http/http.h"

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::AccessLine: a request and its answer as a line of a log, in one of several formats. */
+/* Heddle::HTTP::AccessLine: a line of the access log for a request and its response, in one of several formats. */
 
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
@@ -8,34 +8,34 @@
 #include <time.h>
 
 enum {
-    TEXT,     /* for a person */
+    TEXT,     /* for people */
     JSON,
     COMMON,   /* Apache's common log format */
-    COMBINED, /* the same, with referer and user agent */
+    COMBINED, /* the same, with the fields Referer and User-Agent */
 };
 
 enum {
-    TEXT_TARGET = 200, /* longer targets are cut; they may have 16 KiB */
-    TARGET = 4096,     /* where machines read */
-    VALUE_SIZE = 1024, /* of a header's value */
+    TEXT_TARGET = 200, /* longer targets are cut: they may have 16 KiB */
+    TARGET = 4096,     /* in formats for programs */
+    VALUE_SIZE = 1024, /* bytes of a field's value */
     METHOD = 32,
     REQUEST_ID = 256,
-    FIXED = 512, /* what everything else needs at most */
+    FIXED = 512, /* room for all other parts of a line */
 };
 
 typedef struct {
     const heddle_exchange *exchange;
-    const char *remote; /* the client, or NULL */
-    const char *proxy;  /* who speaks for it, or NULL */
-    const char *tls;    /* its version, or NULL */
-    int status;         /* 0: none */
+    const char *remote; /* the client's address, or NULL */
+    const char *proxy;  /* the address of the trusted proxy in front of it, or NULL */
+    const char *tls;    /* the TLS version, or NULL */
+    int status;         /* 0: no response */
     uint64_t sent;
     double seconds;
-    const char *time;   /* as the format wants it */
+    const char *time;   /* in the format's own form */
     VALUE remark, id;   /* Strings or nil */
 } answer;
 
-/* Written into a String whose room was reckoned beforehand. */
+/* Written into a String whose room was computed beforehand. */
 typedef struct {
     VALUE string;
     char *at, *end;
@@ -115,7 +115,7 @@ static void put_duration(line *line, double seconds)
         put_text(line, "%.2f s", seconds);
 }
 
-/* Plain HTTP/1.1 needs no word. */
+/* HTTP/1.1 without TLS is not mentioned. */
 static void put_protocol(line *line, const answer *answer)
 {
     const char *protocol = protocol_of(answer->exchange);
@@ -157,7 +157,7 @@ static VALUE text_line(const answer *answer)
 
 /* -- JSON (RFC 8259) --------------------------------------------------------------------------------------------- */
 
-/* How many bytes the well-formed UTF-8 sequence here has (RFC 3629, 4); 0: there is none. */
+/* The size of the well-formed UTF-8 sequence at this place (RFC 3629, 4); 0: there is none. */
 static size_t utf8_sequence(const uint8_t *at, size_t left)
 {
     uint8_t first = at[0], least = 0x80, most = 0xbf;
@@ -193,7 +193,7 @@ static size_t utf8_sequence(const uint8_t *at, size_t left)
 
 enum { JSON_GROWTH = 6 }; /* \u00XX */
 
-/* Bytes that are no UTF-8 become U+FFFD, one by one, and control characters are escaped. */
+/* Each byte that is not part of UTF-8 becomes U+FFFD; control characters are escaped. */
 static void put_json(line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
@@ -227,7 +227,7 @@ static void put_json_field(line *line, const answer *answer, const char *name, h
     put_json(line, answer->exchange->bytes + field->value.start, limit_size(field->value.size, VALUE_SIZE));
 }
 
-/* Seconds since 1970 as RFC 3339 wants them, with milliseconds, in UTC. */
+/* Seconds since 1970 in the form of RFC 3339, with milliseconds, in UTC. */
 static void put_now(line *line)
 {
     struct timespec now;
@@ -289,7 +289,9 @@ static VALUE json_line(const answer *answer)
 
 enum { CLF_GROWTH = 4 }; /* \xhh */
 
-/* As Apache's mod_log_config does: quotes and backslashes with a backslash, all that is not printable as \xhh. */
+/*
+ * As Apache's mod_log_config: quotes and backslashes get a backslash, other bytes that are not printable become \xhh.
+ */
 static void put_clf(line *line, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -392,8 +394,8 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
 /*
  * call-seq: AccessLine.line(format, time, exchange, id, status, sent, remark) -> String
  *
- * With its line end. `time`: now, as the format wants it (JSON has its own); `id`: of the request, or nil; `status`: an
- * Integer, or nil for none; `sent`: bytes of content; `remark`: what else is to be said, or nil.
+ * The line with its line end. `time`: now, in the form that the format needs (JSON has its own); `id`: of the request,
+ * or nil; `status`: an Integer, or nil for none; `sent`: bytes of content; `remark`: a text that is added, or nil.
  */
 static VALUE line_with(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
                        VALUE remark)
@@ -404,7 +406,7 @@ static VALUE line_with(VALUE self, VALUE format, VALUE time, VALUE object, VALUE
 /*
  * call-seq: AccessLine.of_plain(format, time, exchange, id) -> String or nil
  *
- * The same for an answer that C has sent whole; nil when it is of another kind.
+ * The same for a response that C has sent completely; nil when it is of another kind.
  */
 static VALUE of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {

@@ -15,7 +15,7 @@ static inline void put_bytes(heddle_buffer *out, const char *bytes, size_t size)
     out->used = used + size;
 }
 
-/* Decimal digits, at the end of `room`; how many. */
+/* Writes decimal digits at the end of `room` and returns how many. */
 static size_t write_digits(char *end, int64_t number)
 {
     char *at = end;
@@ -28,7 +28,7 @@ static size_t write_digits(char *end, int64_t number)
 
 /* -- names (RFC 9110, 5.1 and 5.6.2) ----------------------------------------------------------------------------- */
 
-/* Bytes of a token, in lower case; 0 for the others. */
+/* The bytes of a token, in lower case; 0 for other bytes. */
 static const char token_bytes[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -40,7 +40,7 @@ static const char token_bytes[256] = {
     'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, '|', 0, '~', 0,
 };
 
-/* Empty ones are no tokens. */
+/* An empty name is no token. */
 static bool lower_token(char *lower, const char *name, size_t size)
 {
     bool good = size > 0;
@@ -132,7 +132,10 @@ static heddle_field_result take_length(heddle_answer *answer, const char *value,
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* Chunked once is what the server takes off again, identity is nothing; no coding at all is no list of codings. */
+/*
+ * `chunked` is removed, because the server frames the content itself; `identity` means no coding; an empty value is
+ * invalid.
+ */
 static heddle_field_result take_coding(heddle_answer *answer, const char *value, size_t size)
 {
     list codings = {.at = value, .end = value + size};
@@ -147,7 +150,7 @@ static heddle_field_result take_coding(heddle_answer *answer, const char *value,
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* `upgrade` is said by whoever writes the field Upgrade, and that is here. */
+/* `upgrade` is noted: the field Upgrade, which would demand it, is written here, too. */
 static heddle_field_result take_connection(heddle_answer *answer, const char *value, size_t size)
 {
     if (heddle_value_is_forbidden(value, size))
@@ -158,7 +161,7 @@ static heddle_field_result take_connection(heddle_answer *answer, const char *va
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* How the server itself treats a field. */
+/* What the server does with a field. */
 typedef enum {
     PLAIN,
     DATE,
@@ -196,7 +199,7 @@ static part part_of(const char *name, size_t size)
     }
 }
 
-/* Is it for the server's eyes (the Rack specification, "The Headers")? */
+/* Is the field for the server only (the Rack specification, "The Headers")? */
 static bool is_internal(const char *name, size_t size)
 {
     return size >= 5 && IS("rack.");
@@ -319,7 +322,7 @@ bool heddle_answer_ignores(const char *name, size_t name_size)
            part_of(lowered, name_size) == IGNORED;
 }
 
-/* Whether the connection is a tunnel from here on (RFC 9110, 9.3.6). */
+/* Does the connection become a tunnel after this response (RFC 9110, 9.3.6)? */
 static bool is_tunnel(const heddle_answer *answer)
 {
     return answer->request == HEDDLE_CONNECT && answer->status < 300;
@@ -371,12 +374,12 @@ static void put_framing(heddle_answer *answer, heddle_buffer *out)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
-        /* The application writes to the socket itself, in the coding that it has named. */
+        /* The application writes to the socket itself, in the coding that it has declared. */
         if (answer->declared_chunked && answer->minor == 1 && answer->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
-        /* HEAD gets the length that GET would get; of the statuses without content, 205 alone may carry one. */
+        /* HEAD gets the length that GET would get; of the statuses without content, 205 alone may have a length. */
         answer->length = 0;
         if (answer->status == 205)
             put_length(answer, out, 0);

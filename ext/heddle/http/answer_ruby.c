@@ -40,9 +40,8 @@ void heddle_buffer_free(heddle_buffer *buffer)
 /* -- names that were found right --------------------------------------------------------------------------------- */
 
 /*
- * Applications have few names, and Rack wants them in lower case: names in that spelling that were checked once are
- * kept, each in the place that its bytes lead to. It holds bytes and no objects, so the collector has no part in it;
- * one table a thread.
+ * A cache of valid field names in lower case, as Rack demands them: an application has few. An entry's index is a hash
+ * of its bytes. It holds no objects, so the collector need not know it. One table for each thread.
  */
 enum {
     PLACES = 128, /* a power of two */
@@ -57,7 +56,7 @@ typedef struct {
 
 static _Thread_local kept_name kept_names[PLACES];
 
-/* Asked anew after application code has run, which may go on in another thread of the system. */
+/* Called again after application code has run, which may continue on another native thread. */
 static __attribute__((noinline)) kept_name *table_of_thread(void)
 {
     __asm__ volatile("");
@@ -104,7 +103,7 @@ static bool is_number(VALUE text)
 
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
 
-/* `value`: a String, or nil where the name alone is wrong; `said`: by the application, Qundef: just that. */
+/* `value`: a String, or nil where only the name is wrong; `said`: what the application returned, Qundef: the same. */
 static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
 {
     if (said == Qundef)
@@ -141,8 +140,8 @@ typedef struct {
     heddle_buffer *out;
     kept_name *kept;
     heddle_field_result failure; /* or WRITTEN */
-    VALUE name, value;           /* what has failed */
-    bool unprepared;             /* there is a value that only application code turns into a String */
+    VALUE name, value;           /* the field that has failed */
+    bool unprepared;             /* a value is no String, and only application code can convert it */
     bool no_memory;
 } field_writer;
 
@@ -161,7 +160,7 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
     return result;
 }
 
-/* Whether to go on. */
+/* True: continue with the next field. */
 static bool write_value(field_writer *writer, VALUE name, VALUE value)
 {
     const char *name_bytes = RSTRING_PTR(name), *bytes = RSTRING_PTR(value);
@@ -188,7 +187,7 @@ static bool is_ignored(VALUE name)
     return heddle_answer_ignores(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
-/* A name without values is checked all the same. */
+/* The name is checked although the field has no values. */
 static bool write_nothing(field_writer *writer, VALUE name)
 {
     heddle_answer scratch = *writer->answer;
@@ -270,7 +269,7 @@ static VALUE strings_of(VALUE value)
     return strings;
 }
 
-/* Names, Arrays of Strings and what they were before. */
+/* Returns names, Arrays of Strings and the original values. */
 static VALUE prepare_headers(VALUE headers)
 {
     VALUE pairs = rb_ary_new();
@@ -293,7 +292,7 @@ static VALUE prepare_headers(VALUE headers)
     return prepared;
 }
 
-/* Application code runs, and other fibers with it; then what was in the buffer is put back. */
+/* Runs application code, during which other fibers may use the buffer: its content is restored afterwards. */
 static VALUE prepare_aside(heddle_buffer *out, size_t restart, VALUE headers)
 {
     VALUE before = rb_str_new(out->bytes, (long)out->used);
@@ -328,7 +327,7 @@ static void write_prepared(field_writer *writer, size_t restart, VALUE prepared)
     RB_GC_GUARD(prepared);
 }
 
-/* `restart`: how much of the buffer stays when an exception is raised. */
+/* `restart`: how many bytes of the buffer are kept when an exception is raised. */
 static void write_headers(heddle_answer *answer, heddle_buffer *out, VALUE headers, size_t restart)
 {
     size_t start = out->used;
@@ -382,7 +381,7 @@ static VALUE checked_protocol(VALUE protocol)
     return rb_str_new_frozen(protocol);
 }
 
-/* More than what begins and ends a head takes, but for the protocol and the date. */
+/* More than the beginning and the end of a head need, without the protocol and the date. */
 enum { FRAME = 256 };
 
 void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers, VALUE protocol, const char *date,
@@ -426,8 +425,8 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form
 void Init_heddle_answer(VALUE http)
 {
     /*
-     * The application's answer can't be sent as HTTP, such as a line end in a header. Nothing of it has reached the
-     * wire when this is raised.
+     * A response of the application can't be sent as HTTP: a header has a line end, for example. When this is raised,
+     * nothing of the response was sent.
      */
     invalid_response = rb_define_class_under(http, "InvalidResponse", rb_eStandardError);
     rb_gc_register_mark_object(invalid_response);

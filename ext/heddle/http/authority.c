@@ -3,12 +3,12 @@
 #include "http/text.h"
 
 enum {
-    GROUPS = 8,       /* of 16 bits in an IPv6 address */
+    GROUPS = 8,       /* groups of 16 bits in an IPv6 address */
     GROUP_DIGITS = 4,
     OCTETS = 4,
 };
 
-/* Reads up to four hexadecimal digits; how many there were. */
+/* Reads up to four hexadecimal digits and returns their number. */
 static int read_group(const char *at, const char *end)
 {
     int digits = 0;
@@ -68,7 +68,7 @@ static bool is_ipv6(const char *at, const char *end)
     return shortened ? groups < GROUPS : groups == GROUPS;
 }
 
-/* "v", hexadecimal digits, ".", and what names are made of or `:`. */
+/* "v", hexadecimal digits, ".", and characters of names or `:`. */
 static bool is_future_address(const char *at, const char *end)
 {
     if (at == end || (*at | 0x20) != 'v')

@@ -2,12 +2,12 @@
 
 #include <pthread.h>
 
-/* The lock is for `used`, so that a change of it and of the slot's word are one. */
+/* The lock makes a change of `used` and of the slot's word one step. */
 static struct {
     pthread_mutex_t lock;
     uint64_t used;
     const heddle_scoreboard *scoreboard;
-    heddle_scoreboard_slot *slot; /* NULL: this process is a server by itself */
+    heddle_scoreboard_slot *slot; /* NULL: the server has only this process */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void show_on_scoreboard(void)
@@ -16,7 +16,7 @@ static void show_on_scoreboard(void)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
-/* Others may be taking room at the same time: whoever shows its bytes first is seen by the one that sums up later. */
+/* Checked after adding: of two processes that take room at the same time, at least one sees the other's bytes. */
 static bool fits_limit(uint64_t limit)
 {
     uint64_t others = disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot) : 0;

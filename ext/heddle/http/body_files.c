@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The lock is for forks and tests: the writer's thread alone opens and releases files. */
+/* The lock is for forks and tests: otherwise only the writer thread opens and releases files. */
 static struct {
     pthread_mutex_t lock;
     heddle_body_file *first;
@@ -16,7 +16,7 @@ static struct {
     uint64_t bytes;
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Nobody else opens it, and the kernel removes it however this process ends. */
+/* No other process can open the file, and the kernel removes it however this process ends. */
 static int open_unnamed(const char *folder)
 {
 #ifdef O_TMPFILE
@@ -24,7 +24,7 @@ static int open_unnamed(const char *folder)
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
         return fd >= 0 ? fd : -errno;
 #endif
-    /* Not every file system has that (NFS, overlays of old kernels). */
+    /* Some file systems don't have O_TMPFILE (NFS, overlays of old kernels). */
     char *name = NULL;
     if (asprintf(&name, "%s/heddle-body-XXXXXX", folder) < 0)
         return -ENOMEM;
@@ -103,7 +103,7 @@ bool heddle_body_files_any_spare(void)
     return any;
 }
 
-/* With the lock, or where there is no other thread. */
+/* With the lock held, or where there is no other thread. */
 static heddle_body_file *take_all(void)
 {
     heddle_body_file *all = spare.first;
@@ -137,6 +137,6 @@ void heddle_body_files_after_fork(bool in_child)
         return;
     }
     for (heddle_body_file *file = take_all(); file; file = file->next)
-        close(file->fd); /* its record is lost: nothing is freed here */
+        close(file->fd); /* the record is lost: a child frees nothing here */
     pthread_mutex_init(&spare.lock, NULL);
 }

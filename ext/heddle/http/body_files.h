@@ -2,34 +2,34 @@
 #define HEDDLE_HTTP_BODY_FILES_H
 
 /*
- * The files of spooled bodies. They have no name, and only the process that made one writes to it. To create a file, to
- * allocate its blocks and to free them costs more than to copy a body of a few megabytes, so a file that is not needed
- * any more waits 250 ms for the next body, which overwrites it. Nobody reads beyond the end of the body it has.
+ * The files of spooled bodies. They have no name, and only the process that made a file writes to it. To create a file,
+ * to allocate its blocks and to free them costs more than to copy a body of a few megabytes. So a file that is no
+ * longer needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    HEDDLE_BODY_FILES_SPARE = 64,               /* that many at most */
-    HEDDLE_BODY_FILES_SPARE_BYTES = 67108864,   /* of all of them */
-    HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* nanoseconds without anything to write or close */
+    HEDDLE_BODY_FILES_SPARE = 64,               /* the maximum of kept files */
+    HEDDLE_BODY_FILES_SPARE_BYTES = 67108864,   /* the maximum of their sizes together */
+    HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* how long files are kept without any write or close, ns */
 };
 
 typedef struct heddle_body_file heddle_body_file;
 struct heddle_body_file {
     heddle_body_file *next;
     int fd;
-    bool shared;   /* a forked child has it, too, and may read it: never overwritten */
-    uint64_t size; /* bytes, of whichever body */
+    bool shared;   /* a forked child may read it, too: it is never overwritten */
+    uint64_t size; /* the file's size in bytes, of its current or an earlier body */
     char folder[];
 };
 
 /* -- on the writer's thread --------------------------------------------------------------------------------------- */
 
-/* An empty file, or a spare one of this folder. 0 or an errno. */
+/* Opens an empty file, or takes a kept one in this folder. 0 or an errno. */
 int heddle_body_file_open(const char *folder, heddle_body_file **file);
-/* No body needs it any more. */
+/* Called when no body needs the file any more. */
 void heddle_body_file_release(heddle_body_file *file);
 void heddle_body_files_close_spares(void);
 
@@ -37,7 +37,7 @@ void heddle_body_files_close_spares(void);
 
 bool heddle_body_files_any_spare(void);
 void heddle_body_file_close(heddle_body_file *file);
-/* Around a fork. The child has no spare files. */
+/* Around a fork. The child keeps no files. */
 void heddle_body_files_before_fork(void);
 void heddle_body_files_after_fork(bool in_child);
 

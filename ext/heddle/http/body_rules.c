@@ -33,13 +33,13 @@ bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Bytes of a body that stay in memory while the bodies of this process leave room. Above body_buffer that is what an
- * upload's buffer has anyway: without a file it costs no thread switches. With body_buffer 0 nothing stays.
+ * How many bytes of a body may stay in memory. Above body_buffer that is the size of an upload's buffer anyway: without
+ * a file the body needs no thread switches. With body_buffer 0 every body goes to a file.
  */
 static uint64_t memory_for_body(const heddle_engine *engine)
 {
     uint64_t bytes = engine->body_buffer < HEDDLE_SPOOL_BUFFER ? engine->body_buffer * 4 : HEDDLE_SPOOL_LARGE_BUFFER;
-    if (bytes > engine->body_disk_limit) /* the answer to a body above that limit must not depend on other bodies */
+    if (bytes > engine->body_disk_limit) /* the response to a body above the limit must not depend on other bodies */
         bytes = engine->body_disk_limit;
     return bytes > engine->body_buffer ? bytes : engine->body_buffer;
 }

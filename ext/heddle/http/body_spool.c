@@ -24,7 +24,7 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
 
 /* -- the buffer --------------------------------------------------------------------------------------------------- */
 
-static _Atomic size_t large_buffers; /* bytes, of this process */
+static _Atomic size_t large_buffers; /* bytes, in this process */
 
 size_t heddle_body_large_buffers(void)
 {
@@ -56,7 +56,7 @@ static void free_buffer(heddle_body_spool *spool)
 
 static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
 {
-    if (expected == HEDDLE_SPOOL_UNKNOWN) /* as much again as there is: a small body does not get a large buffer */
+    if (expected == HEDDLE_SPOOL_UNKNOWN) /* doubles: a small body does not get a large buffer */
         expected = spool->size;
     if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
         expected = HEDDLE_SPOOL_LARGE_BUFFER;
@@ -165,7 +165,7 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
     size_t done = 0;
     if (offset >= spool->size)
         return 0;
-    if (size > spool->size - offset) /* the file may have had a longer body before */
+    if (size > spool->size - offset) /* an earlier body in this file may have been longer */
         size = (size_t)(spool->size - offset);
     while (done < size) {
         ssize_t bytes = pread(spool->file->fd, memory + done, size - done, (off_t)(offset + done));

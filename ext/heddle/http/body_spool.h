@@ -2,12 +2,13 @@
 #define HEDDLE_HTTP_BODY_SPOOL_H
 
 /*
- * A request's body that is too large for memory: an unlinked temporary file, and one buffer on its way there. The
- * owner fills the buffer on the loop's thread. A native thread (body_writer.c) creates the file, writes and closes it:
- * the loop never waits for a disk. No Ruby and no connection here, so that every protocol can use it.
+ * A spool: a request's body that is too large for memory, in an unlinked temporary file, behind one buffer. The owner
+ * fills the buffer on the loop's thread. A native thread (body_writer.c) creates, writes and closes the file, so the
+ * loop never waits for a disk. It uses no Ruby and no connection, so every protocol can use it.
  *
- * The owner may touch a spool in the state FILLING only. Submitting its buffer passes it to the writer, which posts the
- * spool's message to the owner's loop when the bytes are written; opening that message makes it the owner's again.
+ * The owner may use a spool only in the state FILLING. heddle_body_spool_submit passes the buffer to the writer, which
+ * posts the spool's message to the owner's loop when the bytes are written; when the loop opens the message, the state
+ * is FILLING again.
  */
 
 #include "http/body_files.h"
@@ -20,37 +21,37 @@
 #include <sys/types.h>
 
 /*
- * The memory that uploads cost, in bytes. Each buffer that the writer is passed costs two thread switches, so a body
- * that is known to be large has a larger buffer, while the large buffers of this process stay below their limit. A body
- * that is complete in one of them needs no file: heddle_body_memory_acquire counts it against the same limit.
+ * The memory that uploads use, in bytes. Each buffer that is passed to the writer costs two thread switches. So a body
+ * that is known to be large gets a larger buffer, while the large buffers of this process stay below their limit. A
+ * body that fits into one of them needs no file: heddle_body_memory_acquire counts it against the same limit.
  */
 enum {
-    HEDDLE_SPOOL_BUFFER = 65536,           /* an upload's, whatever the others have */
-    HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* an upload's at most */
+    HEDDLE_SPOOL_BUFFER = 65536,           /* each upload may have this */
+    HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* the largest buffer of an upload */
     HEDDLE_SPOOL_LARGE_BUFFERS = 16777216, /* all buffers above HEDDLE_SPOOL_BUFFER together */
 };
 
 typedef enum {
-    HEDDLE_SPOOL_FILLING, /* the owner's */
-    HEDDLE_SPOOL_QUEUED,  /* waits for the writer */
-    HEDDLE_SPOOL_WRITING, /* the writer's */
-    HEDDLE_SPOOL_WRITTEN, /* its message is on the way to the owner's loop */
-    HEDDLE_SPOOL_ENDING,  /* has lost its owner meanwhile: freed by the writer, or when its message is opened */
+    HEDDLE_SPOOL_FILLING, /* used by the owner */
+    HEDDLE_SPOOL_QUEUED,  /* queued for the writer */
+    HEDDLE_SPOOL_WRITING, /* used by the writer */
+    HEDDLE_SPOOL_WRITTEN, /* its message was posted to the owner's loop */
+    HEDDLE_SPOOL_ENDING,  /* the owner is gone: the writer frees it, or the loop when it opens the message */
 } heddle_spool_state;
 
 typedef struct heddle_body_spool heddle_body_spool;
 
-/* A spool's owner provides these. */
+/* What a spool's owner provides. */
 typedef struct {
     void *owner;
-    /* On the owner's loop: the buffer is written, or that failed (`error`: an errno; else 0). */
+    /* Called on the owner's loop: the buffer was written, or that failed (`error`: an errno; else 0). */
     void (*written)(void *owner, int error);
-    /* On the writer's thread: has the loop open the message. Must not wait. */
+    /* Called on the writer's thread: posts the message to the loop. Must not wait. */
     void (*post)(void *loop, heddle_loop_message *message);
     void *loop;
 } heddle_spool_owner;
 
-/* A task of the writer: it writes a spool's buffer, or (spool NULL) closes a file. */
+/* A task of the writer: to write a spool's buffer, or (spool NULL) to close a file. */
 typedef struct heddle_body_job heddle_body_job;
 struct heddle_body_job {
     heddle_body_job *next;
@@ -63,20 +64,20 @@ struct heddle_body_spool {
     heddle_loop_message message;
     heddle_body_job job;
     heddle_spool_owner owner;
-    heddle_spool_state state; /* under the writer's lock unless it is FILLING */
-    bool inherited;           /* a forked child's copy: the writer never had it */
+    heddle_spool_state state; /* protected by the writer's lock unless it is FILLING */
+    bool inherited;           /* a forked child's copy, which no writer uses */
     bool kept;                /* the application has it: a forked child keeps the file, too */
-    bool ended;               /* its file is closed, or will be once nobody reads it */
-    heddle_body_file *file;   /* NULL: none */
-    int error;                /* of the last write: an errno or 0 */
-    unsigned holders;         /* the exchange, and its Ruby object */
-    unsigned readers;         /* threads that are in a read */
-    char *buffer;             /* from malloc; NULL: nothing is buffered */
+    bool ended;               /* its file is closed, or will be when the last read has ended */
+    heddle_body_file *file;   /* NULL: no file yet */
+    int error;                /* of the last write, an errno or 0 */
+    unsigned holders;         /* references: the exchange, and its Ruby object */
+    unsigned readers;         /* threads that read the file now */
+    char *buffer;             /* from malloc; NULL: empty */
     size_t used, room;
-    size_t large;             /* bytes of the buffer that count against HEDDLE_SPOOL_LARGE_BUFFERS */
+    size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
-    uint64_t counted;         /* bytes that count against the limit of the process */
-    heddle_body_spool *next, *previous; /* of all of the process; under the writer's lock */
+    uint64_t counted;         /* bytes that count against the process's limit */
+    heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
 
@@ -84,38 +85,38 @@ struct heddle_body_spool {
 
 /* NULL without memory. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner);
-/* `expected` of a body whose length is not known. */
+/* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*
- * Where the next bytes go, `*size` of them; NULL without memory. Never empty unless the buffer is full. `expected`: how
- * many bytes are still to come.
+ * Returns where the next bytes must be stored, `*size` of them at most, which is 0 only when the buffer is full; NULL
+ * without memory. `expected`: how many bytes are still to come.
  */
 char *heddle_body_spool_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
-/* So many bytes were put there. */
+/* So many bytes were stored there. */
 void heddle_body_spool_added(heddle_body_spool *spool, size_t size);
-/* Puts these bytes, any number of them, into an empty buffer. False without memory. */
+/* Stores any number of bytes in an empty buffer. False without memory. */
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size);
 static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 {
     return spool->buffer && spool->used >= spool->room;
 }
-/* An empty buffer need not exist while nothing comes. */
+/* Frees an empty buffer while no bytes come. */
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
  * Passes the buffer to the writer. 0; -ENOBUFS: the spooled bodies of this process would have more than `limit` bytes;
- * -EAGAIN: there is no thread to be had.
+ * -EAGAIN: no thread could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
-/* The file is not needed any more: the writer closes it, once nobody reads it. Idempotent; in the state FILLING. */
+/* The file is no longer needed: the writer closes it when the last read has ended. Idempotent; in the state FILLING. */
 void heddle_body_spool_close(heddle_body_spool *spool);
-/* Another holder, who releases it. */
+/* Adds a reference, to be released. */
 void heddle_body_spool_hold(heddle_body_spool *spool);
-/* The last one closes and frees it, whatever its state. */
+/* Releases a reference; without any, the spool is closed and freed, whatever its state. */
 void heddle_body_spool_release(heddle_body_spool *spool);
 
 /* -- whoever has it once it is complete; with the GVL ------------------------------------------------------------- */
 
-/* Between these two the file stays open. */
+/* The file stays open between these two calls. */
 static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 {
     if (spool->ended || !spool->file)
@@ -124,27 +125,33 @@ static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
     return true;
 }
 void heddle_body_spool_end_read(heddle_body_spool *spool);
-/* Bytes from `offset` on, fewer at the end only, or -errno. Without the GVL, too. */
+/*
+ * Reads from `offset` on: returns the number of bytes, fewer than asked for only at the end, or -errno. With or without
+ * the GVL.
+ */
 ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, char *memory, size_t size);
 
 /* -- all of this process ------------------------------------------------------------------------------------------ */
 
-/* Bytes of memory that its large buffers have, and its bodies above body_buffer that have no file. */
+/* The bytes of memory in large buffers, and in bodies above body_buffer that have no file. */
 size_t heddle_body_large_buffers(void);
-/* Counts so many bytes among them. False: that would be more than HEDDLE_SPOOL_LARGE_BUFFERS. Any thread. */
+/* Adds bytes to them. False: there would be more than HEDDLE_SPOOL_LARGE_BUFFERS. On any thread. */
 bool heddle_body_memory_acquire(size_t bytes);
 void heddle_body_memory_release(size_t bytes);
 
 /* -- body_writer.c; any thread ------------------------------------------------------------------------------------ */
 
-/* These two know all spools, for the sake of forked children. */
+/* Add and remove a spool in the list of all spools, which forked children need. */
 void heddle_body_writer_add(heddle_body_spool *spool);
 void heddle_body_writer_remove(heddle_body_spool *spool);
-/* Puts it into the queue; -EAGAIN without a thread. */
+/* Queues the spool for the writer; -EAGAIN without a thread. */
 int heddle_body_writer_submit(heddle_body_spool *spool);
-/* Its owner is gone. true: nobody else has it; false: whoever has it frees it. */
+/* The owner is gone. True: the caller may free the spool; false: the writer or the loop will. */
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
-/* A file is not needed any more, and its bytes do not count: to give back the blocks of a large one takes its time. */
+/*
+ * Closes a file that is no longer needed; its bytes are not counted any more. To free the blocks of a large file takes
+ * time.
+ */
 void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
 /* Called when the loop opens the message of a spool. */
 void heddle_body_writer_deliver(heddle_loop_message *message);

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::SpooledBody. It reads in place: no hook of the scheduler is called and no interrupt is looked at, so that
- * a native library that reads a body in a callback finds its thread's state as it was.
+ * Heddle::HTTP::SpooledBody. It reads without calling a hook of the scheduler and without checking for interrupts, so
+ * that a native library can read a body in a callback and find its thread's state unchanged.
  */
 
 #include "http/body_spool_ruby.h"
@@ -10,9 +10,9 @@
 #include <ruby/thread.h>
 #include <string.h>
 
-static const size_t SMALL_READ = 262144; /* bytes: a shorter read keeps Ruby's lock, as giving it back costs more */
+static const size_t SMALL_READ = 262144; /* bytes: a shorter read keeps the GVL, because releasing it costs more */
 enum {
-    LINE_BLOCK = 16384, /* bytes that are looked through for a line's end at a time */
+    LINE_BLOCK = 16384, /* bytes that are searched for a line's end at a time */
 };
 
 static VALUE spooled_body_class;
@@ -67,13 +67,13 @@ static void *read_in_place(void *data)
     return NULL;
 }
 
-/* Bytes; raises SystemCallError, and IOError when the request is over. */
+/* Returns the number of bytes; raises SystemCallError, and IOError when the request has ended. */
 static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, size_t size)
 {
     reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
     if (!heddle_body_spool_begin_read(spool))
         rb_raise(rb_eIOError, "the request has ended, and its body is closed");
-    if (size > SMALL_READ) /* INTR_FAIL: interrupts, which may switch fibers, are left for later */
+    if (size > SMALL_READ) /* INTR_FAIL: interrupts, which may switch fibers, are handled later */
         rb_nogvl(read_in_place, &one, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (!one.done)
         read_in_place(&one);
@@ -83,7 +83,7 @@ static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, s
     return (size_t)one.result;
 }
 
-/* Bytes of the whole body. */
+/* The size of the whole body in bytes. */
 static VALUE body_bytesize(VALUE self)
 {
     return ULL2NUM(spool_of(self)->size);
@@ -92,7 +92,7 @@ static VALUE body_bytesize(VALUE self)
 /*
  * call-seq: byteslice(offset, length) -> String
  *
- * As String#byteslice within the body: up to +length+ bytes from +offset+ on.
+ * As String#byteslice: up to +length+ bytes of the body from +offset+ on.
  */
 static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 {

@@ -1,13 +1,13 @@
 #ifndef HEDDLE_HTTP_BODY_SPOOL_RUBY_H
 #define HEDDLE_HTTP_BODY_SPOOL_RUBY_H
 
-/* Heddle::HTTP::SpooledBody: a complete body in a file, as the application's code reads it. */
+/* Heddle::HTTP::SpooledBody: a complete body in a file, for the application. */
 
 #include "http/body_spool.h"
 
 #include <ruby.h>
 
-/* The object of a spool that is complete; it holds the spool, too. */
+/* The object of a complete spool, to which it has a reference. */
 VALUE heddle_spooled_body(heddle_body_spool *spool);
 void Init_heddle_spooled_body(VALUE http);
 

@@ -1,4 +1,6 @@
-/* The thread that has to do with files of bodies: one a process, made when the first one is needed. */
+/*
+ * The thread that opens, writes and closes the files of bodies: one for each process, started when it is first needed.
+ */
 
 #include "http/body_disk.h"
 #include "http/body_spool.h"
@@ -17,7 +19,7 @@ static struct {
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
-    bool idle; /* its thread waits for work, or is about to */
+    bool idle; /* its thread waits for a job, or is about to */
     bool forks_seen_to;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
@@ -56,7 +58,7 @@ static void perform_job(heddle_body_job *job)
     free(job);
 }
 
-/* With the lock, which it leaves meanwhile. */
+/* With the lock held, which it releases meanwhile. */
 static void write_spool(heddle_body_spool *spool)
 {
     spool->state = HEDDLE_SPOOL_WRITING;
@@ -71,11 +73,11 @@ static void write_spool(heddle_body_spool *spool)
         return;
     }
     spool->state = HEDDLE_SPOOL_WRITTEN;
-    /* Under the lock: an owner that withdraws the spool may free its loop next. */
+    /* Under the lock: an owner that withdraws the spool may free its loop afterwards. */
     spool->owner.post(spool->owner.loop, &spool->message);
 }
 
-/* With the lock, which it leaves meanwhile. After a while without work the spare files are closed. */
+/* With the lock held, which it releases meanwhile. After a time without jobs it closes the kept files. */
 static void await_work(void)
 {
     writer.idle = true;
@@ -121,7 +123,7 @@ static void *run_writer(void *unused)
 
 /* -- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* With the lock. True: the thread sleeps, and unlock_and_wake has to wake it. */
+/* With the lock held. True: the thread sleeps, and unlock_and_wake must wake it. */
 static bool enqueue_job(heddle_body_job *job)
 {
     job->next = NULL;
@@ -135,7 +137,7 @@ static bool enqueue_job(heddle_body_job *job)
     return idle;
 }
 
-/* In this order: a thread that wakes while the lock is taken sleeps again at once. */
+/* In this order: a thread that wakes up while the lock is held would sleep again at once. */
 static void unlock_and_wake(bool idle)
 {
     pthread_mutex_unlock(&writer.lock);
@@ -143,7 +145,7 @@ static void unlock_and_wake(bool idle)
         pthread_cond_signal(&writer.work);
 }
 
-/* With the lock. */
+/* With the lock held. */
 static void dequeue_job(heddle_body_job *job)
 {
     heddle_body_job *before = NULL;
@@ -157,7 +159,7 @@ static void dequeue_job(heddle_body_job *job)
         writer.last = before;
 }
 
-/* With the lock. */
+/* With the lock held. */
 static bool start_thread(void)
 {
     if (writer.running)
@@ -222,7 +224,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
         break;
     }
     if (spool->state == HEDDLE_SPOOL_WRITTEN) {
-        /* Now, and not with the message: a loop that has ended opens none. */
+        /* Here, and not when the message is opened: a loop that has ended opens none. */
         heddle_body_file *file = spool->file;
         uint64_t counted = spool->counted;
         spool->file = NULL;
@@ -261,7 +263,7 @@ static void before_fork(void)
     heddle_body_disk_before_fork();
 }
 
-/* The child may read the bodies that the application had: their files are not for other bodies any more. */
+/* The child may read the bodies that the application had: their files are not reused for other bodies. */
 static void after_fork_in_parent(void)
 {
     for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {
@@ -274,8 +276,8 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * A child has no writer, and its copies of the files would keep their blocks until it ends. The application may go on
- * using its own files in the child, as with any open file.
+ * A child has no writer, and its copies of the files would keep their blocks until it ends. The application can
+ * continue to use its own files in the child, as with any open file.
  */
 static void after_fork_in_child(void)
 {
@@ -284,7 +286,7 @@ static void after_fork_in_child(void)
         spool->state = HEDDLE_SPOOL_FILLING;
         spool->counted = 0;
         if (!spool->kept && spool->file) {
-            close(spool->file->fd); /* records are lost: nothing is freed here */
+            close(spool->file->fd); /* the records are lost: a child frees nothing here */
             spool->file = NULL;
         }
     }

@@ -14,13 +14,13 @@ enum {
 
 typedef enum {
     SIZE,
-    SPACE,         /* white space after the size, which only an extension may follow */
+    SPACE,         /* white space after the size, which must be followed by an extension */
     EXTENSION,
     SIZE_LINE_END, /* its CR has come */
     DATA,
     DATA_CR,
     DATA_LF,
-    FIRST_TRAILER, /* at the start of the line; no trailer has come so far */
+    FIRST_TRAILER, /* at the start of a line, before any trailer */
     NEXT_TRAILER,
     TRAILER_NAME,
     TRAILER_VALUE,
@@ -82,7 +82,7 @@ static int take_extension(heddle_chunked *chunked, char byte, heddle_rejection *
     return 0;
 }
 
-/* The size of a chunk is known, and with it how the body grows. */
+/* The size of a chunk is known: checks it against the limits. */
 static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     chunked->digits = 0;
@@ -95,14 +95,14 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
                              (unsigned long long)limits->body);
     }
     chunked->data += chunked->remaining;
-    chunked->framing += LINE_END; /* the one after the data */
+    chunked->framing += LINE_END; /* the line end after the data */
     if (chunked->framing > chunked->data && chunked->framing - chunked->data > limits->chunk_overhead)
         return heddle_reject(rejection, BAD_REQUEST, "the framing of the body outweighs its data");
     chunked->state = DATA;
     return 0;
 }
 
-/* One byte of a line with a chunk's size. */
+/* Handles one byte of a line with a chunk's size. */
 static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     int result;
@@ -170,14 +170,16 @@ static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_lim
     return 0;
 }
 
-/* One byte after the last chunk: trailers are checked and forgotten (RFC 9112, 7.1.2). */
+/* Handles one byte after the last chunk: trailers are checked and dropped (RFC 9112, 7.1.2). */
 static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (chunked->state == FIRST_TRAILER && byte == '\r') {
         chunked->state = LAST_LF;
         return 0;
     }
-    /* The empty line counts, but not if it is alone: a head of just the allowed size may still have a chunked body. */
+    /*
+     * The empty line counts, unless there are no trailers: a head of exactly the allowed size may have a chunked body.
+     */
     if (chunked->state != LAST_LF)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;
     if (chunked->header_bytes > limits->header && chunked->state != LAST_LF) {

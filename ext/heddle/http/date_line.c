@@ -1,4 +1,4 @@
-/* The Date field of responses, made once a second. */
+/* The Date field of responses, formatted once a second. */
 
 #include "http/answer_head.h"
 
@@ -14,15 +14,15 @@ static void put_digits(char *at, int count, int64_t number)
 
 void heddle_date_line(char *out, int64_t seconds)
 {
-    /* Years of four digits. */
+    /* Years have four digits. */
     static const int64_t first = -INT64_C(62167219200), last = INT64_C(253402300799);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
 
-    /* Days from 1 March of the year 0 on: there the leap day is the last one of a year. */
+    /* Days since 1 March of the year 0: in such years the leap day is the last day. */
     int64_t since_march = (seconds - first) / 86400 - 60, second = (seconds - first) % 86400;
     int64_t weekday = (since_march + 60 + 6) % 7; /* 1 January of the year 0 was a Saturday */
     int64_t year = 0;
-    if (since_march < 0) { /* January and February of the year 0: as 400 years later */
+    if (since_march < 0) { /* January and February of the year 0: computed 400 years later */
         since_march += 146097;
         year = -400;
     }

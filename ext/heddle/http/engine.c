@@ -1,4 +1,4 @@
-/* The HTTP service: which version a connection speaks, and what is counted of all of them. */
+/* The HTTP service: chooses the version of HTTP for a connection, and counts for all versions. */
 
 #include "http/engine.h"
 
@@ -73,7 +73,7 @@ heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const h
     int state = 0;
     rb_protect(report_rejection, (VALUE)&report, &state);
     if (state)
-        heddle_take_errinfo(); /* a log that fails must not fail the server */
+        heddle_take_errinfo(); /* an error of the log must not end the server */
     /* The callback may have closed the sockets. */
     return heddle_sockets_at(sockets, identity) == connection ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
@@ -89,7 +89,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
     heddle_h1_begin_rejecting(connection, 400, reasons[error]);
 }
 
-/* A method's first letter; a TLS record begins with another byte. */
+/* A request begins with the first letter of a method; a TLS record begins with another byte. */
 static bool is_plaintext(char first)
 {
     return first >= 'A' && first <= 'Z';
@@ -113,7 +113,7 @@ static void free_engine(heddle_service *service)
     free(engine);
 }
 
-/* The words of an event stream take no Ruby code. */
+/* Loading an event stream runs no Ruby code. */
 static VALUE load_session(heddle_service *service, VALUE words, int *state)
 {
     if (RSTRING_LEN(words) && *RSTRING_PTR(words) == HEDDLE_EVENTS_WORDS)
@@ -130,7 +130,7 @@ static void resume_session(heddle_connection *connection, VALUE loaded)
 }
 
 const heddle_service_operations heddle_engine_operations = {
-    .choose_protocol = heddle_h1_begin, /* h1_reading.c changes to HTTP/2 when it reads the preface */
+    .choose_protocol = heddle_h1_begin, /* h1_reading.c changes the protocol to HTTP/2 when it reads the preface */
     .reject_handshake = reject_handshake,
     .is_plaintext = is_plaintext,
     .load_session = load_session,

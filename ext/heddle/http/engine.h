@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_ENGINE_H
 
 /*
- * The HTTP service of a loop: what its connections share, whatever version they speak. Limits, counters, and memory that
- * nobody keeps across a wait.
+ * The HTTP service of a loop: what its connections share in every version of HTTP. Limits, counters, and buffers that
+ * are used only between two waits.
  */
 
 #include "http/answer_head.h"
@@ -22,7 +22,7 @@ typedef struct {
     char **prefixes; /* of paths */
 } heddle_body_streams;
 
-/* 1 to 5; 0: a status that is none of RFC 9110's. */
+/* By the status's first digit, 1 to 5; 0: a status outside of RFC 9110's. */
 enum {
     HEDDLE_STATUS_CLASSES = 6,
 };
@@ -34,41 +34,41 @@ static inline unsigned heddle_status_class(int status)
 
 struct heddle_engine {
     heddle_service base;
-    VALUE on_rejection; /* Qnil: nobody wants to know */
-    VALUE proxies;    /* Heddle::Net::Networks whose word of a client's address is taken, or Qnil */
-    bool marked;      /* its Ruby object lives: on_rejection may be called */
+    VALUE on_rejection; /* Qnil: no callback */
+    VALUE proxies;    /* the Heddle::Net::Networks of trusted proxies, or Qnil */
+    bool marked;      /* its Ruby object exists: on_rejection may be called */
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit;
-    uint64_t body_disk_limit;   /* of all bodies of this server */
-    char *body_folder;          /* where larger bodies are */
-    heddle_body_streams streams; /* the requests whose application reads the body as it comes */
+    uint64_t body_disk_limit;   /* for the bodies of all processes of this server */
+    char *body_folder;          /* the folder for larger bodies */
+    heddle_body_streams streams; /* the requests whose application reads the body while it is received */
     int64_t head_timeout, idle_timeout, body_grace, body_pause, write_timeout, linger_timeout; /* ns */
-    bool draining; /* every answer is its connection's last */
+    bool draining; /* every response is its connection's last */
 
-    heddle_request_head head; /* what the parser fills */
-    heddle_exchange *bodies; /* of requests that nobody serves yet, or whose application has not taken it */
+    heddle_request_head head; /* filled by the parser */
+    heddle_exchange *bodies; /* exchanges with a body in memory that no application has taken */
     heddle_exchange *spare;
     unsigned spare_count;
-    bool h2_over_tls, h2_over_plain; /* may a connection speak HTTP/2? */
-    heddle_h2_limits h2_limits; /* all zero before the first connection over HTTP/2 */
+    bool h2_over_tls, h2_over_plain; /* may a connection use HTTP/2? */
+    heddle_h2_limits h2_limits; /* all zero before the first connection with HTTP/2 */
     heddle_h2_workspace h2_workspace;
-    uint64_t h2_memory; /* how much connections may draw together, see heddle_h2_hold */
+    uint64_t h2_memory; /* how much of the memory that HTTP/2 connections share is in use, see heddle_h2_hold */
     uint64_t h2_drawn;
-    uint64_t h2_lent; /* bytes of these: */
+    uint64_t h2_lent; /* bytes of the strings in h2_loans */
     heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2_response.c */
     heddle_websockets websockets;
-    heddle_buffer out; /* where answers are put together; see http/answer_ruby.h */
-    char date[40]; /* the field line of this second */
+    heddle_buffer out; /* the buffer in which responses are put together; see http/answer_ruby.h */
+    char date[40]; /* the field line of the current second */
     int64_t date_second;
     uint64_t requests, rejected, spooled;
-    uint64_t answers[HEDDLE_STATUS_CLASSES]; /* of the application, by the first digit of their status */
+    uint64_t answers[HEDDLE_STATUS_CLASSES]; /* responses of the application, by the first digit of their status */
     uint64_t rejections[HEDDLE_STATUS_CLASSES];
-    heddle_latency latency; /* from complete head to answer */
-    heddle_slowest slowest; /* the same */
+    heddle_latency latency; /* times from the complete head to the response */
+    heddle_slowest slowest; /* the slowest of these */
 };
 
-/* The `date` line of now: 37 bytes. */
+/* The current `date` line: 37 bytes. */
 const char *heddle_engine_date(heddle_engine *engine);
 
 enum {
@@ -82,9 +82,9 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
     return (heddle_engine *)connection->sockets->service;
 }
 
-/* The application has given its whole answer, or was refused one: counts it. */
+/* Counts the application's complete response, or the rejection of its response. */
 void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status);
-/* The same for what never became a request of the application. A callback may close the connection. */
+/* Counts a rejection before the request reached the application. A callback may close the connection. */
 HEDDLE_FATE heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);
 
 #endif

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::Engine, which a Heddle::Net::Sockets is given as its service. */
+/* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
 
 #include "http/answer_ruby.h"
 #include "http/body_disk.h"
@@ -25,11 +25,11 @@ static void object_mark(void *data)
     rb_gc_mark(engine->websockets.clients);
     rb_gc_mark(engine->websockets.loader);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
-        rb_gc_mark(exchange->body); /* pinned: what is read goes there */
+        rb_gc_mark(exchange->body); /* pinned: received bytes are written into it */
     heddle_h2_mark_loans(engine);
 }
 
-/* Sockets and requests may still hold it. */
+/* Sockets and requests may still have references. */
 static void object_free(void *data)
 {
     heddle_engine *engine = data;
@@ -100,7 +100,7 @@ static void set_streams(heddle_body_streams *streams, VALUE paths)
     }
 }
 
-/* Tokens a second, for a burst of so many. */
+/* The tokens a second of a bucket for a burst of this size. */
 static uint32_t refill_of(uint32_t burst)
 {
     return burst > 3 ? burst / 3 : 1;
@@ -177,8 +177,8 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
 /*
  * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
- * From now on every answer says that it is its connection's last. WebSockets are closed with this code within so many
- * seconds, a hundred of them a second at most where the time allows it.
+ * From now on every response tells its client that it is the connection's last. WebSockets are closed with this code
+ * within +seconds+, at most a hundred a second if the time allows that.
  */
 static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {
@@ -196,8 +196,8 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: websocket_loader = loader
  *
- * +loader.load(words)+ returns handler, caller, label and topics of a WebSocket that another process has handed off; nil
- * for topics closes it. `client.resume(topics)` is called when the socket goes on.
+ * +loader.load(words)+ must return handler, caller, label and topics of a WebSocket that another process has handed
+ * off; nil for the topics closes it. `client.resume(topics)` is called when the socket continues.
  */
 static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 {
@@ -211,9 +211,10 @@ static VALUE engine_websocket_loader(VALUE self)
     return loader ? loader : Qnil;
 }
 
-/* call-seq: websocket_clients -> Array of Client
+/*
+ * call-seq: websocket_clients -> Array of Client
  *
- * Those of the sockets that have not ended.
+ * The clients of all open sockets.
  */
 static VALUE engine_websocket_clients(VALUE self)
 {
@@ -248,19 +249,20 @@ static VALUE engine_spooled(VALUE self)
     return ULL2NUM(engine_of(self)->spooled);
 }
 
-/* Bytes that the spooled bodies of this process have on disk, whichever its engine. */
+/* Bytes on disk of all spooled bodies of this process, over all engines. */
 static VALUE engine_body_disk_used(VALUE self)
 {
     return ULL2NUM(heddle_body_disk_used());
 }
 
-/* The scoreboard that this process counts its bodies on: it stays mapped, and so alive, as long as the process. */
+/* The scoreboard on which this process counts its bodies: kept, and so mapped, until the process ends. */
 static VALUE disk_scoreboard = Qnil;
 
 /*
  * call-seq: share_disk(scoreboard, slot) -> self
  *
- * This is one of several workers: body_disk_limit holds for the bodies of all that have a slot of this Scoreboard.
+ * Makes this one of several workers: body_disk_limit applies to the bodies of all workers with a slot of this
+ * Scoreboard.
  */
 static VALUE engine_share_disk(VALUE self, VALUE object, VALUE number)
 {
@@ -284,14 +286,15 @@ static VALUE counts_by_class(const uint64_t *counts)
 /*
  * call-seq: answers -> Array of Integers
  *
- * Complete answers of the application by the first digit of their status, 1 to 5; at 0 those whose status has another.
+ * Complete responses of the application by the first digit of their status, 1 to 5; at index 0 those with another
+ * status.
  */
 static VALUE engine_answers(VALUE self)
 {
     return counts_by_class(engine_of(self)->answers);
 }
 
-/* The same of what was refused before it became a request of the application. */
+/* The same for requests that were rejected before they reached the application. */
 static VALUE engine_rejections(VALUE self)
 {
     return counts_by_class(engine_of(self)->rejections);
@@ -300,8 +303,8 @@ static VALUE engine_rejections(VALUE self)
 /*
  * call-seq: latencies -> Array of Integers
  *
- * How many requests took how long from their complete head to their answer, by the buckets of LATENCY_BOUNDS. Hijacked
- * and aborted requests are not counted.
+ * How many requests took how long from their complete head to their response, by the buckets of LATENCY_BOUNDS.
+ * Hijacked and aborted requests are not counted.
  */
 static VALUE engine_latencies(VALUE self)
 {
@@ -312,7 +315,7 @@ static VALUE engine_latencies(VALUE self)
     return counts;
 }
 
-/* The same, summed up: seconds. */
+/* The sum of these times, in seconds. */
 static VALUE engine_latency_sum(VALUE self)
 {
     return DBL2NUM((double)engine_of(self)->latency.sum / 1e9);
@@ -327,8 +330,8 @@ static int slower_first(const void *one, const void *other)
 /*
  * call-seq: slowest -> Array of Arrays
  *
- * The slowest answers of the last five minutes, the slowest first: method and target, seconds that it took, seconds
- * since it was given, status. Requests of a millisecond or less are never listed.
+ * The slowest responses of the last five minutes, slowest first: method and target, duration in seconds, seconds since
+ * then, status. Requests of a millisecond or less are never listed.
  */
 static VALUE engine_slowest(VALUE self)
 {
@@ -336,7 +339,7 @@ static VALUE engine_slowest(VALUE self)
     heddle_slow list[HEDDLE_SLOWEST];
     int64_t now = heddle_clock_now();
     heddle_slowest_expire(slowest, now);
-    unsigned count = slowest->count; /* to make objects may run other threads, and the list changes */
+    unsigned count = slowest->count; /* allocating objects may run other threads, which change the list */
     memcpy(list, slowest->list, count * sizeof(*list));
     qsort(list, count, sizeof(*list), slower_first);
     VALUE result = rb_ary_new_capa(count);
@@ -349,7 +352,10 @@ static VALUE engine_slowest(VALUE self)
     return result;
 }
 
-/* Of the codes that have occurred: closed_1000 and so on; closed_3000 and closed_4000 are for all codes from there on. */
+/*
+ * Adds the codes that have occurred: closed_1000 and so on; closed_3000 and closed_4000 stand for all codes from there
+ * on.
+ */
 static void add_closes(VALUE result, const heddle_websockets *sockets)
 {
     for (unsigned slot = 0; slot < HEDDLE_WEBSOCKET_CODES; slot++) {
@@ -364,9 +370,10 @@ static void add_closes(VALUE result, const heddle_websockets *sockets)
 /*
  * call-seq: websockets -> Hash
  *
- * WebSockets +open+ now, and since the engine began: those +opened+; messages +received+ and +sent+, and their bytes;
- * those that ended as their client broke the protocol or a limit (+failures+), read too slowly (+too_slow+), or answered
- * no ping (+vanished+); those that have ended, by their close code (+closed_1000+ and so on, where there are any).
+ * WebSockets that are +open+ now, and since the engine began: the number +opened+; messages +received+ and +sent+, and
+ * their bytes; sockets that ended because their client violated the protocol or a limit (+failures+), read too slowly
+ * (+too_slow+), or answered no ping (+vanished+); and ended sockets by their close code (+closed_1000+ and so on, where
+ * there are any).
  */
 static VALUE engine_websockets(VALUE self)
 {
@@ -424,7 +431,7 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "slowest", engine_slowest, 0);
     rb_define_method(engine_class, "websockets", engine_websockets, 0);
     /*
-     * Seconds: what a bucket counts took less than its bound. They are a quarter apart at most, and the last is
+     * The upper bounds of the buckets in seconds. Each is at most a quarter above the one before, and the last is
      * infinite.
      */
     rb_define_const(engine_class, "LATENCY_BOUNDS", latency_bounds());

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The payload's lines, each with its name: a carriage return ends one, too. */
+/* Adds the payload's lines, each with the field name in front; a carriage return ends a line, too. */
 static void add_lines(VALUE text, const char *bytes, size_t size)
 {
     for (size_t at = 0;;) {
@@ -48,7 +48,7 @@ VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context)
 
 VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context)
 {
-    enum { ROOM = 18 }; /* of a chunk's head, as heddle_chunk_head writes it */
+    enum { ROOM = 18 }; /* for a chunk's head, as heddle_chunk_head writes it */
     char head[ROOM];
     VALUE text = encode_event(message, ROOM);
     size_t size = (size_t)RSTRING_LEN(text) - ROOM, head_size = heddle_chunk_head(head, size);

@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_EVENT_STREAM_H
 
 /*
- * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: the response's head is sent, the exchange
- * is over, and the messages of the topic follow until the client leaves. The part that all protocols share.
+ * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: when the response's head is sent, the
+ * exchange ends, and the topic's messages are sent until the client leaves. This is the part that all protocols share.
  */
 
 #include "http/answer_head.h"
@@ -11,42 +11,43 @@
 #include "net/fate.h"
 #include "pubsub/fanout.h"
 
-#define HEDDLE_EVENTS_COMMENT INT64_C(15000000000) /* ns between two comments, for proxies that close what is silent */
+#define HEDDLE_EVENTS_COMMENT INT64_C(15000000000) /* the interval of comments, ns: proxies close silent connections */
 
 enum {
-    HEDDLE_EVENTS_LINES = 512, /* bytes of the lines that a stream adds to each event */
-    HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients come back within this time */
+    HEDDLE_EVENTS_LINES = 512, /* bytes of the lines that are added to each event */
+    HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients reconnect within this time */
 };
 
 /* The application's settings of a stream. */
 typedef struct {
-    VALUE topic, since; /* since: nil: from now on */
-    VALUE lines;        /* before each event, such as "event: price\n"; a String */
-    VALUE beginning;    /* what is sent first, such as "retry: 1000\n\n"; a String */
+    VALUE topic, since; /* `since`: nil: only new messages */
+    VALUE lines;        /* added before each event, such as "event: price\n"; a String */
+    VALUE beginning;    /* sent first, such as "retry: 1000\n\n"; a String */
     heddle_slow_policy policy;
-    bool stays; /* its client comes back when this process is replaced; else the stream goes to the next one */
+    /* when this process is replaced, the client reconnects; otherwise the stream is handed off to the next process */
+    bool stays;
 } heddle_events_wish;
 
 /* Reads the arguments [topic, since, lines, beginning, policy, handoff]; raises. */
 heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
-/* Subscribes to the wish's topic, from its position on. */
+/* Subscribes to the topic, from the given position on. */
 heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,
                                                 heddle_subscriber *subscriber);
 
 /*
- * A stream of HTTP/1.1 that another process has handed off goes on here. The words of a stream begin with this byte,
- * those of a WebSocket with that of Ruby's Marshal, 4.
+ * Continues a stream of HTTP/1.1 that another process has handed off. A stream's description begins with this byte, a
+ * WebSocket's with 4, the first byte of Ruby's Marshal.
  */
 #define HEDDLE_EVENTS_WORDS 'e'
 HEDDLE_LAST_USE void heddle_events_resume(heddle_connection *connection, VALUE words);
 
-/* Encoders of messages: an event, and the same as a chunk of HTTP/1.1. */
+/* Encode a message: as an event, and as an event in a chunk of HTTP/1.1. */
 VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context);
 VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context);
 
-/* "id: position\n\n": where a client goes on that has not had an event yet. How many bytes. */
+/* Writes "id: position\n\n", from which a client continues that has not had an event yet. Returns the size. */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
-/* "retry: …\n\n" with a random time, so that not all clients come back at once. */
+/* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */
 size_t heddle_events_farewell(char *text, size_t room);
 
 #endif

@@ -10,18 +10,18 @@ static void handle_mark(void *data)
     heddle_exchange_handle *handle = data;
     rb_gc_mark(handle->engine_object);
     if (handle->on_disconnect)
-        rb_gc_mark(handle->on_disconnect); /* pinned: its life is short */
+        rb_gc_mark(handle->on_disconnect); /* pinned, because it is short-lived */
 }
 
 static void handle_free(void *data)
 {
     heddle_exchange_handle *handle = data;
     heddle_exchange *exchange = handle->exchange;
-    if (exchange) { /* its runner is gone, with all of the loop */
+    if (exchange) { /* its runner is gone, with the whole loop */
         exchange->handle = NULL;
         if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
             heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
-        if (!exchange->work.connection) /* else its session frees it */
+        if (!exchange->work.connection) /* otherwise its session frees it */
             heddle_exchange_free(exchange);
     }
     heddle_service_release(&handle->engine->base);
@@ -148,7 +148,7 @@ void heddle_exchange_raise_gone(const char *text, int error)
 void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
 {
     VALUE arguments[] = {INT2FIX(rejection->status), rb_str_new_cstr(rejection->reason)};
-    /* Data makes keywords of them in `new`. */
+    /* Data.new turns the arguments into keywords. */
     VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, arguments);
     rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequest")));
 }
@@ -167,15 +167,15 @@ static VALUE string_of(const heddle_exchange *exchange, heddle_slice slice)
         return string_of(exchange, exchange->head.name);                                                                   \
     }
 
-/* The method, as sent: methods are case-sensitive. */
+/* The method as sent: methods are case-sensitive. */
 TEXT(method)
-/* The request target, as sent. */
+/* The request target as sent. */
 TEXT(target)
 
 /*
  * call-seq: head_bytes -> String
  *
- * The head as it was sent.
+ * The head as sent.
  */
 static VALUE exchange_head_bytes(VALUE self)
 {
@@ -196,8 +196,7 @@ static VALUE exchange_minor(VALUE self)
 /*
  * call-seq: proxied? -> true or false
  *
- * Does the request name a proxy in front of this server: in Via, Forwarded, X-Forwarded-* or X-Real-IP? The proxy need
- * not be one whose word is taken.
+ * Does the request name a proxy in front of this server, trusted or not: in Via, Forwarded, X-Forwarded-* or X-Real-IP?
  */
 static VALUE exchange_proxied_p(VALUE self)
 {
@@ -208,7 +207,7 @@ static VALUE exchange_proxied_p(VALUE self)
 /*
  * call-seq: content_length -> Integer or nil
  *
- * The length of the body; nil if there is none or it is not known.
+ * The length of the body; nil if there is none or it is unknown.
  */
 static VALUE exchange_content_length(VALUE self)
 {
@@ -227,9 +226,9 @@ static VALUE exchange_content_length(VALUE self)
 QUESTION(chunked_p, head->content_length == HEDDLE_CHUNKED_BODY)
 /* Does a body follow? */
 QUESTION(body_p, head->content_length == HEDDLE_CHUNKED_BODY || head->content_length > 0)
-/* Does the client want the connection to go on after the answer? */
+/* Does the client want to keep the connection open after the response? */
 QUESTION(keep_alive_p, head->keep_alive)
-/* Has the answer no content, whatever its status? */
+/* Does the request's method demand a response without content? */
 QUESTION(head_p, head->method_id == HEDDLE_HEAD)
 QUESTION(connect_p, head->method_id == HEDDLE_CONNECT)
 
@@ -248,7 +247,7 @@ static VALUE exchange_engine(VALUE self)
     return heddle_exchange_handle_of(self)->engine_object;
 }
 
-/* The peer's address, also when the connection is gone. */
+/* The peer's address, also after the connection has ended. */
 static VALUE exchange_remote_address(VALUE self)
 {
     return heddle_address_string(&heddle_exchange_handle_of(self)->remote);
@@ -278,7 +277,7 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 /*
  * call-seq: take_body -> String, SpooledBody or nil
  *
- * What was read of the body before anybody served the request; once.
+ * The part of the body that was received before the request was served; once.
  */
 static VALUE exchange_take_body(VALUE self)
 {
@@ -318,7 +317,8 @@ void heddle_exchange_disconnected(heddle_exchange *exchange)
  * call-seq: cancel_on_disconnect(scope) -> nil
  *
  * Calls `scope.cancel`, once, when the client leaves before the exchange is complete: it closes its side of the
- * connection, resets the connection or the stream, or the connection fails. At once where that has happened already.
+ * connection, resets the connection or the stream, or the connection fails. Calls it at once if that has happened
+ * already.
  */
 static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
 {
@@ -330,13 +330,13 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
     return Qnil;
 }
 
-/* Does the client ask for a WebSocket, and may it have one? */
+/* Does the client ask for a WebSocket, and is it allowed here? */
 static VALUE exchange_upgradable_p(VALUE self)
 {
     return heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse;
 }
 
-/* The status that was sent; 0 when it was not by this object. */
+/* The status that was sent; 0 when this object has sent none. */
 static VALUE exchange_status_sent(VALUE self)
 {
     return INT2FIX(heddle_exchange_handle_of(self)->status);

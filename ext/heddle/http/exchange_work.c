@@ -1,4 +1,4 @@
-/* An exchange as the work item that a runner serves. */
+/* The work item of an exchange: how a runner serves it. */
 
 #include "http/engine.h"
 #include "http/exchange_ruby.h"
@@ -56,7 +56,7 @@ static uint32_t label_of(const heddle_work *work)
                                      target.size);
 }
 
-/* Method and path: a query may have secrets. */
+/* Method and path, without the query, which may contain secrets. */
 static size_t summarize_request(VALUE object, char *text, size_t size)
 {
     const heddle_exchange *exchange = heddle_exchange_handle_of(object)->exchange;

@@ -4,7 +4,7 @@
 #include "http/text.h"
 
 #ifdef __SSE2__
-/* Compares these bytes with the name, ignoring case. */
+/* Compares these bytes with the name, in any case. */
 static inline unsigned same_letters(__m128i bytes, const char *name)
 {
     __m128i wanted = _mm_loadu_si128((const __m128i *)name);
@@ -14,8 +14,8 @@ static inline unsigned same_letters(__m128i bytes, const char *name)
 }
 
 /*
- * A name that we know, by two loads. HEDDLE_FIELD_OTHER says nothing: the name is another one, or malformed, or the
- * bytes are too few.
+ * Recognizes a known name by two loads. HEDDLE_FIELD_OTHER decides nothing: it is another name, or malformed, or there
+ * are too few bytes.
  */
 static inline unsigned known_name(const char *name, const char *end, size_t *size)
 {
@@ -37,7 +37,7 @@ static inline unsigned known_name(const char *name, const char *end, size_t *siz
 }
 #endif
 
-/* The id of the name at `name`, and its size: the token that it starts with. */
+/* The id and the size of the name at `name`: the token at its start. */
 static inline unsigned read_name(const char *name, const char *end, size_t *size)
 {
 #ifdef __SSE2__
@@ -55,7 +55,7 @@ static bool is_dropped(const heddle_field_lines *lines, const heddle_field *fiel
            memchr(lines->bytes + field->name.start, '_', field->name.size);
 }
 
-/* The value without white space around it; in a folded one, CR and LF are white space. */
+/* The value without the white space around it; in a folded one, CR and LF are white space. */
 static inline heddle_slice trim_value(const char *bytes, const char *start, const char *end)
 {
     while (start < end && ((uint8_t)end[-1] <= ' '))

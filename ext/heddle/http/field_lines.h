@@ -7,15 +7,15 @@
 
 typedef struct {
     const char *bytes;
-    uint32_t end;            /* of what may be looked at */
+    uint32_t end;            /* the end of the bytes that may be read */
     heddle_field *fields;
-    unsigned room;           /* lines beyond it are too many */
+    unsigned room;           /* the maximum of lines */
     bool keep_underscores;
-    bool unfold;             /* a line that starts with white space goes on with the value before it */
+    bool unfold;             /* a line that starts with white space continues the value before it */
 
     unsigned field_count, line_count;
-    bool folded;             /* some value has the CR LF of a fold in it */
-    uint32_t line;           /* where the line that was read last starts */
+    bool folded;             /* a value contains the CR LF of a fold */
+    uint32_t line;           /* the start of the line that was read last */
     heddle_controls controls;
 } heddle_field_lines;
 
@@ -25,7 +25,7 @@ enum {
     HEDDLE_LINES_TOO_MANY = -2,
 };
 
-/* Reads from the start of a line on. Where the body starts, or one of the above. */
+/* Reads from the start of a line on. Returns where the body starts, or one of the above. */
 int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start);
 
 #endif

@@ -2,8 +2,9 @@
 #define HEDDLE_HTTP_FIELD_NAMES_H
 
 /*
- * The perfect hash behind fields.h. A name's size, its first and its last but one letter tell it from all others; the
- * factor spreads those without a collision. fields_table.rb finds the factor and writes the table of fields.c.
+ * The perfect hash behind fields.h. A name's size, its first and its last but one letter distinguish it from all
+ * others; the factor spreads them without a collision. fields_table.rb finds the factor and writes the table of
+ * fields.c.
  */
 
 #include "http/fields.h"
@@ -25,7 +26,7 @@ typedef struct {
 extern const heddle_known_name heddle_known_names[HEDDLE_FIELD_COUNT];
 extern const uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS];
 
-/* The one known name that this can be; `size` >= HEDDLE_FIELD_SHORTEST. */
+/* The only known name that this one can be; `size` >= HEDDLE_FIELD_SHORTEST. */
 static inline unsigned heddle_field_candidate(const char *name, size_t size)
 {
     uint32_t first = (uint8_t)name[0] | 0x20, late = (uint8_t)name[size - 2] | 0x20;

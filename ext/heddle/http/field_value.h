@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_FIELD_VALUE_H
 #define HEDDLE_HTTP_FIELD_VALUE_H
 
-/* Values of fields (RFC 9110, 5.5) that an application has made: which are forbidden, 16 or eight bytes at a time. */
+/* Values of fields (RFC 9110, 5.5) that an application has made: finds forbidden bytes, 16 or eight at a time. */
 
 #include "http/text.h"
 
@@ -22,7 +22,7 @@ static inline uint64_t heddle_four(const char *at)
     return bytes;
 }
 
-/* Has it a CR, LF or NUL? The last words overlap those before them, so that no byte is looked at alone. */
+/* Has it a CR, LF or NUL? The last words overlap the words before them, so that no byte is tested alone. */
 static inline bool heddle_value_is_forbidden(const char *value, size_t size)
 {
     if (size < 4)

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_FIELDS_H
 #define HEDDLE_HTTP_FIELDS_H
 
-/* Field names that we know, found in any case of letters by a perfect hash. No Ruby here. */
+/* Known field names, found in any case by a perfect hash. Uses no Ruby. */
 
 #include <stddef.h>
 #include <stdint.h>

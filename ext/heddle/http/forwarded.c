@@ -16,7 +16,7 @@ static bool is_blank(char byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* The last one of a list that is a scheme of ours. */
+/* The last element of a list that is http or https; `before` if there is none. */
 static heddle_scheme last_of(const char *at, const char *end, heddle_scheme before)
 {
     while (at < end) {
@@ -37,10 +37,10 @@ typedef struct {
     heddle_trusts *trusts;
     const void *trusted;
     heddle_address client;
-    bool any, known; /* somebody was named; it could be read */
+    bool any, known; /* an address came; it could be parsed */
 } search;
 
-/* The next one to the right. */
+/* Considers the next address to the right. */
 static void consider_address(search *search, const char *text, size_t size)
 {
     heddle_address address;
@@ -88,7 +88,7 @@ static size_t take_token(rest *text)
     return (size_t)(text->at - start);
 }
 
-/* An address with a port would have to be quoted, and often is not. */
+/* An address with a port must be quoted, but often is not. */
 static size_t take_bare(rest *text)
 {
     const char *start = text->at;
@@ -97,7 +97,7 @@ static size_t take_bare(rest *text)
     return (size_t)(text->at - start);
 }
 
-/* A quoted string, from its first quote on; its content starts one byte later. -1: it does not end. */
+/* Takes a quoted string, from its opening quote on; its content starts one byte later. -1: it does not end. */
 static long take_quoted(rest *text)
 {
     const char *start = ++text->at;
@@ -111,13 +111,13 @@ static long take_quoted(rest *text)
     return text->at++ - start;
 }
 
-/* Where to store the fields that the caller wants; NULL: it does not want that one. */
+/* Where to store the fields; NULL: the caller does not need that one. */
 typedef struct {
     heddle_scheme *scheme;
     search *search;
 } forwarded_fields;
 
-/* One `name=value`; false: it is malformed. */
+/* Takes one `name=value`; false: it is malformed. */
 static bool take_pair(rest *text, forwarded_fields fields)
 {
     const char *name = text->at;

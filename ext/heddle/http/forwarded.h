@@ -2,8 +2,7 @@
 #define HEDDLE_HTTP_FORWARDED_H
 
 /*
- * Fields in which a proxy describes its client's connection: Forwarded (RFC 7239) and the fields that came before it.
- * No Ruby here.
+ * Fields in which a proxy describes its client's connection: Forwarded (RFC 7239) and its predecessors. Uses no Ruby.
  */
 
 #include "http/fields.h"
@@ -16,7 +15,7 @@ typedef enum {
     HEDDLE_SCHEME_HTTPS,
 } heddle_scheme;
 
-/* The fields whose word is a proxy's; a bit for each known one. */
+/* The fields that only a trusted proxy may set; a bit for each. */
 #define HEDDLE_FORWARDED_FIELDS                                                                                       \
     (UINT64_C(1) << HEDDLE_FIELD_FORWARDED | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_FOR |                            \
      UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_HOST | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_PORT |                    \
@@ -25,17 +24,17 @@ typedef enum {
      UINT64_C(1) << HEDDLE_FIELD_CLIENT_IP)
 
 /*
- * The client's scheme, as Rack finds it: X-Forwarded-Ssl that is `on`, else the last proto of Forwarded, else the last
- * http or https of X-Forwarded-Proto, else of X-Forwarded-Scheme. A Forwarded that is malformed tells nothing.
+ * The client's scheme, as Rack determines it: X-Forwarded-Ssl that is `on`, else the last proto of Forwarded, else the
+ * last http or https of X-Forwarded-Proto, else of X-Forwarded-Scheme. A malformed Forwarded is ignored.
  */
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
 
-/* Is this address that of a proxy whose word is taken? */
+/* Is this the address of a trusted proxy? */
 typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
 
 /*
- * The client that trusted proxies speak for, as Rack finds it: of the addresses in Forwarded, or else in
- * X-Forwarded-For, the last that is no proxy's, or else the first. false: nobody says, or it is none that can be read.
+ * The client in front of trusted proxies, as Rack determines it: of the addresses in Forwarded, or else in
+ * X-Forwarded-For, the last that is no trusted proxy's, or else the first. False: there is none, or it can't be parsed.
  */
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
                              const void *trusted, heddle_address *client);

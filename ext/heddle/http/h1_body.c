@@ -1,6 +1,6 @@
 /*
- * The body of a request. Unless the application streams it, it is complete before the application is called, in memory
- * or in a file, so that reading it never waits and never switches fibers.
+ * The body of a request over HTTP/1.1. Unless the application streams it, it is complete before the application is
+ * called, in memory or in a file, so that reading it never waits and never switches fibers.
  */
 
 #include "http/body_disk.h"
@@ -24,7 +24,7 @@ void heddle_h1_body_waits(heddle_connection *connection)
     int64_t deadline = heddle_h1_body_deadline(engine, h1);
     if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
         heddle_body_spool_trim(h1->exchange->spool);
-    /* Its length is not known and it may never end: a client that pauses may be waiting for the answer. */
+    /* A body of unknown length may never end: a client that pauses may be waiting for the response. */
     if (h1->stage == HEDDLE_H1_BODY && h1->streams && h1->left < 0) {
         int64_t pause = heddle_add_duration(heddle_clock_coarse(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
@@ -41,7 +41,7 @@ static heddle_h1_progress reject_too_large(heddle_connection *connection)
     return HEDDLE_H1_ENDED;
 }
 
-/* `error`: an errno; ENOBUFS when it is our own limit. */
+/* `error`: an errno; ENOBUFS is Heddle's own limit. */
 static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
 {
     heddle_rejection rejection;
@@ -94,7 +94,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
         return reject_unwritten(connection, ENOBUFS);
     bool goes_on = spools ? begin_to_spool(connection)
                          : length < 0 || heddle_exchange_body_room(exchange, (size_t)length);
-    /* Not when the client has begun to send (RFC 9110, section 10.1.1). */
+    /* Not when the client has begun to send the body (RFC 9110, section 10.1.1). */
     if (goes_on && h1->expects && !begun)
         goes_on = send_continue(connection);
     h1->expects = false;
@@ -124,24 +124,26 @@ static void body_written(void *owner, int error)
 {
     heddle_connection *connection = owner;
     heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->since += heddle_clock_now() - h1->writing_since; /* a slow disk is not the client's fault */
+    /* the time that the disk took does not count against the client */
+    h1->since += heddle_clock_now() - h1->writing_since;
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
     if (error)
         reject_unwritten(connection, error);
     else if (h1->received) {
-        heddle_body_spool_trim(h1->exchange->spool); /* its Ruby object may keep the spool until the next collection */
+        /* its Ruby object may keep the spool until the next garbage collection */
+        heddle_body_spool_trim(h1->exchange->spool);
         heddle_h1_serve(connection, false);
     } else {
         heddle_h1_take_buffered(connection);
     }
 }
 
-/* A body whose length was not known has become too large for memory. */
+/* A body of unknown length has become too large for memory. */
 static heddle_h1_progress move_to_file(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
-    heddle_exchange_reserve(exchange, 0); /* the spool counts its buffer itself */
+    heddle_exchange_reserve(exchange, 0); /* the spool counts its own buffer */
     if (!begin_to_spool(connection) ||
         !heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
         heddle_h1_close(connection);
@@ -167,7 +169,7 @@ static heddle_h1_progress proceed_reading(heddle_connection *connection)
     if (!h1->received)
         return HEDDLE_H1_MORE;
     if (exchange->spool)
-        heddle_body_spool_trim(exchange->spool); /* a buffer for the last chunk, which had no bytes of the body */
+        heddle_body_spool_trim(exchange->spool); /* a buffer for the last chunk, which had no data */
     return HEDDLE_H1_SERVE;
 }
 
@@ -213,12 +215,12 @@ static heddle_h1_progress take_length(heddle_connection *connection, const char 
     return HEDDLE_H1_MORE;
 }
 
-/* Where so many bytes of chunks are decoded to; `*size` becomes what there is room for. NULL without memory. */
+/* Where `*size` bytes of chunks are decoded to; sets `*size` to the room there. NULL without memory. */
 static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t *size)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage != HEDDLE_H1_BODY)
-        return bytes; /* what is thrown away goes nowhere else */
+        return bytes; /* discarded bytes are decoded in place */
     if (!h1->exchange->spool)
         return heddle_exchange_body_room(h1->exchange, *size);
     size_t space;
@@ -253,7 +255,8 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
     if (h1->stage != HEDDLE_H1_BODY) {
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER); /* more than the connection is worth */
+        /* too many bytes to read only for keeping the connection */
+        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }
     if (h1->exchange->spool)

@@ -1,4 +1,6 @@
-/* A connection of HTTP/1.1 that sends the events of a topic until its client leaves. */
+/*
+ * An event stream over HTTP/1.1: the protocol of a connection that sends the events of a topic until its client leaves.
+ */
 
 #include "http/event_stream.h"
 #include "http/h1_exchange.h"
@@ -8,20 +10,20 @@
 #include <string.h>
 
 enum {
-    DISCARDED = 65536, /* bytes that a client may send meanwhile, for nothing */
+    DISCARDED = 65536, /* bytes that a client may send meanwhile, which are discarded */
     EVENTS_CHUNK = 24, /* bytes, at most, around the content of a chunk */
 };
 
 typedef struct {
     heddle_subscriber subscriber;
     heddle_connection *connection;
-    int64_t progress;   /* when the client last took something, or had nothing to take */
-    uint32_t discarded; /* bytes */
+    int64_t progress;   /* when the client last took output, or there was none */
+    uint32_t discarded; /* bytes that were discarded */
     uint16_t lines_size;
-    bool chunked; /* else the content ends with the connection */
-    bool ending;  /* it closes when its output has left */
-    bool stays;   /* it is not for another process */
-    char lines[]; /* before each event, as a chunk where it is chunked */
+    bool chunked; /* false: the end of the connection ends the content */
+    bool ending;  /* closes when its output was sent */
+    bool stays;   /* is never handed off */
+    char lines[]; /* added before each event; with chunks, already as a chunk */
 } events;
 
 static events *events_of(const heddle_connection *connection)
@@ -34,14 +36,14 @@ static events *events_at(const heddle_subscriber *subscriber)
     return HEDDLE_CONTAINER_OF(subscriber, events, subscriber);
 }
 
-/* Its client can't be given what it was promised: it must see that. The record is gone. */
+/* Ends the stream in a way that its client can see, because it missed events. The record is freed. */
 static void cut_off(heddle_connection *connection)
 {
     heddle_transport_will_reset(&connection->transport);
     heddle_sockets_close_connection(connection);
 }
 
-/* Content in pieces of our own. false: no memory. */
+/* Queues content, as a chunk if need be. False: no memory. */
 static bool add_content(events *events, const char *bytes, size_t size)
 {
     heddle_output *output = &events->connection->output;
@@ -54,7 +56,7 @@ static bool add_content(events *events, const char *bytes, size_t size)
            heddle_output_add_bytes(output, bytes, size) && heddle_output_add_bytes(output, "\r\n", 2);
 }
 
-/* Something was added: it leaves at the latest in the next tick. */
+/* Sends queued output in the next tick at the latest. */
 static HEDDLE_LAST_USE void send_soon(events *events, bool added)
 {
     heddle_connection *connection = events->connection;
@@ -113,7 +115,7 @@ static void begin_events(heddle_connection *connection)
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
 }
 
-/* The client's input means nothing; its end closes the connection. */
+/* Discards the client's input; its end closes the connection. */
 static HEDDLE_FATE discard_input(heddle_connection *connection)
 {
     events *events = events_of(connection);
@@ -142,7 +144,7 @@ static void send_more(heddle_connection *connection)
     } else if (result == 0 && events->ending) {
         heddle_sockets_close_connection(connection);
     } else if (result == 0) {
-        heddle_output_clear(&connection->output); /* an idle stream holds no memory for it */
+        heddle_output_clear(&connection->output); /* an idle stream keeps no output buffer */
         heddle_subscriber_drained(&events->subscriber);
     }
 }
@@ -159,7 +161,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         send_more(connection);
 }
 
-/* A comment shows proxies that the stream lives. A client that takes nothing for too long is cut off. */
+/* Sends a comment, which keeps proxies from closing the stream. A client that takes nothing for too long is cut off. */
 static void handle_deadline(heddle_connection *connection)
 {
     events *events = events_of(connection);
@@ -178,7 +180,7 @@ static void handle_deadline(heddle_connection *connection)
     send_more(connection);
 }
 
-/* It can be ended at any time: the client comes back with the position of the last event. */
+/* It can be ended at any time: the client reconnects with the position of the last event. */
 static bool is_idle(const heddle_connection *connection)
 {
     (void)connection;
@@ -230,7 +232,7 @@ typedef struct {
     bool chunked;
     uint8_t policy;
     uint16_t lines_size, topic_size;
-    uint32_t size; /* of all */
+    uint32_t size; /* of the whole description */
 } events_words;
 
 _Static_assert(sizeof(events_words) + HEDDLE_EVENTS_LINES + EVENTS_CHUNK + HEDDLE_TOPIC_LIMIT + HEDDLE_POSITION_SIZE <=
@@ -279,7 +281,7 @@ static const heddle_protocol protocol = {
     .abandon = abandon_session,
 };
 
-/* With room for so many bytes of lines. NULL: there is no memory. */
+/* With room for so many bytes of lines. NULL: no memory. */
 static events *new_events(heddle_connection *connection, size_t room, heddle_slow_policy policy, bool chunked)
 {
     events *events = calloc(1, sizeof(*events) + room);
@@ -356,7 +358,7 @@ static events *make_events(heddle_connection *connection, const heddle_events_wi
     return events;
 }
 
-/* The exchange is over, and its connection goes on with another protocol. */
+/* Ends the exchange; its connection continues with the protocol of event streams. */
 static void change_protocol(heddle_exchange_handle *handle, heddle_connection *connection, events *events, int status)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -371,8 +373,8 @@ static void change_protocol(heddle_exchange_handle *handle, heddle_connection *c
 /*
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
- * The head was written, and what follows are the events of the topic, for as long as the client listens: this object is
- * of no use any more. false: nothing has changed, as a part of the request has not been read.
+ * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
+ * afterwards. false: nothing has changed, because a part of the request was not read.
  */
 static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
 {
@@ -391,7 +393,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     uint64_t identity = heddle_sockets_identity(sockets, connection);
     heddle_subscribe_result result = heddle_events_subscribe(&wish, fanout, &events->subscriber);
     if (!heddle_sockets_at(sockets, identity))
-        return Qtrue; /* it was closed with what it has missed */
+        return Qtrue; /* it was closed, because it had missed events */
     if (result != HEDDLE_SUBSCRIBED) {
         cut_off(connection);
         return Qtrue;
@@ -400,7 +402,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     if (added && NIL_P(wish.since))
         added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
     send_soon(events, added);
-    /* The connections that existed when the server began to stop got connection: close. */
+    /* Connections that existed when the server began to stop got connection: close. */
     if ((sockets->draining || handle->engine->draining) && heddle_sockets_at(sockets, identity))
         end_events(connection);
     RB_GC_GUARD(wish.topic);

@@ -13,7 +13,7 @@ static heddle_h1 *h1_of(VALUE self)
 
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
-/* Is the body complete, as far as the wire is concerned? */
+/* Was the body received completely? */
 static VALUE exchange_received_p(VALUE self)
 {
     return h1_of(self)->received ? Qtrue : Qfalse;
@@ -25,20 +25,20 @@ static VALUE exchange_expects_p(VALUE self)
     return h1_of(self)->expects ? Qtrue : Qfalse;
 }
 
-/* It waits no more. */
+/* The client need not be told any more. */
 static VALUE exchange_expected(VALUE self)
 {
     h1_of(self)->expects = false;
     return Qnil;
 }
 
-/* Are there bytes that nothing has used yet? */
+/* Are there received bytes that were not used yet? */
 static VALUE exchange_buffered_p(VALUE self)
 {
     return heddle_connection_buffered(heddle_exchange_open(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
 }
 
-/* Is what the application has left of the body likely worth reading for the sake of the connection? */
+/* Is the unread rest of the body small enough to be read, so that the connection can be kept open? */
 static VALUE exchange_discardable_p(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
@@ -79,7 +79,7 @@ static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *conn
 /*
  * call-seq: decode -> String or nil
  *
- * The body's bytes that have come; nil if there are none now. Raises BadRequest for what is malformed or too large.
+ * The received bytes of the body; nil if there are none now. Raises BadRequest when they are malformed or too large.
  */
 static VALUE exchange_decode(VALUE self)
 {
@@ -94,7 +94,7 @@ static VALUE exchange_decode(VALUE self)
 /*
  * call-seq: fill(timeout) -> Integer or nil
  *
- * Reads what comes of the body; waits if nothing is there. How many bytes; nil at the end of input. Raises
+ * Receives more of the body; waits if there is none. Returns the number of bytes; nil at the end of input. Raises
  * IO::TimeoutError, and ClientGone when the connection broke.
  */
 static VALUE exchange_fill(VALUE self, VALUE seconds)
@@ -135,14 +135,14 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
 /*
  * call-seq: finish(reusable, status) -> nil
  *
- * The answer is complete: what is left of it goes out by itself. With +reusable+ the connection may serve another
- * request; this object is of no use for it any more. +status+ is counted.
+ * The response is complete: the loop sends the rest. With +reusable+ the connection may serve another request. This
+ * object can't be used afterwards. +status+ is counted.
  */
 static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_writable(handle);
-    /* Sent now, while a failure can still be raised in the caller; responses to pipelined requests leave together. */
+    /* Sent at once, while a failure can be raised in the caller; responses to pipelined requests are sent together. */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
     heddle_h1_answered(connection, RTEST(reusable), NUM2INT(status));
@@ -152,8 +152,8 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 /*
  * call-seq: reject(status, reason) -> true or false
  *
- * Answers with a sentence for a person, waits for the client to take it in, and closes; without a fiber. false when
-* the client has gone.
+ * Answers with a sentence of text, lets the client receive it, and closes; takes no fiber. false when the client has
+ * gone.
  */
 static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
@@ -176,7 +176,7 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 /*
  * call-seq: close -> nil
  *
- * Without further words: what was promised and not sent, the client must see as missing. Idempotent.
+ * Closes the connection at once, so that the client sees an incomplete response. Idempotent.
  */
 static VALUE exchange_close(VALUE self)
 {
@@ -195,7 +195,8 @@ static VALUE exchange_close(VALUE self)
 /*
  * call-seq: read_partial(max) -> String or nil
  *
- * After an upgrade: what the client has sent, at most +max+ bytes; waits if nothing is there. nil at the end of input.
+ * After an upgrade: the bytes that the client has sent, at most +max+; waits if there are none. nil at the end of
+ * input.
  */
 static VALUE exchange_read_partial(VALUE self, VALUE max)
 {
@@ -209,7 +210,7 @@ static VALUE exchange_read_partial(VALUE self, VALUE max)
 /*
  * call-seq: detach_socket -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
  *
- * Takes the connection over; what was read and not used is read from the socket first.
+ * Takes the connection over as a socket, whose first reads return the unused input.
  */
 static VALUE exchange_detach_socket(VALUE self)
 {

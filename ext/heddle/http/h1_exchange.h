@@ -8,17 +8,17 @@
 
 /* -- h1_sending.c -------------------------------------------------------------------------------------------------- */
 
-/* Sends what can be sent now; raises ClientGone. */
+/* Sends as much as possible now; raises ClientGone. */
 void heddle_h1_flush(heddle_connection *connection);
-/* Waits until no more than `low` bytes of the output are left; raises ClientGone. */
+/* Waits until at most `low` bytes of the output are left; raises ClientGone. */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
-/* The chunk of a chunked body that needs no wait: `write_piece` of the exchange's operations. */
+/* Writes a chunk of a chunked body if that needs no wait: `write_piece` of the exchange's operations. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
 /* -- h1_respond.c -------------------------------------------------------------------------------------------------- */
 
-/* A complete response: `respond` of the exchange's operations. */
+/* Sends a complete response: `respond` of the exchange's operations. */
 bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                        bool wait);
 

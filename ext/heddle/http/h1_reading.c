@@ -5,17 +5,20 @@
 #include <string.h>
 
 /*
- * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, that protocol takes
- * this one's place.
+ * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, replaces the
+ * protocol by HTTP/2.
  */
 
 enum {
-    FIRST_READ = 8192, /* more than that is a body, which is better read to where it belongs */
+    FIRST_READ = 8192, /* more bytes are a body, which is better received where it is kept */
 };
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A head is complete. The result says whether the request needs a runner now, or only after more of its body. */
+/*
+ * Begins an exchange when its head is complete. The result tells whether the request needs a runner now, or only after
+ * more of its body.
+ */
 static heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes, bool more_came)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
@@ -41,7 +44,7 @@ static heddle_h1_progress begin_exchange(heddle_connection *connection, const ch
 
 static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size);
 
-/* The connection begins with the preface of HTTP/2 (RFC 9113, 3.4), as far as it has come. */
+/* Does the connection begin with the preface of HTTP/2 (RFC 9113, 3.4), as far as bytes came? */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
     const heddle_engine *engine = heddle_h1_engine(connection);
@@ -103,7 +106,7 @@ static heddle_h1_progress take_bytes(heddle_connection *connection, char *bytes,
     return result;
 }
 
-/* How many requests follow in what was read, if they are as long as this one. */
+/* How many requests follow in the received bytes, if they are as long as this one. */
 static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
@@ -157,7 +160,7 @@ static void reject_cut(heddle_connection *connection, const char *what)
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
-/* Nothing more is here for now: sets the deadline for the next bytes. */
+/* No more bytes are here now: sets the deadline for the next ones. */
 static void wait_for_more(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
@@ -191,7 +194,10 @@ static void end_of_input(heddle_connection *connection)
         heddle_h1_after_output(connection, HEDDLE_H1_THEN_CLOSE);
 }
 
-/* Bytes go where they need not be moved again: into the body, behind what waits for more, or into the scratch. */
+/*
+ * Where to receive bytes, so that they need not be moved again: into the body, behind an incomplete head, or into the
+ * scratch buffer.
+ */
 typedef enum {
     INTO_SCRATCH,
     INTO_INPUT,
@@ -216,7 +222,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     return heddle_sockets_scratch(connection->sockets);
 }
 
-/* false: there is no memory to keep what is left. */
+/* False: no memory to keep the unused bytes. */
 static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size)
 {
     if (size == 0)
@@ -229,7 +235,7 @@ static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t 
     return true;
 }
 
-/* Reads until a request is complete, or nothing more is there. */
+/* Reads until a request is complete, or no more bytes are here. */
 void heddle_h1_read_on(heddle_connection *connection)
 {
     for (;;) {
@@ -277,7 +283,7 @@ void heddle_h1_read_on(heddle_connection *connection)
     }
 }
 
-/* Input that came ahead is parsed first. */
+/* Bytes that were received earlier are parsed first. */
 void heddle_h1_take_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;
@@ -294,7 +300,10 @@ void heddle_h1_take_buffered(heddle_connection *connection)
     heddle_h1_read_on(connection);
 }
 
-/* One after the other, without a look at other connections and with one write for all, as long as its turn lasts. */
+/*
+ * Serves pipelined requests one after another, and sends their responses together, as long as the connection's turn
+ * lasts.
+ */
 bool heddle_h1_take_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -316,7 +325,7 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_WRITES)
         return false;
     if (connection->output.size)
-        heddle_connection_flush_later(connection); /* should its application wait */
+        heddle_connection_flush_later(connection); /* in case its application waits */
     heddle_h1_serve(connection, true);
     return true;
 }

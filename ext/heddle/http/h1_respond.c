@@ -1,4 +1,4 @@
-/* A complete response over HTTP/1.1: one write, as far as the kernel takes it. */
+/* A complete response over HTTP/1.1: one write, if the kernel takes all of it. */
 
 #include "http/answer_ruby.h"
 #include "http/h1_exchange.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    COPIED = 16384, /* content up to this size leaves in one piece with its head */
+    COPIED = 16384, /* content up to this size is copied behind its head */
     PIECES = 64,
 };
 
@@ -21,7 +21,7 @@ static void copy_body(heddle_buffer *out, VALUE body)
     }
 }
 
-/* Queues the rest: `sent` bytes of the head and the content have left. */
+/* Queues the rest: `sent` bytes of the head and the content were sent. */
 static void put_aside(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
 {
     heddle_output *output = &connection->output;
@@ -40,7 +40,7 @@ static void put_aside(heddle_connection *connection, const char *head, size_t he
     heddle_connection_has_output(connection);
 }
 
-/* One attempt, as much as the kernel takes. */
+/* Sends once, as much as the kernel takes. */
 static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
 {
     struct iovec pieces[PIECES] = {{.iov_base = (char *)head, .iov_len = head_size}};
@@ -59,7 +59,7 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     ssize_t sent = 0;
-    /* The answers to pipelined requests leave together. */
+    /* The responses to pipelined requests are sent together. */
     if (!connection->output.size && !heddle_connection_buffered(connection)) {
         sent = send_now(connection, head, head_size, body);
         if (sent == (ssize_t)total)
@@ -108,8 +108,8 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
         body = Qnil;
     }
     size_t head_size = out->used - start;
-    out->used = start; /* nothing of it is needed after a wait, and send does not wait */
-    handle->status = head.status; /* first: should there be no memory for the rest, nothing else is answered */
+    out->used = start; /* the buffer is not needed after a wait, and send does not wait */
+    handle->status = head.status; /* first: without memory for the rest, no other response is sent */
     handle->sent = (uint64_t)size;
     send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
     if (wait) {

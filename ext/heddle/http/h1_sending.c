@@ -1,4 +1,4 @@
-/* Sending a response over HTTP/1.1 that is more than a Hash of headers and an Array of Strings. */
+/* Sends responses over HTTP/1.1 that are more than a Hash of headers and an Array of Strings. */
 
 #include "http/h1_exchange.h"
 
@@ -16,7 +16,7 @@ void heddle_h1_flush(heddle_connection *connection)
         heddle_exchange_raise_gone("the client left before it had the answer", -result);
 }
 
-/* false: it took nothing within the write limit. */
+/* False: the client took nothing within the write limit. */
 static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 {
     switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline_after(timeout))) {
@@ -50,7 +50,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
     }
 }
 
-/* Something is in the connection's output: it goes out in time. Waits while there is too much; raises ClientGone. */
+/* Schedules output that was queued. Waits while there is too much; raises ClientGone. */
 static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
@@ -63,7 +63,7 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
         heddle_h1_drain(handle, HEDDLE_OUTPUT_LOW);
 }
 
-/* A rejected field must not be sent either. */
+/* Raises if another fiber is writing: this comes first, so that a rejected field is not sent either. */
 static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable(handle);
@@ -85,8 +85,8 @@ static void add_string(heddle_connection *connection, VALUE string)
 /*
  * call-seq: write(string_or_strings) -> self
  *
- * Sends bytes as they are, at the latest in the loop's next tick. Waits while the client is slower than the
- * application. Raises ClientGone.
+ * Sends the bytes, at the latest in the loop's next tick. Waits while the client is slower than the application. Raises
+ * ClientGone.
  */
 static VALUE exchange_write(VALUE self, VALUE data)
 {
@@ -94,7 +94,7 @@ static VALUE exchange_write(VALUE self, VALUE data)
     heddle_connection *connection = check_single_writer(handle);
     if (RB_TYPE_P(data, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(data); i++)
-            Check_Type(RARRAY_AREF(data, i), T_STRING); /* all or nothing */
+            Check_Type(RARRAY_AREF(data, i), T_STRING); /* checked first, so that all or none are written */
         for (long i = 0; i < RARRAY_LEN(data); i++)
             add_string(connection, RARRAY_AREF(data, i));
     } else {
@@ -108,8 +108,8 @@ static VALUE exchange_write(VALUE self, VALUE data)
 /*
  * call-seq: rewrite(old, new) -> true or false
  *
- * Puts new bytes in the place of the last ones that were written, if those are `old` and nothing of them has been
- * offered to the kernel. false: it has, and nothing has changed.
+ * Replaces the last bytes that were written, if those are `old` and none of them was passed to the kernel. false:
+ * nothing has changed.
  */
 static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 {
@@ -172,8 +172,8 @@ bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string)
 /*
  * call-seq: chunk(string) -> true or false
  *
- * A chunk of a body that goes out as chunks, without a wait. false, and nothing is sent, when it is no such body, the
- * output is full or somebody waits for it, or this is no String or an empty one: then it is for #write.
+ * Writes a chunk without waiting. false, and nothing is written, when the body is not chunked, the output is full or
+ * another fiber waits for it, or this is no String or an empty one: then #write must be used.
  */
 static VALUE exchange_chunk(VALUE self, VALUE string)
 {
@@ -183,7 +183,7 @@ static VALUE exchange_chunk(VALUE self, VALUE string)
 /*
  * call-seq: chunking = true or false
  *
- * Does content go out as chunks, as it comes?
+ * Is content sent in chunks, as it comes?
  */
 static VALUE exchange_set_chunking(VALUE self, VALUE on)
 {
@@ -194,7 +194,7 @@ static VALUE exchange_set_chunking(VALUE self, VALUE on)
 /*
  * call-seq: drain -> nil
  *
- * Waits until the client, or the kernel for it, has taken everything. Raises ClientGone.
+ * Waits until the kernel has taken all output. Raises ClientGone.
  */
 static VALUE exchange_drain(VALUE self)
 {
@@ -205,7 +205,7 @@ static VALUE exchange_drain(VALUE self)
 /*
  * call-seq: send_file_part(io, offset, length, timeout) -> Integer
  *
- * Sends +length+ bytes of a file from +offset+ on. +timeout+: seconds without progress. Raises as
+ * Sends +length+ bytes of a file from +offset+ on. +timeout+: the longest time without progress, in seconds. Raises as
  * Net::Connection#sendfile.
  */
 static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)

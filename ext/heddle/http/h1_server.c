@@ -41,8 +41,10 @@ static void begin_linger(heddle_connection *connection)
     heddle_h1_close(connection);
 }
 
-/* A socket that is closed with unread input resets the connection, and the reset can overtake the answer (RFC 9112,
- * 9.6). So: say that no more comes, and read on for a while. */
+/*
+ * A socket that is closed with unread input resets the connection, and the reset can overtake the response (RFC 9112,
+ * 9.6). So this ends the output, and reads on for a while.
+ */
 static void begin_to_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
@@ -157,7 +159,7 @@ static void reject_slow_body(heddle_connection *connection)
 
 /* -- what happens to it ------------------------------------------------------------------------------------------ */
 
-/* Earlier answers may still be on their way while the next request comes. */
+/* Earlier responses may still be queued while the next request comes. */
 static bool flush_earlier_output(heddle_connection *connection)
 {
     if (!connection->output.size || !heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
@@ -167,7 +169,7 @@ static bool flush_earlier_output(heddle_connection *connection)
 }
 
 /*
- * Has the client left, as far as anybody can tell? One that has ended its side of the connection and still reads looks
+ * Has the client left, as far as can be known? A client that has ended its side of the connection and still reads looks
  * like one that has closed its socket.
  */
 static bool has_left(const heddle_connection *connection)
@@ -186,7 +188,7 @@ bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
     return has_left(connection);
 }
 
-/* A request waits for its runner, or has one. */
+/* Handles an event while a request waits for its runner, or has one. */
 static void continue_exchange(heddle_connection *connection, uint8_t ready)
 {
     heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
@@ -223,7 +225,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     case HEDDLE_H1_LINGER:
         begin_linger(connection);
         break;
-    case HEDDLE_H1_WRITING: /* what has come is read afterwards */
+    case HEDDLE_H1_WRITING: /* input is read afterwards */
         if (!flush_earlier_output(connection))
             heddle_h1_close(connection);
         break;
@@ -260,7 +262,8 @@ static void handle_deadline(heddle_connection *connection)
     case HEDDLE_H1_WRITING: /* the client is not to blame */
         break;
     case HEDDLE_H1_SENDING:
-        heddle_transport_will_reset(&connection->transport); /* what the kernel has of the answer is not kept either */
+        /* also discards the part of the response that the kernel has not sent */
+        heddle_transport_will_reset(&connection->transport);
         heddle_h1_close(connection);
         break;
     default:
@@ -274,7 +277,7 @@ static void next_request(heddle_connection *connection)
     if (heddle_h1_take_pipelined(connection))
         return;
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_WRITING) {
-        if (connection->output.size) /* what was answered need not wait for the body of a pipelined request */
+        if (connection->output.size) /* responses must not wait for the body of a pipelined request */
             heddle_connection_flush_later(connection);
         if (h1->stage == HEDDLE_H1_BODY)
             heddle_h1_read_on(connection);
@@ -283,7 +286,7 @@ static void next_request(heddle_connection *connection)
     heddle_h1_after_output(connection, HEDDLE_H1_THEN_IDLE);
 }
 
-/* Has something come that nobody is going to read? Who would say so may not have been asked yet. */
+/* Is there input that will never be read? An event of it may not have come yet. */
 static bool has_unread(heddle_connection *connection)
 {
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
@@ -292,7 +295,7 @@ static bool has_unread(heddle_connection *connection)
     return heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH) > 0;
 }
 
-/* A response is complete, or on its way. With `reusable` the connection goes on. */
+/* The response is complete or queued. With `reusable` the connection stays open. */
 static void finish_exchange(heddle_connection *connection, bool reusable)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -324,12 +327,12 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
     const heddle_exchange *exchange = h1->exchange;
     int count = 0;
     if (h1->stage == HEDDLE_H1_DISCARD || h1->stage == HEDDLE_H1_SENDING || h1->stage == HEDDLE_H1_LINGER)
-        return -1; /* it is about an answer that this process has given */
+        return -1; /* it is about a response that this process has sent */
     if (exchange) {
         if (exchange->spool)
-            return -1; /* its file is this process's */
+            return -1; /* its file belongs to this process */
         if (exchange->head.content_length == HEDDLE_CHUNKED_BODY && !h1->expects && h1->taken)
-            return -1; /* the chunks were taken apart */
+            return -1; /* the chunks were decoded */
         pieces[count++] = (struct iovec){.iov_base = exchange->bytes, .iov_len = exchange->head.size};
         if (exchange->body_size)
             pieces[count++] = (struct iovec){.iov_base = RSTRING_PTR(exchange->body), .iov_len = exchange->body_size};
@@ -337,7 +340,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
     return count + heddle_connection_input_piece(connection, pieces + count);
 }
 
-enum { LINE = 1024 }; /* bytes of a request line that are looked at */
+enum { LINE = 1024 }; /* bytes of a request line that are examined */
 
 static uint32_t label_of(const heddle_connection *connection)
 {
@@ -380,7 +383,7 @@ void heddle_h1_answered(heddle_connection *connection, bool reusable, int status
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_answer(engine, h1->exchange, status);
-    /* Also while the server stops: the last response promised this client that the connection stays open. */
+    /* Also while the server stops: the last response has promised that the connection stays open. */
     reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);
     heddle_exchange_detach(h1->exchange);
     h1->exchange = NULL;
@@ -402,13 +405,13 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
 
 void heddle_h1_rejected(heddle_connection *connection, int status)
 {
-    heddle_h1_of(connection)->received = false; /* whatever it is: the client still sends */
+    heddle_h1_of(connection)->received = false; /* in every state: the client still sends */
     heddle_h1_answered(connection, false, status);
 }
 
 const heddle_protocol heddle_h1_protocol = {
     .name = "HTTP/1.1",
-    .begin = heddle_h1_take_buffered, /* another process may have read some of it */
+    .begin = heddle_h1_take_buffered, /* another process may have received some of it */
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
@@ -418,7 +421,7 @@ const heddle_protocol heddle_h1_protocol = {
     .abandon = abandon_session,
 };
 
-/* The connection is gone where there is no memory. */
+/* NULL without memory: then the connection is closed. */
 static heddle_h1 *new_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = calloc(1, sizeof(*h1));

@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_H1_SERVER_H
 
 /*
- * The server's side of an HTTP/1 connection. While nobody serves it, it is this record, and reads heads and bodies
- * by itself: a client that takes its time costs no fiber.
+ * The server's side of an HTTP/1.1 connection. While no runner serves a request, this record reads heads and bodies by
+ * itself: a slow client costs no fiber.
  */
 
 #include "http/engine.h"
@@ -12,16 +12,16 @@
 
 typedef enum {
     HEDDLE_H1_IDLE,    /* between requests */
-    HEDDLE_H1_HEAD,    /* in a head */
-    HEDDLE_H1_BODY,    /* in a body that is read before anybody serves the request */
-    HEDDLE_H1_WRITING, /* a part of that body is written to its file; meanwhile nothing is read */
-    HEDDLE_H1_READY,   /* waits for a runner, or has one */
-    HEDDLE_H1_DISCARD, /* in what the application has left of a body */
-    HEDDLE_H1_SENDING, /* the output has to leave before anything else happens */
-    HEDDLE_H1_LINGER,  /* the answer was the last one, the client still sends */
+    HEDDLE_H1_HEAD,    /* receives a head */
+    HEDDLE_H1_BODY,    /* receives a body before the request is served */
+    HEDDLE_H1_WRITING, /* a part of the body is being written to its file; meanwhile nothing is received */
+    HEDDLE_H1_READY,   /* the request waits for a runner, or has one */
+    HEDDLE_H1_DISCARD, /* receives the rest of a body that the application did not read */
+    HEDDLE_H1_SENDING, /* sends its output before the next step */
+    HEDDLE_H1_LINGER,  /* the last response was sent, and the client still sends */
 } heddle_h1_stage;
 
-/* The next step once all output is sent. */
+/* The step that follows SENDING. */
 typedef enum {
     HEDDLE_H1_THEN_IDLE,
     HEDDLE_H1_THEN_LINGER,
@@ -29,22 +29,22 @@ typedef enum {
 } heddle_h1_next;
 
 typedef struct {
-    uint8_t stage;   /* heddle_h1_stage */
-    uint8_t next;    /* heddle_h1_next: what follows SENDING */
-    uint8_t pipelined; /* requests before this one since the input was used up, at most HEDDLE_LONGEST_TURN */
+    uint8_t stage;   /* a heddle_h1_stage */
+    uint8_t next;    /* a heddle_h1_next: the step after SENDING */
+    uint8_t pipelined; /* pipelined requests before this one, at most HEDDLE_LONGEST_TURN */
     bool ended;      /* the client has sent FIN */
-    bool answered;   /* a request: what follows is no preface of HTTP/2 */
-    bool received;   /* the body is complete, as far as the wire is concerned */
-    bool persists;   /* the client means to go on with the connection */
+    bool answered;   /* a response was sent, so no preface of HTTP/2 can follow */
+    bool received;   /* the body was received completely */
+    bool persists;   /* the client wants to keep the connection open */
     bool expects;    /* the client waits for 100 Continue */
-    bool streams;    /* the application reads the body as it comes */
-    uint32_t seen;   /* of a head that is not complete */
-    int64_t since;   /* when the body began; later by the time that writing it took */
+    bool streams;    /* the application reads the body while it is received */
+    uint32_t seen;   /* bytes of an incomplete head that were parsed */
+    int64_t since;   /* when the body began; moved later by the time that writing it took */
     int64_t writing_since;
-    uint64_t taken;  /* bytes of the body, or while lingering, that came */
-    int64_t left;    /* of a body whose length is known */
+    uint64_t taken;  /* bytes received of the body, or while lingering */
+    int64_t left;    /* bytes left of a body of known length */
     heddle_chunked chunked;
-    heddle_exchange *exchange; /* the one that is received, waits or runs; NULL: none */
+    heddle_exchange *exchange; /* the exchange that is received, waits or runs; or NULL */
 } heddle_h1;
 
 static inline heddle_h1 *heddle_h1_of(const heddle_connection *connection)
@@ -59,25 +59,25 @@ static inline heddle_engine *heddle_h1_engine(const heddle_connection *connectio
 
 extern const heddle_protocol heddle_h1_protocol;
 extern const heddle_exchange_operations heddle_h1_exchange_operations;
-/* The connection speaks HTTP/1.1 from here on. */
+/* Begins HTTP/1.1 on this connection. */
 HEDDLE_LAST_USE void heddle_h1_begin(heddle_connection *connection);
-/* It has sent something else: answers with this status, and closes. */
+/* The client has sent something else than HTTP/1.1: answers with this status, and closes. */
 HEDDLE_LAST_USE void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason);
 
-/* Puts the answer to what is refused into the output; false: there is no memory. `retry_after`: a value, or NULL. */
+/* Queues the response to a rejected request; false: no memory. `retry_after`: a value, or NULL. */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
-/* Is what the application has left of the body likely worth reading for the sake of the connection? */
+/* Is the unread rest of the body small enough to be read, so that the connection can be kept open? */
 bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
-/* The answer is complete, or on its way: the connection leaves its runner. */
+/* The response is complete or queued: the connection leaves its runner. */
 HEDDLE_LAST_USE void heddle_h1_answered(heddle_connection *connection, bool reusable, int status);
 /*
- * The head of a response that changes the protocol is written: the connection leaves its runner, and speaks this protocol
- * from here on.
+ * The head of a response that changes the protocol was written: the connection leaves its runner and changes to this
+ * protocol.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
                                                void *session);
-/* The same, after which it lingers: the client gets the answer though it still sends. */
+/* The same, and the connection lingers, so that the client gets the response although it still sends. */
 HEDDLE_LAST_USE void heddle_h1_rejected(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);

@@ -1,4 +1,4 @@
-/* A connection begins to speak HTTP/2: its limits, its socket and its session. */
+/* Begins HTTP/2 on a connection: sets the limits, the socket's options and the session. */
 
 #include "http/h2_server.h"
 
@@ -21,8 +21,8 @@ void heddle_h2_apply_limits(heddle_engine *engine)
 }
 
 /*
- * Bytes that the kernel has taken and not sent obey no priority, either. A socket that is not of TCP knows no such
- * limit; the kernel's buffer is all that there is then.
+ * Bytes that the kernel has taken and not sent obey no priority any more, so this limits them. Only TCP sockets have
+ * such a limit; others have the kernel's buffer alone.
  */
 static void limit_unsent(heddle_connection *connection)
 {

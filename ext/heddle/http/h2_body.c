@@ -1,7 +1,7 @@
 /*
  * The body of a request over HTTP/2. Unless the application streams it, it is complete before the application is
- * called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client at once. While
- * the buffer is written, bytes wait in memory and are not: the stream's window bounds them.
+ * called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client's windows at once.
+ * While the buffer is written, bytes wait in memory and are not credited: the stream's window bounds them.
  */
 
 #include "http/body_rules.h"
@@ -25,7 +25,7 @@ static void reject_body(heddle_h2_carrier *carrier, int error)
     exchange->operations->reject(exchange, &rejection, retry_after);
 }
 
-/* Of one without a content-length; the others are refused at the head. */
+/* For a body without a content-length; with one, the request is rejected at its head. */
 static void reject_too_large(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
@@ -75,7 +75,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 
 /* -- where it is kept ---------------------------------------------------------------------------------------------- */
 
-/* false: there is no memory. */
+/* False: no memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
 {
     char *room = heddle_exchange_body_room(exchange, size);
@@ -86,7 +86,7 @@ static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t 
     return true;
 }
 
-/* How much of it the spool's buffer has room for. */
+/* Returns how many of the bytes fitted into the spool's buffer. */
 static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t size)
 {
     size_t used = 0;
@@ -117,7 +117,7 @@ static HEDDLE_FATE write_buffer(heddle_h2_carrier *carrier)
     return result == 0 ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
 
-/* Bytes that have waited in memory go on, as far as there is room. */
+/* Moves bytes that wait in memory into the buffer, as far as there is room. */
 static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
@@ -140,7 +140,7 @@ static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
     return carrier->gone ? HEDDLE_GONE : write_buffer(carrier);
 }
 
-/* All of it is where it stays. */
+/* Is the whole body where it will stay? */
 static bool is_settled(const heddle_exchange *exchange)
 {
     return !exchange->spool || (!is_writing(exchange) && !exchange->spool->used && !exchange->body_size);
@@ -190,7 +190,8 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         if (!keep_in_memory(exchange, bytes, size))
             reject_body(carrier, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
-            heddle_h2_consume(carrier->server->session, carrier->stream, size); /* its end is awaited */
+            /* the bytes are discarded until the stream's end */
+            heddle_h2_consume(carrier->server->session, carrier->stream, size);
         return;
     }
     if (!keep_in_memory(exchange, bytes, size)) {
@@ -203,7 +204,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     }
     heddle_h2_consume(carrier->server->session, carrier->stream, size);
     if (carrier->gone)
-        return; /* there was no memory for the frame */
+        return; /* no memory for the frame */
     if (exchange->spool) {
         heddle_last_use(move_waiting(carrier));
         return;
@@ -211,7 +212,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     carrier->body_memory += size;
     carrier->server->body_memory += size;
     heddle_h2_hold(carrier->server, (ssize_t)size);
-    /* The client's windows do not bound what was credited. */
+    /* The client's windows do not bound bytes that were credited. */
     if (carrier->server->body_memory > engine_of(carrier)->h2_limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))

@@ -1,4 +1,4 @@
-/* The exchanges of an HTTP/2 connection: what the session tells of its streams, and their turn to be served. */
+/* The exchanges of an HTTP/2 connection: handles the session's calls for their streams, and queues them for runners. */
 
 #include "http/body_rules.h"
 #include "http/h2_server.h"
@@ -14,7 +14,7 @@ static heddle_h2_server *server_of(heddle_h2_session *session)
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 enum {
-    CONNECTION_SHARE = 114688, /* bytes, beside body_buffer; the same as in Heddle::Server::ConnectionLimit */
+    CONNECTION_SHARE = 114688, /* bytes, besides body_buffer; the same as in Heddle::Server::ConnectionLimit */
 };
 
 void heddle_h2_hold(heddle_h2_server *server, ssize_t change)
@@ -37,7 +37,7 @@ bool heddle_h2_holds_too_much(const heddle_h2_server *server)
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2_memory);
 }
 
-/* A quarter is left for heads, so that large bodies alone never lead to a refused request. */
+/* A quarter is left for heads, so that large bodies alone never cause a rejected request. */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 {
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2_memory / 4 * 3);
@@ -117,7 +117,7 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Of an open connection. */
+/* Is this open connection not served now? */
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);
@@ -137,7 +137,7 @@ heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
-        server->queued = carrier; /* refused, it leaves this place to the next one */
+        server->queued = carrier; /* when it is rejected, the next exchange takes its place */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     return heddle_h2_leave_session(server);
@@ -170,7 +170,7 @@ void heddle_h2_exchange_taken(heddle_exchange *exchange)
         heddle_last_use(heddle_h2_send(server));
 }
 
-/* Of a streamed body that is short, the end is awaited. */
+/* The end of a short streamed body is awaited. */
 static bool begins_at_head(const heddle_h2_carrier *carrier)
 {
     int64_t length = carrier->exchange->head.content_length;
@@ -199,7 +199,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->exchange = exchange;
     carrier->received = request->ended;
     carrier->due.at = -1;
-    bool tunnels = request->protocol.size > 0; /* what it asks for may need what it sends */
+    bool tunnels = request->protocol.size > 0; /* its application may need the bytes that the client sends */
     carrier->streams = !request->ended && (tunnels || heddle_body_is_streamed(engine, exchange));
     exchange->carrier = carrier;
     carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
@@ -229,7 +229,8 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
     (void)session;
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) {
-        tunnel->operations->take_data(tunnel, (char *)bytes, size); /* the connection's input, of which this is used up */
+        /* the bytes are in the connection's input, where they are used up */
+        tunnel->operations->take_data(tunnel, (char *)bytes, size);
         return;
     }
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
@@ -253,7 +254,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_give_up(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    if (!heddle_exchange_is_running(carrier->exchange)) { /* dropped when the session is left */
+    if (!heddle_exchange_is_running(carrier->exchange)) { /* freed when the outermost call has left the session */
         HEDDLE_ASSERT(carrier->server->depth > 0);
         carrier->server->swept = false;
     }
@@ -285,7 +286,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     (void)session;
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
-    if (tunnel) { /* the session is being pulled */
+    if (tunnel) { /* called while the session's output is pulled */
         tunnel->noted = true;
         heddle_connection_flush_later(tunnel->server->connection);
         return;
@@ -293,7 +294,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
     wake_fiber(heddle_h2_owner(stream), HEDDLE_WRITING);
 }
 
-/* The exchange has let the stream go by then, or is about to. */
+/* The exchange has released the stream before, or is about to. */
 static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     (void)session;

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 enum {
-    AT_ONCE = 65536,  /* bytes that are pulled ahead of the kernel */
+    AT_ONCE = 65536,  /* bytes that are pulled from the session before the kernel takes them */
     FILL = 16384,
     PSEUDO_FIELDS = 4,
 };
@@ -82,7 +82,7 @@ static client_object *object_of(VALUE object)
 /*
  * call-seq: new(connection)
  *
- * Of a Net::OutboundConnection on which nothing was sent. The preface goes out with the first request.
+ * `connection`: a Net::OutboundConnection on which nothing was sent. The preface is sent with the first request.
  */
 static VALUE client_initialize(VALUE object, VALUE connection)
 {
@@ -113,7 +113,7 @@ static heddle_h2_field field_of(const char *name, VALUE value)
     return (heddle_h2_field){name, RSTRING_PTR(value), (uint32_t)strlen(name), (uint32_t)RSTRING_LEN(value)};
 }
 
-/* Field lines become fields behind the pseudo-header ones; Host becomes the authority. How many there are then. */
+/* Converts field lines to fields behind the pseudo-header ones; Host becomes the authority. Returns their number. */
 static size_t split_lines(VALUE lines, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
 {
     const char *at = RSTRING_PTR(lines), *end = at + RSTRING_LEN(lines);
@@ -150,7 +150,7 @@ static size_t count_lines(VALUE lines)
 
 static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t count, bool end, bool expects_body)
 {
-    VALUE created = heddle_h2_client_stream_object(object); /* first: what follows raises nothing */
+    VALUE created = heddle_h2_client_stream_object(object); /* first: the following steps raise nothing */
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
     heddle_h2_client *client = object_of(object)->client;
     heddle_h2_stream *opened;
@@ -172,8 +172,8 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
 /*
  * call-seq: open(method, scheme, authority, path, lines, end) -> ClientStream or nil
  *
- * Begins a request. +lines+ are its field lines, of which Host counts more than +authority+; +end+: it has no body. nil:
- * there can't be one now: the server takes no more, or is leaving.
+ * Begins a request. +lines+ are its field lines, whose Host replaces +authority+; +end+: it has no body. nil: no
+ * request can begin now: the server takes no more, or closes.
  */
 static VALUE client_open(int argc, VALUE *argv, VALUE object)
 {
@@ -195,13 +195,13 @@ static VALUE client_open(int argc, VALUE *argv, VALUE object)
     return stream;
 }
 
-/* call-seq: stream_limit -> Integer: how many requests the server takes at a time, and we send */
+/* call-seq: stream_limit -> Integer: how many requests may run at a time, by both sides' limits */
 static VALUE client_stream_limit(VALUE object)
 {
     return UINT2NUM(heddle_h2_stream_limit(object_of(object)->client->session));
 }
 
-/* call-seq: leaving? -> true or false: will no request begin here any more? */
+/* call-seq: leaving? -> true or false: can no request begin on this connection any more? */
 static VALUE client_leaving_p(VALUE object)
 {
     heddle_h2_client *client = object_of(object)->client;
@@ -217,7 +217,7 @@ static void lose_connection(heddle_h2_client *client)
     heddle_h2_abort(client->session, heddle_clock_now(), HEDDLE_H2_NO_ERROR);
 }
 
-/* false: there is no memory. */
+/* False: no memory. */
 static bool pull_output(heddle_h2_client *client)
 {
     heddle_bytes *outgoing = &client->outgoing;
@@ -233,7 +233,7 @@ static bool pull_output(heddle_h2_client *client)
     return true;
 }
 
-/* Sends what the kernel takes: 0: all of it, -EAGAIN, or the connection is lost. */
+/* Sends as much as the kernel takes: 0: all of it, -EAGAIN, or the connection is lost. */
 static int send_output(client_object *self)
 {
     heddle_h2_client *client = self->client;
@@ -252,7 +252,7 @@ static int send_output(client_object *self)
         client->busy = false;
         if (result == -EAGAIN)
             return -EAGAIN;
-        if (result < 0) { /* what has come from the server still counts: the next receive tells how it has ended */
+        if (result < 0) { /* input that came before still counts: the next receive reports the end */
             heddle_bytes_reset(&client->outgoing, 0);
             return (int)result;
         }
@@ -266,8 +266,8 @@ static int send_output(client_object *self)
 /*
  * call-seq: flush -> true or false
  *
- * Sends what the kernel takes. false: not all of it; `await_room` is the thing to do. Somebody else may be sending: then
- * that one sends all.
+ * Sends as much as the kernel takes. false: output is left, and `await_room` should be called. If another fiber or
+ * thread is sending, that one sends all.
  */
 static VALUE client_flush(VALUE object)
 {
@@ -282,7 +282,7 @@ static int64_t deadline_of(VALUE deadline)
 /*
  * call-seq: await_room(deadline) -> nil
  *
- * Until the kernel may take more. The deadline by CLOCK_MONOTONIC in nanoseconds; nil: none. IO::TimeoutError.
+ * Waits until the kernel may take more. `deadline`: CLOCK_MONOTONIC, ns; nil: none. Raises IO::TimeoutError.
  */
 static VALUE client_await_room(VALUE object, VALUE deadline)
 {
@@ -295,7 +295,7 @@ static VALUE client_await_room(VALUE object, VALUE deadline)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Feeds what has come. false: the session wants no more until its output is sent. */
+/* Feeds received bytes to the session. False: it takes no more until its output is sent. */
 static bool feed_buffered(client_object *self)
 {
     heddle_outbound *connection = heddle_outbound_of(self->connection);
@@ -307,7 +307,7 @@ static bool feed_buffered(client_object *self)
     return used == buffered;
 }
 
-/* Takes what is there: 1: something, -EAGAIN: nothing, 0 or -errno: the connection has ended. */
+/* Receives without waiting: 1: something, -EAGAIN: nothing, 0 or -errno: the connection has ended. */
 static ssize_t receive_some(client_object *self)
 {
     heddle_outbound *connection = heddle_outbound_of(self->connection);
@@ -326,7 +326,7 @@ static ssize_t receive_some(client_object *self)
     return 1;
 }
 
-/* Those who wait for streams with something new; nil: nobody does. */
+/* The waiters of streams with something new; nil: none. */
 static VALUE collect_waiters(heddle_h2_client *client)
 {
     VALUE waiters = Qnil;
@@ -367,8 +367,8 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
 /*
  * call-seq: receive(deadline) -> Array or nil
  *
- * Waits until something has come for a stream, or for the connection; the waiters to be woken. One fiber or thread at a
- * time. The deadline by CLOCK_MONOTONIC in nanoseconds; nil: none. IO::TimeoutError.
+ * Waits until something has come for a stream, or for the connection, and returns the waiters to be woken. One fiber or
+ * thread at a time. The deadline is by CLOCK_MONOTONIC in nanoseconds; nil: none. Raises IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)
 {
@@ -383,7 +383,7 @@ static VALUE client_receive(VALUE object, VALUE deadline)
 /*
  * call-seq: attend -> Array or nil
  *
- * The same without a wait, for a connection that nobody reads: PINGs are answered, and a GOAWAY is taken.
+ * The same without a wait, for a connection that no fiber reads: answers PINGs, and handles a GOAWAY.
  */
 static VALUE client_attend(VALUE object)
 {
@@ -396,14 +396,14 @@ static VALUE client_attend(VALUE object)
 /*
  * call-seq: waiters -> Array or nil
  *
- * The same after a flush, which may have made room for others. Streams stay listed for the one who reads.
+ * The same after a flush, which may have made room for other streams. The list is kept for the fiber that reads.
  */
 static VALUE client_waiters(VALUE object)
 {
     return heddle_h2_client_waiters(object_of(object)->client);
 }
 
-/* One at a time, by whoever waits: whether the caller has become that one. */
+/* Reading and sending are roles, which one fiber or thread has at a time. True: the caller has it now. */
 static VALUE take_role(bool *taken)
 {
     if (*taken)
@@ -412,7 +412,7 @@ static VALUE take_role(bool *taken)
     return Qtrue;
 }
 
-/* call-seq: begin_reading -> true or false: does the caller, and nobody else, call `receive` until end_reading? */
+/* call-seq: begin_reading -> true or false: is it the caller alone who calls `receive` until end_reading? */
 static VALUE client_begin_reading(VALUE object)
 {
     return take_role(&object_of(object)->client->is_read);
@@ -425,13 +425,13 @@ static VALUE client_end_reading(VALUE object)
     return Qnil;
 }
 
-/* call-seq: reading? -> true or false: does somebody read? */
+/* call-seq: reading? -> true or false: does a fiber or thread read? */
 static VALUE client_reading_p(VALUE object)
 {
     return object_of(object)->client->is_read ? Qtrue : Qfalse;
 }
 
-/* call-seq: begin_sending -> true or false: does the caller, and nobody else, wait for room until end_sending? */
+/* call-seq: begin_sending -> true or false: is it the caller alone who waits for room until end_sending? */
 static VALUE client_begin_sending(VALUE object)
 {
     return take_role(&object_of(object)->client->is_sent);
@@ -454,7 +454,7 @@ static VALUE client_open_p(VALUE object)
 /*
  * call-seq: close -> Array or nil
  *
- * Says GOAWAY, as far as the kernel takes it, and closes the connection. The waiters to be woken: their streams have
+ * Sends GOAWAY, if the kernel takes it, and closes the connection. Returns the waiters to be woken: their streams have
  * failed.
  */
 static VALUE client_close(VALUE object)

@@ -2,8 +2,8 @@
 #define HEDDLE_H2_CLIENT_H
 
 /*
- * A client's HTTP/2 connection as Ruby sees it: a session over an outbound connection, and its streams. Many fibers and
- * threads use it, under the lock of the threads; lib/heddle/http/client/h2_connection.rb says which of them reads.
+ * A client's HTTP/2 connection for Ruby: a session over an outbound connection, and its streams. Many fibers and
+ * threads use it, under a lock for threads; lib/heddle/http/client/h2_connection.rb decides which of them reads.
  */
 
 #include "http/h2/session.h"
@@ -13,60 +13,60 @@
 typedef struct heddle_h2_client heddle_h2_client;
 typedef struct heddle_h2_client_stream heddle_h2_client_stream;
 
-/* How a stream has ended early. */
+/* Why a stream has ended early. */
 typedef enum {
     HEDDLE_H2_NOT_FAILED,
-    HEDDLE_H2_STREAM_REFUSED,  /* the server has not looked at the request */
-    HEDDLE_H2_STREAM_RESET,    /* by the server */
-    HEDDLE_H2_ANSWER_REJECTED, /* by us: it is malformed or too large */
-    HEDDLE_H2_CONNECTION_FAILED, /* by us: the server breaks the protocol, or floods */
+    HEDDLE_H2_STREAM_REFUSED,  /* the server has not processed the request */
+    HEDDLE_H2_STREAM_RESET,    /* reset by the server */
+    HEDDLE_H2_ANSWER_REJECTED, /* reset by us: the response is malformed or too large */
+    HEDDLE_H2_CONNECTION_FAILED, /* ended by us: the server violates the protocol, or floods */
     HEDDLE_H2_CONNECTION_LOST,
 } heddle_h2_failure;
 
 struct heddle_h2_client_stream {
-    heddle_h2_client *client;  /* a reference that counts; NULL: it has not begun */
-    heddle_h2_stream *stream;  /* NULL: it is released */
+    heddle_h2_client *client;  /* a counted reference; NULL: it has not begun */
+    heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;              /* what is to be woken; nil: nobody waits, or the fiber that waits reads itself */
+    VALUE waiter;              /* what to wake; nil: no fiber waits, or the one that waits reads itself */
     heddle_h2_client_stream *next_ready;
-    bool is_ready;             /* on the list of those with something new */
-    bool has_room;             /* on_window has come */
-    bool ended;                /* the answer is complete */
+    bool is_ready;             /* in the list of streams with something new */
+    bool has_room;             /* on_window was called */
+    bool ended;                /* the response is complete */
     heddle_h2_failure failure;
     heddle_h2_error error;
     const char *reason;
     int status;                /* of the final head; 0: it has not come */
     bool ended_with_head;
-    heddle_field *head;        /* from malloc, the bytes behind the fields; NULL: taken, or not come */
+    heddle_field *head;        /* from malloc, with the bytes behind the fields; NULL: taken, or not come */
     heddle_field *trailers;
     uint32_t head_count, trailer_count;
-    heddle_bytes body;         /* received, and not read */
+    heddle_bytes body;         /* received and not read */
 };
 
-/* Outlives its Ruby object while streams of it do. */
+/* Lives longer than its Ruby object while streams of it exist. */
 struct heddle_h2_client {
     heddle_h2_session *session;
     heddle_h2_workspace workspace;
     heddle_h2_limits limits;
-    unsigned references;       /* the connection's object, and its streams' */
+    unsigned references;       /* from the connection's object, and its streams' */
     heddle_h2_client_stream *first_ready, *last_ready;
-    bool busy;                 /* somebody sends or receives, and sends the rest afterwards */
+    bool busy;                 /* a fiber sends or receives, and sends the rest afterwards */
     bool is_read, is_sent;     /* a fiber or thread waits for input, or for room */
     bool lost;                 /* the connection has ended, or failed */
-    heddle_bytes outgoing;     /* pulled, and not taken by the kernel */
+    heddle_bytes outgoing;     /* pulled from the session, and not taken by the kernel yet */
 };
 
 extern const heddle_h2_operations heddle_h2_client_operations;
 
 void heddle_h2_client_release(heddle_h2_client *client);
-/* The stream is the session's alone again, and reset unless it is complete. */
+/* Releases the stream to the session, and resets it unless it is complete. */
 void heddle_h2_client_close_stream(heddle_h2_client_stream *stream);
-/* Takes the next one with something new; NULL: there is none. */
+/* Takes the next stream with something new from the list; NULL: none. */
 heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client);
-/* Those who wait for one of these, which stay on the list; nil: nobody does. */
+/* The waiters of these streams, which stay in the list; nil: none. */
 VALUE heddle_h2_client_waiters(const heddle_h2_client *client);
 
-/* An H2::ClientStream that has not begun. */
+/* A H2::ClientStream that has not begun. */
 VALUE heddle_h2_client_stream_object(VALUE connection);
 heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object);
 

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H2::ClientStream: a request under way, and what has come of its answer. */
+/* Heddle::HTTP::H2::ClientStream: a request, and the received part of its response. */
 
 #include "http/h2_client.h"
 
@@ -38,7 +38,8 @@ VALUE heddle_h2_client_waiters(const heddle_h2_client *client)
         count += !NIL_P(stream->waiter);
     if (count == 0)
         return Qnil;
-    VALUE waiters = rb_ary_new_capa(count); /* the last allocation: a collection may take streams off the list */
+    /* the last allocation: a garbage collection may remove streams from the list */
+    VALUE waiters = rb_ary_new_capa(count);
     for (stream = client->first_ready; stream; stream = stream->next_ready) {
         if (!NIL_P(stream->waiter))
             rb_ary_push(waiters, stream->waiter);
@@ -72,7 +73,7 @@ static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failu
     note_ready(stream);
 }
 
-/* One block for the fields and what they are slices of. No Ruby: an exception must not leave the session. */
+/* One block for the fields and their bytes. Uses no Ruby: an exception must not leave the session. */
 static heddle_field *copy_fields(const heddle_h2_response *response)
 {
     size_t size = response->field_count * sizeof(heddle_field);
@@ -137,7 +138,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *at)
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2_error error)
 {
     heddle_h2_client_stream *stream = heddle_h2_owner(at);
-    if (!stream || stream->ended) /* the server wants no more of the request (RFC 9113, 8.1) */
+    if (!stream || stream->ended) /* the server needs no more of the request (RFC 9113, 8.1) */
         return;
     heddle_h2_failure failure = HEDDLE_H2_ANSWER_REJECTED;
     if (heddle_h2_is_reset_by_peer(at))
@@ -248,7 +249,7 @@ static VALUE fields_of(const heddle_field *fields, uint32_t count)
 /*
  * call-seq: status -> Integer or nil
  *
- * Of the final head, once it has come.
+ * The status of the final head, once it has come.
  */
 static VALUE stream_status(VALUE self)
 {
@@ -272,20 +273,20 @@ static VALUE stream_take_head(VALUE self)
     return fields;
 }
 
-/* call-seq: head_only? -> true or false: was there no body, nor a word of one? */
+/* call-seq: head_only? -> true or false: has the response no body and no fields about one? */
 static VALUE stream_head_only_p(VALUE self)
 {
     return heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse;
 }
 
-/* call-seq: trailers -> Array or nil: the fields behind the body, as take_head gives those of the head */
+/* call-seq: trailers -> Array or nil: the fields after the body, as take_head returns those of the head */
 static VALUE stream_trailers(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
     return stream->trailers ? fields_of(stream->trailers, stream->trailer_count) : Qnil;
 }
 
-/* call-seq: ended? -> true or false: has all of the answer come, perhaps unread? */
+/* call-seq: ended? -> true or false: was the response received completely, perhaps unread? */
 static VALUE stream_ended_p(VALUE self)
 {
     return heddle_h2_client_stream_of(self)->ended ? Qtrue : Qfalse;
@@ -294,7 +295,7 @@ static VALUE stream_ended_p(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * What has come of the body, at most +max+ bytes; nil: nothing. The server may send as much more, once the connection's
+ * The received bytes of the body, at most +max+; nil: none. The server may send as many more once the connection's
  * output is sent.
  */
 static VALUE stream_read(VALUE self, VALUE max)
@@ -314,7 +315,7 @@ static VALUE stream_read(VALUE self, VALUE max)
     return bytes;
 }
 
-/* call-seq: buffered -> Integer: bytes of the body that have come, and are not read */
+/* call-seq: buffered -> Integer: bytes of the body that were received and not read */
 static VALUE stream_buffered(VALUE self)
 {
     return SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body));
@@ -323,7 +324,7 @@ static VALUE stream_buffered(VALUE self)
 /*
  * call-seq: failure -> Array or nil
  *
- * How the stream has ended early: one of :refused, :reset, :rejected, :failed, :lost; HTTP/2's error code; a reason, or
+ * Why the stream has ended early: one of :refused, :reset, :rejected, :failed, :lost; HTTP/2's error code; a reason, or
  * nil.
  */
 static VALUE stream_failure(VALUE self)
@@ -351,7 +352,8 @@ static VALUE stream_failed_p(VALUE self)
 /*
  * call-seq: write(data, offset) -> Integer
  *
- * Takes part of the request's body, from so many bytes on: how many; fewer than there are: the rest when there is room.
+ * Takes part of the request's body, from +offset+ on, and returns how many bytes; if fewer than there are, the rest
+ * must wait for room.
  */
 static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 {
@@ -373,7 +375,7 @@ static VALUE stream_room_p(VALUE self)
     return heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse;
 }
 
-/* call-seq: finish -> nil: the request has no more body */
+/* call-seq: finish -> nil: the request's body is complete */
 static VALUE stream_finish(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
@@ -389,7 +391,7 @@ static VALUE stream_close(VALUE self)
     return Qnil;
 }
 
-/* call-seq: waiter = queue: gets true when something has come; nil: nobody does */
+/* call-seq: waiter = queue: gets true when something has come; nil: none */
 static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 {
     RB_OBJ_WRITE(self, &heddle_h2_client_stream_of(self)->waiter, waiter);

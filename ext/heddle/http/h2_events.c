@@ -1,4 +1,4 @@
-/* A stream of HTTP/2 that sends the events of a topic until its client leaves. */
+/* An event stream over HTTP/2: a stream that sends the events of a topic until its client leaves. */
 
 #include "http/event_stream.h"
 #include "http/exchange_ruby.h"
@@ -11,10 +11,10 @@ typedef struct {
     heddle_h2_tunnel tunnel;
     heddle_subscriber subscriber;
     uint16_t lines_size;
-    bool ending;  /* the farewell is written: it closes when that has left */
-    bool working; /* a function above uses the record: it is not freed */
-    bool gone;    /* … but by that function */
-    char lines[]; /* before each event */
+    bool ending;  /* the farewell was written: it closes when that is sent */
+    bool working; /* a calling function uses the record: it must not be freed */
+    bool gone;    /* … and is freed by that function */
+    char lines[]; /* added before each event */
 } events;
 
 static events *events_of(const heddle_h2_tunnel *tunnel)
@@ -27,7 +27,7 @@ static events *events_at(const heddle_subscriber *subscriber)
     return HEDDLE_CONTAINER_OF(subscriber, events, subscriber);
 }
 
-/* Its client can't be given what it was promised: it must see that. */
+/* Ends the stream in a way that its client can see, because it missed events. */
 static HEDDLE_LAST_USE void cut_off(events *events)
 {
     heddle_h2_tunnel_close(&events->tunnel, true);
@@ -68,7 +68,7 @@ static const heddle_subscriber_operations subscriber_operations = {
 
 /* -- as a tunnel --------------------------------------------------------------------------------------------------- */
 
-/* The request is complete: nothing comes. */
+/* The request is complete, so no data is expected. */
 static void discard_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
 {
     (void)bytes;
@@ -96,7 +96,10 @@ static void set_comment_time(events *events)
     heddle_h2_tunnel_set_deadline(&events->tunnel, heddle_add_duration(heddle_clock_coarse(), HEDDLE_EVENTS_COMMENT));
 }
 
-/* A comment shows proxies that the stream lives. The session sees to a client that takes nothing. */
+/*
+ * Sends a comment, which keeps proxies from closing the stream. The session has the time limit for a client that takes
+ * nothing.
+ */
 static void send_comment(heddle_due *due)
 {
     events *events = events_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due));
@@ -110,7 +113,7 @@ static bool has_to_retire(const heddle_h2_tunnel *tunnel)
     return !events_of(tunnel)->ending;
 }
 
-/* The client comes back with the position of the last event. */
+/* The client reconnects with the position of the last event. */
 static void end_events(heddle_h2_tunnel *tunnel)
 {
     events *events = events_of(tunnel);
@@ -171,7 +174,7 @@ static void begin_events(events *events, heddle_fanout *fanout, const heddle_eve
     char id[64];
     heddle_subscribe_result result = heddle_events_subscribe(wish, fanout, &events->subscriber);
     if (events->gone)
-        return; /* it was closed with what it has missed */
+        return; /* it was closed, because it had missed events */
     if (added && result == HEDDLE_SUBSCRIBED && NIL_P(wish->since))
         added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
     if (!added || result != HEDDLE_SUBSCRIBED)
@@ -183,8 +186,8 @@ static void begin_events(events *events, heddle_fanout *fanout, const heddle_eve
 /*
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
- * The head was written, and what follows are the events of the topic, for as long as the client listens: this object is
- * of no use any more. false: nothing has changed, as a part of the request has not been read.
+ * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
+ * afterwards. false: nothing has changed, because a part of the request was not read.
  */
 static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
 {
@@ -206,7 +209,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     events->working = true;
     heddle_h2_tunnel_begin(&events->tunnel, handle->exchange);
     begin_events(events, fanout, &wish);
-    /* Those that were there when the server began to stop have ended. */
+    /* Streams that existed when the server began to stop have ended. */
     if (!events->gone && (connection->sockets->draining || handle->engine->draining))
         end_events(&events->tunnel);
     events->working = false;

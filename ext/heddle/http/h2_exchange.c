@@ -9,7 +9,7 @@
 
 static VALUE exchange_class;
 
-/* Raises when the exchange is over. */
+/* Raises when the exchange has ended. */
 static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open(handle);
@@ -18,7 +18,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
     return carrier;
 }
 
-/* The same, as long as something can be sent; raises ClientGone. */
+/* The same while a response can be sent; raises ClientGone otherwise. */
 static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable(handle);
@@ -49,7 +49,7 @@ static VALUE leave_park(VALUE data)
     return Qnil;
 }
 
-/* false: the deadline has passed. The carrier may be gone. */
+/* False: the deadline has passed. The carrier may be freed. */
 static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
 {
     heddle_h2_wait wait = {.carrier = carrier, .direction = direction, .deadline = deadline};
@@ -89,7 +89,7 @@ static VALUE exchange_buffered_p(VALUE self)
 /*
  * call-seq: decode -> String or nil
  *
- * The body's bytes that have come; nil if there are none now. The client may send as many again.
+ * The received bytes of the body; nil if there are none now. The client may send as many again.
  */
 static VALUE exchange_decode(VALUE self)
 {
@@ -104,7 +104,7 @@ static VALUE exchange_decode(VALUE self)
     return bytes;
 }
 
-/* See HTTP::Exchange; what is taken of a streamed body the client may send again. */
+/* See HTTP::Exchange; the client may send as many bytes of a streamed body again. */
 static VALUE exchange_take_body(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
@@ -116,8 +116,8 @@ static VALUE exchange_take_body(VALUE self)
 /*
  * call-seq: fill(timeout) -> Integer or nil
  *
- * Waits for more of the body. How many bytes are there; 0 at its end. Raises IO::TimeoutError, and ClientGone when the
- * client has reset the stream.
+ * Waits for more of the body. Returns how many bytes are there; 0 at its end. Raises IO::TimeoutError, and ClientGone
+ * when the client has reset the stream.
  */
 static VALUE exchange_fill(VALUE self, VALUE seconds)
 {
@@ -149,7 +149,7 @@ static void check_written(heddle_h2_write_result result)
 /*
  * call-seq: write_head(status, fields, ended) -> nil
  *
- * Sends a head with fields as H2::ResponseWriter makes them; with +ended+ no content follows. Raises ClientGone.
+ * Sends a head with fields from H2::ResponseWriter; with +ended+ no content follows. Raises ClientGone.
  */
 static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE ended)
 {
@@ -176,20 +176,20 @@ static VALUE exchange_write(VALUE self, VALUE string)
         size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
                                        (size_t)RSTRING_LEN(string) - at);
         at += taken;
-        if (taken > 0) /* which may make room at once */
+        if (taken > 0) /* credit may make room at once */
             heddle_last_use(heddle_h2_send(carrier->server));
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_cut_off(carrier);
         else if (heddle_h2_may_write(carrier->stream))
-            wait_for(carrier, HEDDLE_WRITING, -1); /* the session knows when the client has stalled */
-        else if (find_writable(handle)) /* nothing ever wakes who waits; the stream may have ended within this write */
+            wait_for(carrier, HEDDLE_WRITING, -1); /* the session has the time limit for a client that takes nothing */
+        else if (find_writable(handle)) /* the wait would never end if the stream has ended within this write */
             rb_raise(rb_eIOError, "a response takes content between its head and its end alone");
     }
     RB_GC_GUARD(string);
     return self;
 }
 
-/* Has the client reset the stream or ended its side of the connection, or is the exchange over? */
+/* Has the client reset the stream or ended its side of the connection, or has the exchange ended? */
 static VALUE exchange_gone_p(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
@@ -210,7 +210,7 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
 /*
  * call-seq: finish(status) -> nil
  *
- * The answer is complete: what is left of it goes out by itself. +status+ is counted.
+ * The response is complete: the session sends the rest. +status+ is counted.
  */
 static VALUE exchange_finish(VALUE self, VALUE status)
 {
@@ -242,7 +242,7 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
     return Qtrue;
 }
 
-/* Ends the stream: what was promised and not sent, the client must see as missing. */
+/* Resets the stream, so that the client sees an incomplete response. */
 static void cut_off(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
@@ -256,7 +256,7 @@ static void cut_off(heddle_exchange *exchange)
 /*
  * call-seq: close -> nil
  *
- * Ends the stream without further words. Idempotent.
+ * Resets the stream. Idempotent.
  */
 static VALUE exchange_close(VALUE self)
 {

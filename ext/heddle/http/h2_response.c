@@ -8,10 +8,10 @@
 
 enum {
     MOST_FIELDS = 1024,
-    COPIED = 16384, /* bytes of a string: a longer one is lent */
+    COPIED = 16384, /* bytes of a string: a longer one is sent from the string itself */
 };
 
-/* The number of fields, or -1: they are too many, or not packed as heddle_packed_field says. */
+/* Returns the number of fields, or -1: there are too many, or they are not packed as heddle_packed_field. */
 static int unpack_fields(const char *at, const char *end, heddle_h2_field *fields)
 {
     int count = 0;
@@ -67,9 +67,9 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 
 /* -- content ------------------------------------------------------------------------------------------------------- */
 
-/* A String whose bytes the session sends. */
+/* A loan: a String that the session sends without a copy. */
 typedef struct {
-    heddle_link link; /* among those of its engine */
+    heddle_link link; /* in the engine's list of loans */
     heddle_engine *engine;
     heddle_h2_server *server;
     size_t size;

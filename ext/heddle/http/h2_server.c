@@ -1,4 +1,4 @@
-/* An HTTP/2 connection as a protocol: bytes between the connection and its session. */
+/* HTTP/2 as the protocol of a connection: moves bytes between the connection and its session. */
 
 #include "http/h2_server.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    READS = 4, /* of HEDDLE_SCRATCH bytes, before other connections have their turn */
+    READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
 };
 
 /* -- input and output ---------------------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ static void free_server(heddle_h2_server *server)
     free(server);
 }
 
-/* Callers up the stack may still hold those that were given up meanwhile. */
+/* Frees carriers that have ended; functions on the stack may have used them until now. */
 static void drop_gone_carriers(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {
@@ -43,12 +43,12 @@ heddle_fate heddle_h2_leave_session(heddle_h2_server *server)
     return HEDDLE_GONE;
 }
 
-/* Frames for the kernel, as many as may wait for it. false: there is no memory. */
+/* Queues frames for the kernel, up to a limit. False: no memory. */
 static bool pull_frames(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     while (connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_has_output(server->session)) {
-        /* By way of the scratch: room that a connection reserves for itself would stay with it while it is idle. */
+        /* By the scratch buffer: a buffer of the connection's own would stay while it is idle. */
         char *scratch = heddle_sockets_scratch(connection->sockets);
         size_t size = heddle_h2_pull(server->session, heddle_clock_coarse(), scratch, HEDDLE_SCRATCH);
         if (size == 0)
@@ -64,7 +64,7 @@ static int64_t later_by(int64_t duration)
     return duration < 0 ? INT64_MAX : heddle_add_duration(heddle_clock_coarse(), duration);
 }
 
-/* Sends what the kernel takes; each time that it takes something, the client has its time anew. */
+/* Sends as much as the kernel takes. Each time it takes something, the client's time limit starts anew. */
 static int flush_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
@@ -84,7 +84,7 @@ static void want_input(heddle_connection *connection)
 }
 
 /*
- * The last frame says why the connection ends. A socket that is closed with unread input resets the connection, and the
+ * Sends the last frame, which has the reason. A socket that is closed with unread input resets the connection, and the
  * reset can overtake that frame.
  */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
@@ -92,7 +92,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport *transport = &connection->transport;
-    heddle_transport_acquire_wire(transport); /* for good */
+    heddle_transport_acquire_wire(transport); /* never opened again */
     if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
@@ -159,8 +159,8 @@ static HEDDLE_FATE settle_next(heddle_h2_server *server)
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
     if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
-        return end_output(server); /* what waits for the windows of a client that has ended waits for ever */
-    if (heddle_h2_may_queue(server)) /* a string has left */
+        return end_output(server); /* the windows of a client that has ended its side never open again */
+    if (heddle_h2_may_queue(server)) /* a lent string was sent */
         heddle_connection_flush_later(connection);
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
@@ -171,20 +171,23 @@ static HEDDLE_FATE settle_next(heddle_h2_server *server)
     return HEDDLE_ALIVE;
 }
 
-/* With `now`, everything that the kernel takes; else what is little leaves with what others have in this tick. */
+/*
+ * With `now`, sends everything that the kernel takes; otherwise small output is sent later in this tick, with that of
+ * other streams.
+ */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {
     heddle_connection *connection = server->connection;
     if (!connection)
         return HEDDLE_GONE;
-    if (server->depth > 0) /* the caller of the session does it */
+    if (server->depth > 0) /* the outermost caller sends */
         return HEDDLE_ALIVE;
     if (heddle_h2_may_queue(server) && !heddle_h2_queue_next(server))
         return HEDDLE_GONE;
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
-    if (!connection->output.size) /* it left at the beginning of the tick */
+    if (!connection->output.size) /* it was sent at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     for (;;) {
         bool pulled = pull_frames(server);
@@ -220,11 +223,11 @@ int heddle_h2_flush(heddle_h2_server *server)
         result = pull_frames(server) ? flush_output(server) : -ENOMEM;
     } while (result == 0 && heddle_h2_has_output(server->session));
     if (result == 0 || result == -EAGAIN)
-        heddle_connection_flush_later(connection); /* what is next is settled then */
+        heddle_connection_flush_later(connection); /* the next step is decided then */
     return result;
 }
 
-/* Keeps what the session does not want yet. */
+/* Keeps the bytes that the session does not take yet. */
 static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
@@ -255,7 +258,7 @@ static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
     return carrier;
 }
 
-/* The client sends nothing more: requests that are not complete never will be. */
+/* The client has ended its output: incomplete requests will never be complete. */
 static HEDDLE_FATE end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
@@ -264,7 +267,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
     heddle_h2_tunnels_end_input(server);
     while (server->connection && (carrier = find_incomplete(server))) {
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
-        if (heddle_h2_is_closing(server->session)) /* that was one too many, and all have been given up */
+        if (heddle_h2_is_closing(server->session)) /* those were too many resets, and all streams have ended */
             return heddle_h2_leave_session(server);
         heddle_h2_give_up(carrier);
     }
@@ -273,7 +276,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
     return heddle_h2_leave_session(server);
 }
 
-/* Reads until nothing is there, its turn is over, or the session wants no more before its output has left. */
+/* Reads until no bytes are here, its turn has ended, or the session takes no more before its output is sent. */
 static void read_on(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
@@ -283,7 +286,7 @@ static void read_on(heddle_h2_server *server)
             if (!feed_session(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
                 return;
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
-                return; /* it goes on when there is room for output */
+                return; /* it continues when there is room for output */
             if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
                 heddle_input_turns_wait(connection);
                 return;
@@ -370,7 +373,7 @@ static void handle_deadline(heddle_connection *connection)
     heddle_h2_end_call(server);
 }
 
-/* Tunnels may have written something, which is in the session only. */
+/* Tunnels may have written output, which is only in the session. */
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -387,7 +390,7 @@ static void handle_flushed(heddle_connection *connection)
 static bool is_idle(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
-    /* GOAWAY concerns requests that are not there yet: those that run are no reason to wait with it. */
+    /* GOAWAY is about later requests, so running ones don't delay it. */
     if (connection->sockets->draining)
         return true;
     if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
@@ -396,7 +399,7 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
-/* GOAWAY; the connection ends when the client has had the time to see it (RFC 9113, section 6.8). */
+/* Sends GOAWAY; the connection closes when the client has had time to read it (RFC 9113, section 6.8). */
 static void end_idle(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -434,7 +437,7 @@ static void release_server(heddle_connection *connection)
     if (server->depth == 0)
         free_server(server);
     else
-        heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR); /* it asks for nothing more */
+        heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR); /* without an error code */
 }
 
 static void abandon_server(heddle_connection *connection)
@@ -445,12 +448,15 @@ static void abandon_server(heddle_connection *connection)
     heddle_h2_tunnels_abandon(server);
 }
 
-/* GOAWAY with the largest stream: no request is refused, and the next ones come on another connection (RFC 9113, 6.8). */
+/*
+ * GOAWAY with the largest stream: no request is rejected, and later ones are sent on another connection (RFC 9113,
+ * 6.8).
+ */
 static const char farewell[] = {0, 0, 8, HEDDLE_H2_GOAWAY, 0, 0, 0, 0, 0, 0x7F, -1, -1, -1, 0, 0, 0, 0};
 
 const heddle_protocol heddle_h2_protocol = {
     .name = "HTTP/2",
-    .stays = true, /* what HPACK has learned can't go to another process */
+    .stays = true, /* HPACK's tables can't be handed off */
     .farewell = farewell,
     .farewell_size = sizeof(farewell),
     .begin = heddle_input_turns_read,

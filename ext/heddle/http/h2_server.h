@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_H2_SERVER_H
 #define HEDDLE_HTTP_H2_SERVER_H
 
-/* The server's side of an HTTP/2 connection: an h2 session between a connection and its exchanges. */
+/* The server's side of an HTTP/2 connection: a session between a connection and its exchanges. */
 
 #include "http/engine.h"
 #include "http/h2/session.h"
@@ -10,60 +10,60 @@
 #include "net/sockets.h"
 
 enum {
-    HEDDLE_H2_AT_ONCE = 65536, /* bytes that wait for the kernel: more would not obey a priority that changes */
+    HEDDLE_H2_AT_ONCE = 65536, /* bytes queued for the kernel at most: a change of priority no longer affects them */
 };
 
 typedef struct heddle_h2_carrier heddle_h2_carrier;
 
-/* A fiber that waits for its stream, on that fiber's stack. */
+/* A fiber that waits for its stream; the record is on that fiber's stack. */
 typedef struct {
     heddle_park park;
-    heddle_h2_carrier *carrier; /* NULL: the stream is gone */
+    heddle_h2_carrier *carrier; /* NULL: the stream has ended */
     heddle_direction direction;
     int64_t deadline;
 } heddle_h2_wait;
 
-/* Carries an exchange over a stream; exchange->carrier. It lives as long as both have to do with each other. */
+/* Joins an exchange to its stream; exchange->carrier. It exists until both no longer need it. */
 struct heddle_h2_carrier {
-    heddle_h2_stream_owner owner; /* no tunnel; first, as in heddle_h2_tunnel */
+    heddle_h2_stream_owner owner; /* not a tunnel's; the first field, as in heddle_h2_tunnel */
     heddle_h2_server *server;
     heddle_h2_stream *stream;
     heddle_exchange *exchange;
     heddle_link link;        /* in the list of all carriers of its server */
-    heddle_due due;          /* how long the body may take, or the exchange may wait for a runner */
-    int64_t since;           /* when the body began; later by the time that writing it took */
+    heddle_due due;          /* the time limit of the body, or of waiting for a runner */
+    int64_t since;           /* when the body began; moved later by the time that writing it took */
     int64_t writing_since, last_data;
-    uint64_t taken;          /* bytes of the body */
-    size_t body_memory;      /* of these, in memory and credited */
+    uint64_t taken;          /* bytes of the body that came */
+    size_t body_memory;      /* … of which so many are in memory and credited to the client's windows */
     size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
-    heddle_link turn;        /* in the server's list of those that wait for the ready list */
-    bool received;           /* the request is complete, as far as the wire is concerned */
-    bool streams;            /* the application reads the body as it comes */
+    heddle_link turn;        /* in the server's list of carriers that wait for the ready list */
+    bool received;           /* the request was received completely */
+    bool streams;            /* the application reads the body while it is received */
     bool at_head;            /* … and is called before the body is complete */
-    size_t uncredited;       /* bytes of the body that the client may not replace yet */
-    bool gone;               /* the client has given up, or the connection has failed */
-    heddle_h2_wait *waits[2]; /* by heddle_direction */
+    size_t uncredited;       /* bytes of the body that were not yet credited to the client's windows */
+    bool gone;               /* the client has reset the stream, or the connection has failed */
+    heddle_h2_wait *waits[2]; /* the waiting fibers, by heddle_direction */
 };
 
 struct heddle_h2_server {
-    heddle_connection *connection; /* NULL: released while the session was at work */
+    heddle_connection *connection; /* NULL: released while the session was in use */
     heddle_h2_session *session;
     heddle_link carriers;
     heddle_link tunnels;
-    /* One exchange at a time is in the ready list: runners take them in turn with those of other connections. */
+    /* The exchange in the ready list, one at a time: runners take the connections in turn. */
     heddle_h2_carrier *queued;
-    heddle_link waiting; /* carriers */
+    heddle_link waiting; /* carriers that wait for the ready list */
     uint32_t waiting_count;
     bool ended;     /* the client has sent FIN */
-    bool lingers;   /* nothing more is sent, and what the client still sends is thrown away */
-    bool swept;     /* no carrier that was given up is still listed */
+    bool lingers;   /* nothing more is sent, and input is discarded */
+    bool swept;     /* no ended carrier is still in the list */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
-    size_t held;            /* the same, and the heads of requests that wait */
-    size_t drawn;           /* of these, what is more than the connection's own share */
-    size_t lent;            /* bytes of strings that its streams have yet to send */
-    uint64_t lingered;      /* bytes that were thrown away */
-    int64_t write_deadline; /* until when the kernel has to take some of the output; INT64_MAX: there is none */
-    unsigned depth; /* of calls into the session */
+    size_t held;            /* … and of the heads of waiting requests */
+    size_t drawn;           /* … of which so many are beyond the connection's own share */
+    size_t lent;            /* bytes of lent strings that its streams have not sent yet */
+    uint64_t lingered;      /* discarded bytes */
+    int64_t write_deadline; /* when the kernel must have taken some output; INT64_MAX: there is none */
+    unsigned depth; /* nested calls into the session */
 };
 
 static inline heddle_h2_server *heddle_h2_server_of(const heddle_connection *connection)
@@ -96,91 +96,97 @@ static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier 
 extern const heddle_protocol heddle_h2_protocol;
 extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
-/* The connection, whose input begins with the preface, speaks HTTP/2 from here on. */
+/* Begins HTTP/2 on a connection whose input begins with the preface. */
 HEDDLE_LAST_USE void heddle_h2_begin(heddle_connection *connection);
-/* Sends what the session has. */
+/* Sends the session's output. */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /*
- * Sends what the kernel takes now, and closes nothing. 0: all of it, -EAGAIN: some is left, or the session is at work;
+ * Sends as much as the kernel takes, and never closes. 0: all of it, -EAGAIN: some is left, or the session is in use;
  * other errors: the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
-/* Does what is left wait for windows that a client that has ended can't open? */
+/* Does the remaining output wait for windows that a client without output can't open? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
-/* A call into the session has ended. Of the connection, and all that belongs to it. */
+/*
+ * Called when a call into the session has ended. The fate is that of the connection and everything that belongs to it.
+ */
 HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
-/* The same, and sends what the session has: the last thing that is done to it. */
+/* The same, and sends the session's output: the caller must not use the connection afterwards. */
 static inline void heddle_h2_end_call(heddle_h2_server *server)
 {
     if (heddle_h2_leave_session(server))
         heddle_last_use(heddle_h2_send(server));
 }
-/* The limits of the engine's configuration, where HTTP/1.1 has them, too; once, when the engine is made. */
+/* Sets the limits from the engine's configuration, as for HTTP/1.1; once, when the engine is made. */
 void heddle_h2_apply_limits(heddle_engine *engine);
 
 /* -- h2_carrier.c --------------------------------------------------------------------------------------------------- */
 
 /* The operations that the session calls for its streams. */
 extern const heddle_h2_operations heddle_h2_carrier_operations;
-/* The exchange waits for a runner from now on, unless it does already. Carriers may be refused, and gone, afterwards. */
+/* Queues the exchange for a runner, unless it is queued. Carriers may be rejected and freed. */
 void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /*
- * So much more, or less, of the requests that wait is in memory. Each connection has a share, as large as what one over
- * HTTP/1.1 may use (ConnectionLimit in Ruby), and draws what it needs beyond from what all connections of the engine have.
+ * Adds `change` to the memory of waiting requests. Each connection has a share, as large as that of a connection over
+ * HTTP/1.1 (ConnectionLimit in Ruby); beyond it, it uses the memory that all connections of the engine share.
  */
 void heddle_h2_hold(heddle_h2_server *server, ssize_t change);
-/* Is the connection beyond its share while nothing is left to be drawn? Then its requests are refused. */
+/* Is the connection beyond its share while no shared memory is left? Then its requests are rejected. */
 bool heddle_h2_holds_too_much(const heddle_h2_server *server);
-/* The same for bodies and frames of WebSockets, earlier: bodies go to files then, and frames wait at the client. */
+/*
+ * The same with a lower limit, for bodies and frames of WebSockets: bodies go to files then, and frames wait at the
+ * client.
+ */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /*
- * While strings of more than http2_memory wait for slow clients, a connection with one of them has no further request
- * begun. Could one be begun again?
+ * May a request of this connection begin? Not while lent strings of more than http2_memory wait for slow clients, and
+ * this connection has one of them.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
-/* Puts the next exchange into the ready list. Carriers may be refused, and gone, afterwards. The server's fate. */
+/* Puts the next exchange into the ready list. Carriers may be rejected and freed. Returns the server's fate. */
 HEDDLE_FATE heddle_h2_queue_next(heddle_h2_server *server);
 
-/* The exchange is over, and its stream somebody else's, whose owner is set. heddle_h2_end_call is to follow. */
+/*
+ * Ends the exchange; its stream belongs to another record, which was set as its owner. The caller must call
+ * heddle_h2_end_call.
+ */
 void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier);
-/* A runner has taken it: `taken` of the operations. */
+/* A runner has taken the exchange: `taken` of the operations. */
 void heddle_h2_exchange_taken(heddle_exchange *exchange);
 
 /*
- * Its stream has ended early. A running application goes on, and counts among the client's streams, until it returns.
- * Others are given up within a call into the session alone.
+ * Its stream has ended early. A running application continues until it returns, and counts among the client's streams.
+ * Other exchanges end here; call it only within a call into the session.
  */
 void heddle_h2_give_up(heddle_h2_carrier *carrier);
-/* Its stream, if there is one, is the session's alone. */
+/* Frees the carrier; its stream, if there is one, belongs to the session alone. */
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
-/* The exchange is complete, or nobody's any more. heddle_h2_send, which queues the next one, is to follow. */
+/* Frees the carrier of an exchange that is complete. The caller must call heddle_h2_send, which queues the next one. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
-/* Resets the stream of one whose application runs: its next read or write raises ClientGone. */
+/* Resets the stream of a running exchange: its next read or write raises ClientGone. */
 void heddle_h2_cut_off(heddle_h2_carrier *carrier);
 
 /* -- h2_body.c ------------------------------------------------------------------------------------------------------ */
 
-/* A body follows: it is to come fast enough, unless the application reads it as it comes. */
+/* Begins a body, with a time limit unless the application reads it while it is received. */
 void heddle_h2_begin_body(heddle_h2_carrier *carrier);
 HEDDLE_LAST_USE void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
 HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 
 /* -- h2_response.c --------------------------------------------------------------------------------------------------- */
 
-/*
- * Sends a head: its fields as HEDDLE_AS_FIELDS packs them. HEDDLE_H2_GONE where there is no memory, either.
- */
+/* Sends a head, whose fields are packed by HEDDLE_AS_FIELDS. Also returns HEDDLE_H2_GONE without memory. */
 heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
                                            bool end);
-/* The whole answer to what is refused. `retry_after`: the value of that field, or NULL. */
+/* Sends the whole response to a rejected request. `retry_after`: the value of that field, or NULL. */
 void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
                               bool content, const char *retry_after);
 
 /*
- * Part of a response's content: copied as long as there is room, else kept as a frozen String until it is sent. No fiber
- * waits for it, as over HTTP/1.1. false: there is no memory, or the stream takes nothing.
+ * Sends a part of a response's content: copied as long as there is room, otherwise lent as a frozen String. No fiber
+ * waits for it, as over HTTP/1.1. False: no memory, or the stream takes nothing.
  */
 bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 void heddle_h2_mark_loans(const heddle_engine *engine);

@@ -43,7 +43,7 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
     heddle_h2_hand_over_stream(carrier);
 }
 
-/* The session has something to send. */
+/* Schedules the session's output. */
 static void send_soon(heddle_h2_tunnel *tunnel)
 {
     heddle_connection_flush_later(tunnel->server->connection);
@@ -99,7 +99,7 @@ void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
 {
     heddle_h2_session *session = tunnel->server->session;
     heddle_h2_set_now(session, heddle_clock_coarse());
-    tunnel->closing = true; /* one reset too many ends all streams of the session, this one, too */
+    tunnel->closing = true; /* too many resets end all streams of the session, also this one */
     heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
     heddle_h2_release(session, tunnel->stream);
@@ -139,7 +139,7 @@ static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
     return tunnel;
 }
 
-/* A tunnel that closes may be one reset too many, which closes all others: each is found anew. */
+/* Closing a tunnel may be one reset too many, which closes all others: each is looked up again. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;

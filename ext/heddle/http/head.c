@@ -4,11 +4,11 @@
 #include "http/text.h"
 
 enum {
-    /* How far back the start of a line is looked for whenever some bytes come. */
+    /* How far back the start of a line is searched when bytes come. */
     LOOK_BACK = 256,
 };
 
-/* Does some limit end in what is new? Then the whole must be read to tell. */
+/* Does a limit end within the new bytes? Then the whole head must be read again. */
 static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
 {
     size_t line_limit = heddle_line_limit(limits), header_limit = heddle_header_limit(limits);
@@ -27,7 +27,7 @@ static bool lines_passed(const heddle_field_lines *lines, uint32_t start, size_t
     const char *at = lines->bytes + start, *end = lines->bytes + size;
     if (!memchr(lines->bytes + seen - 1, '\n', size - seen + 1))
         return false;
-    for (unsigned count = 0; count <= lines->room + 1; count++) { /* that of the first line, too */
+    for (unsigned count = 0; count <= lines->room + 1; count++) { /* including the first line's */
         at = memchr(at, '\n', (size_t)(end - at));
         if (!at)
             return false;
@@ -36,7 +36,7 @@ static bool lines_passed(const heddle_field_lines *lines, uint32_t start, size_t
     return true;
 }
 
-/* Where the line starts that the byte at `at` belongs to, or where it is given up. A folded line is part of another. */
+/* The start of the line with the byte at `at`, or the end of the search. A folded line is part of another one. */
 static size_t line_start(const heddle_field_lines *lines, size_t at, size_t stop)
 {
     const char *bytes = lines->bytes;
@@ -55,7 +55,7 @@ bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t 
     lines.end = (uint32_t)size;
     size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = line_start(&lines, seen, nearest);
     if (line == nearest && line > start) {
-        /* In a long line nothing is wrong as long as its value goes on. */
+        /* A long line needs no check while its value continues. */
         const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
         if (control == end || (*control == '\r' && end - control == 1))
             return false;

@@ -1,11 +1,11 @@
 #ifndef HEDDLE_HTTP_HEAD_H
 #define HEDDLE_HTTP_HEAD_H
 
-/* The part that heads of requests and of responses share: limits, field lines, and that they may come in pieces. */
+/* Shared by heads of requests and of responses: limits, field lines, and arrival in pieces. */
 
 #include "http/field_lines.h"
 
-/* Beyond it slices would overflow; nobody wants a head of 256 MiB. */
+/* Beyond this, slices would overflow. */
 #define HEDDLE_MOST_HEAD_BYTES ((size_t)1 << 28)
 
 static inline size_t heddle_least(size_t a, size_t b)
@@ -24,9 +24,9 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 }
 
 /*
- * Is it worth reading the head from its start again, or are the bytes behind `seen` only more of the same? `start`: of
- * the first line; `lines` as for reading (they are read into, but say nothing afterwards). A head that comes byte by
- * byte costs O(n) in all: mostly only the lines are read that the new bytes belong to.
+ * Must the head be read from its start again, or do the bytes behind `seen` only continue a valid line? `start`: of the
+ * first line; `lines` as for reading (they are read into, but mean nothing afterwards). A head that comes byte by byte
+ * costs O(n): usually only the lines with new bytes are read.
  */
 bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);
@@ -36,7 +36,7 @@ typedef struct {
     const char *message;      /* "request" */
 } heddle_head_statuses;
 
-/* Reads the field lines, from `start` up to where the limit or `size` ends them. Where the head ends, or 0 or -1. */
+/* Reads the field lines, from `start` up to the limit or `size`. Returns where the head ends, or 0 or -1. */
 int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_t size,
                                 const heddle_http_limits *limits, const heddle_head_statuses *statuses,
                                 heddle_rejection *rejection);

@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_LATENCY_H
 
 /*
- * How long answers took, counted by buckets: four to each power of two, so that a bucket's bounds are never more than
- * a quarter apart. An observation costs a few instructions and no memory.
+ * Counts the durations of responses in buckets, four for each power of two, so that a bucket's bounds are at most a
+ * quarter apart. An observation costs a few instructions and no memory.
  */
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ typedef struct {
     uint64_t sum; /* ns */
 } heddle_latency;
 
-/* Where this many nanoseconds are counted. */
+/* The bucket of this duration. */
 static inline unsigned heddle_latency_bucket(uint64_t ns)
 {
     if (ns < UINT64_C(1) << HEDDLE_LATENCY_FIRST)
@@ -29,7 +29,7 @@ static inline unsigned heddle_latency_bucket(uint64_t ns)
     return bucket < HEDDLE_LATENCY_BUCKETS ? bucket : HEDDLE_LATENCY_BUCKETS - 1;
 }
 
-/* Where a bucket ends: what it counts took less. The last one has no end. */
+/* The upper bound of a bucket. The last one has none. */
 static inline uint64_t heddle_latency_end(unsigned bucket)
 {
     if (bucket >= HEDDLE_LATENCY_BUCKETS - 1)

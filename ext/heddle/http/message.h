@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_MESSAGE_H
 #define HEDDLE_HTTP_MESSAGE_H
 
-/* Heads of HTTP/1 messages (RFC 9112), as slices of the bytes that they were parsed from. No Ruby here. */
+/* Heads of HTTP/1 messages (RFC 9112), as slices of the bytes from which they were parsed. Uses no Ruby. */
 
 #include "http/rejection.h"
 
@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 typedef struct {
-    uint32_t start, size; /* of the bytes that were given to the parser */
+    uint32_t start, size; /* offsets in the bytes that were parsed */
 } heddle_slice;
 
 typedef struct {
     heddle_slice name;  /* as sent */
     heddle_slice value; /* without white space around it */
-    uint16_t id;        /* heddle_field_id; HEDDLE_FIELD_OTHER: none that we know */
+    uint16_t id;        /* heddle_field_id; HEDDLE_FIELD_OTHER: an unknown name */
 } heddle_field;
 
 typedef struct {
-    size_t request_line, header; /* bytes; `header`: all field lines together, line ends included */
+    size_t request_line, header; /* bytes; `header`: all field lines together, with their line ends */
     unsigned header_count;
     uint64_t body;               /* bytes */
     uint64_t chunk_extension, chunk_overhead;
@@ -40,29 +40,32 @@ enum {
 
 typedef struct {
     heddle_slice method, target; /* as sent */
-    heddle_slice path, query;    /* query: what follows the first `?`, empty if there is none; path: empty only for
-                                    `OPTIONS http://host`, where it means `*` */
+    /*
+     * query: the part after the first `?`, empty if there is none; path: empty only for `OPTIONS http://host`, where it
+     * means `*`
+     */
+    heddle_slice path, query;
     heddle_slice authority;      /* of an absolute target or else of Host; size 0: empty or none */
-    heddle_slice protocol;       /* of an extended CONNECT (RFC 8441); size 0: it is none */
-    heddle_slice host, port;     /* of the authority; an IPv6 host keeps its brackets */
+    heddle_slice protocol;       /* of an extended CONNECT (RFC 8441); size 0: none */
+    heddle_slice host, port;     /* the parts of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
     uint8_t minor;               /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions */
-    bool has_host;               /* authority, host and port say something, even if they are empty */
-    bool keep_alive;             /* the client wants the connection to go on */
-    bool expects_continue;       /* and this is not HTTP/1.0 */
-    bool upgrade;                /* Upgrade counts: Connection names it, and this is not HTTP/1.0 */
+    bool has_host;               /* authority, host and port are set, even if empty */
+    bool keep_alive;             /* the client wants to keep the connection open */
+    bool expects_continue;       /* Expect: 100-continue, and not HTTP/1.0 */
+    bool upgrade;                /* Upgrade is valid: Connection names it, and this is not HTTP/1.0 */
     int64_t content_length;      /* or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
-    uint32_t size;               /* of the head, an empty line before it included */
+    uint32_t size;               /* of the head, including an empty line before it */
     uint32_t field_bytes;        /* of the field lines */
-    uint16_t line_count;         /* of the field lines, dropped ones too */
+    uint16_t line_count;         /* number of field lines, including dropped ones */
     uint16_t field_count;
-    uint16_t field_room;         /* of `fields`, set by the caller: at least limits.header_count */
+    uint16_t field_room;         /* room in `fields`, set by the caller: at least limits.header_count */
     heddle_field *fields;
 } heddle_request_head;
 
 /*
- * Parses the head at the start of `bytes`; `seen` is how many of them an earlier call for the same head has looked
- * at. The head's size; 0: it is not complete, and nothing is wrong so far; -1: refused.
+ * Parses the head at the start of `bytes`; `seen`: how many of them an earlier call for the same head was given.
+ * Returns the head's size; 0: incomplete, and valid so far; -1: rejected.
  */
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
                               const heddle_http_limits *limits, heddle_rejection *rejection);
@@ -71,17 +74,18 @@ typedef struct {
     heddle_slice reason;
     int status;
     uint8_t minor;
-    bool keep_alive;        /* as far as the server has a say */
-    bool upgrade;           /* what follows is no HTTP/1: 101, or CONNECT has succeeded */
-    bool until_close;       /* the content ends with the connection */
-    bool folded;            /* some value has folded lines: each CR LF in it, with the white space around, is a space */
+    bool keep_alive;        /* the server allows to keep the connection open */
+    bool upgrade;           /* no HTTP/1 follows: 101, or a successful CONNECT */
+    bool until_close;       /* the end of the connection ends the content */
+    /* a value has folded lines: each CR LF in it, with the white space around it, stands for a space */
+    bool folded;
     int64_t content_length; /* of the content that follows, for this request's method; or as above */
     uint32_t size, field_bytes;
     uint16_t line_count, field_count, field_room;
     heddle_field *fields;
 } heddle_response_head;
 
-/* The same for an answer to a request of this method, interim answers (1xx) included. */
+/* The same for a response to a request of this method, also for interim responses (1xx). */
 int heddle_response_head_parse(heddle_response_head *head, heddle_method request, const char *bytes, size_t size,
                                size_t seen, const heddle_http_limits *limits, heddle_rejection *rejection);
 
@@ -90,19 +94,18 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
 typedef struct {
     uint8_t state;
     uint8_t digits;
-    bool done;              /* trailers included */
-    uint32_t header_bytes;  /* of the head: trailers count on from there */
+    bool done;              /* including the trailers */
+    uint32_t header_bytes;  /* size of the head, because trailers count against the same limit */
     uint32_t header_lines;
-    uint64_t remaining;     /* of this chunk's data */
+    uint64_t remaining;     /* bytes left of this chunk's data */
     uint64_t data, framing, extensions;
 } heddle_chunked;
 
 void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32_t header_lines);
 
 /*
- * Takes bytes of the body off `bytes`, all of them or up to its end, keeping nothing back; the data moves to
- * `output`, which has room for `size` bytes and may be `bytes` itself, and `*length` says how much that was. How many
- * bytes were used, or -1: refused.
+ * Decodes the bytes of a chunked body, up to its end: moves the data to `output`, which has room for `size` bytes and
+ * may be `bytes` itself, and sets `*length` to their number. Returns how many bytes were used, or -1: rejected.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H1::HeadParser, ResponseParser and ChunkedDecoder: the parsers, over Strings. */
+/* Heddle::HTTP::H1::HeadParser, ResponseParser and ChunkedDecoder: the parsers, for Strings. */
 
 #include "http/fields.h"
 #include "http/http.h"
@@ -26,7 +26,7 @@ static VALUE text_of(const char *bytes, heddle_slice slice)
 
 static VALUE class_named(const char *name)
 {
-    return rb_const_get(h1_module, rb_intern(name)); /* by autoload */
+    return rb_const_get(h1_module, rb_intern(name)); /* loaded by autoload */
 }
 
 VALUE heddle_rejection_object(const heddle_rejection *rejection)
@@ -37,7 +37,7 @@ VALUE heddle_rejection_object(const heddle_rejection *rejection)
 
 /* -- limits ------------------------------------------------------------------------------------------------------- */
 
-/* An Integer that is not negative; one beyond 62 bits is as good as no limit. */
+/* An Integer that is not negative; one beyond 62 bits means no limit. */
 static uint64_t read_limit(VALUE configuration, const char *name)
 {
     VALUE value = rb_funcall(configuration, rb_intern(name), 0);
@@ -62,7 +62,7 @@ heddle_http_limits heddle_http_limits_of(VALUE configuration)
 
 typedef struct {
     heddle_http_limits limits;
-    heddle_field *fields; /* limits.header_count of them */
+    heddle_field *fields; /* limits.header_count elements */
 } head_parser;
 
 static void parser_free(void *data)
@@ -106,7 +106,7 @@ static VALUE parser_initialize(VALUE self, VALUE configuration)
 
 typedef struct {
     const char *bytes;
-    size_t size, position, seen; /* size and seen count from the position on */
+    size_t size, position, seen; /* `size` and `seen` count from the position on */
 } input;
 
 static head_parser *parser_of(VALUE self)
@@ -173,7 +173,7 @@ VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigne
     return array;
 }
 
-/* The protocols of the Upgrade fields, in their order. */
+/* The protocols of the Upgrade fields, in order. */
 static VALUE read_protocols(const char *bytes, const heddle_field *fields, unsigned count)
 {
     VALUE array = rb_ary_new();
@@ -229,8 +229,8 @@ static VALUE request_object(const char *bytes, const heddle_request_head *head, 
 /*
  * call-seq: parse(buffer, position = 0, seen = position) -> RequestHead, Rejection or nil
  *
- * Parses the request head at the position of the buffer. `seen`: up to where an earlier call for the same head has
- * looked. nil: the head is not complete yet, and nothing is wrong so far.
+ * Parses the request head at the position of the buffer. `seen`: the end of the bytes that an earlier call for the same
+ * head was given. nil: the head is incomplete, and valid so far.
  */
 static VALUE parser_parse(int argc, VALUE *argv, VALUE self)
 {
@@ -275,7 +275,7 @@ heddle_method heddle_response_method(VALUE name)
 /*
  * call-seq: parse(method, buffer, position = 0, seen = position) -> ReceivedResponse, Rejection or nil
  *
- * Parses the head of an answer, an interim one (1xx) perhaps, to a request of the given method. The rest is as with
+ * Parses the head of a response, perhaps an interim one (1xx), to a request of the given method. The rest is as with
  * HeadParser#parse; a rejection has status 502.
  */
 static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
@@ -345,7 +345,8 @@ static VALUE decoder_allocate(VALUE class)
 /*
  * call-seq: new(configuration, header_bytes: 0, header_count: 0)
  *
- * `header_bytes`, `header_count`: size and number of the header lines of the head; trailers count on from there.
+ * `header_bytes`, `header_count`: size and number of the field lines of the head, because trailers count against the
+ * same limits.
  */
 static VALUE decoder_initialize(int argc, VALUE *argv, VALUE self)
 {
@@ -364,8 +365,8 @@ static VALUE decoder_initialize(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: decode(buffer, position, output) -> Integer
  *
- * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body, which
- * is the end of the buffer until the body is complete, or where decoding began if something is wrong: see #rejection.
+ * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body: the end
+ * of the buffer until the body is complete, or where decoding began if the bytes are invalid: see #rejection.
  */
 static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE output)
 {
@@ -393,7 +394,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
 /*
  * call-seq: done? -> true or false
  *
- * Whether the body and its trailers are complete.
+ * Are the body and its trailers complete?
  */
 static VALUE decoder_done_p(VALUE self)
 {
@@ -403,7 +404,7 @@ static VALUE decoder_done_p(VALUE self)
 /*
  * call-seq: rejection -> Rejection or nil
  *
- * What is wrong, once something is.
+ * Why the bytes were invalid.
  */
 static VALUE decoder_rejection(VALUE self)
 {
@@ -413,7 +414,7 @@ static VALUE decoder_rejection(VALUE self)
 /*
  * call-seq: remaining -> nil
  *
- * It is not known how much is to come.
+ * How many bytes are to come is unknown.
  */
 static VALUE decoder_remaining(VALUE self)
 {

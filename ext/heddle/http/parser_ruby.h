@@ -1,21 +1,21 @@
 #ifndef HEDDLE_HTTP_PARSER_RUBY_H
 #define HEDDLE_HTTP_PARSER_RUBY_H
 
-/* The part that parsers over Strings and over connections share. */
+/* Shared by parsers of Strings and of connections. */
 
 #include "http/message.h"
 
 #include <ruby.h>
 
-/* Of an HTTP::Limits. */
+/* The limits in an HTTP::Limits. */
 heddle_http_limits heddle_http_limits_of(VALUE configuration);
 /* An HTTP::Rejection. */
 VALUE heddle_rejection_object(const heddle_rejection *rejection);
-/* An H1::ReceivedResponse, of a head that begins `position` bytes into what its user has. */
+/* An H1::ReceivedResponse, of a head at offset `position` in its user's bytes. */
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
 /* name in lower case, value, name, value …; `folded`: as heddle_response_head has it. */
 VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded);
-/* As much of a request's method as its answer's framing depends on. */
+/* The method of a request, as far as it decides the framing of the response. */
 heddle_method heddle_response_method(VALUE name);
 
 #endif

@@ -42,14 +42,14 @@ enum {
     MALFORMED = -1,
 };
 
-/* "HTTP/1.1" and the line's end. Its size, or as above. */
+/* Reads "HTTP/1.1" and the line's end. Returns its size, or as above. */
 static int read_version(heddle_request_head *head, const char *at, const char *end)
 {
     static const char expected[] = "HTTP/1.";
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
-        /* The end of the line shows whether this is another major version or nonsense. */
+        /* The end of the line tells another major version from nonsense. */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
                         : i < DIGIT_AT          ? at[i] == expected[i]
@@ -69,7 +69,7 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     return at[DIGIT_AT + 2] == '\n' ? SIZE : MALFORMED;
 }
 
-/* Reads up to `end`. Where the field lines start, or as above. */
+/* Reads up to `end`. Returns where the field lines start, or as above. */
 static int64_t read_request_line(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
 {
     const char *method = bytes + start, *stop = bytes + end;
@@ -93,7 +93,7 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
     return size > 0 ? at + size - bytes : size;
 }
 
-/* A method longer than any that a server knows is 501, a longer target 414 (RFC 9112, 3). */
+/* A method longer than any known one gets 501, a longer target 414 (RFC 9112, 3). */
 static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {
     if (!memchr(line, ' ', limit))
@@ -115,7 +115,7 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
         return head->minor == 0 ? 0 : heddle_reject(rejection, BAD_REQUEST, "the request has no Host header");
     if (!head->has_host)
         return heddle_target_authority(head, bytes, controls->host) ? 0 : reject_host(rejection);
-    /* The target's host counts (RFC 9112, 3.2.2), and yet the other must be one. */
+    /* The target's host counts (RFC 9112, 3.2.2), but Host must be valid, too. */
     heddle_authority unused;
     const char *host = bytes + controls->host.start;
     return heddle_authority_split(&unused, host, controls->host.size) ? 0 : reject_host(rejection);
@@ -179,8 +179,8 @@ static heddle_field_lines new_lines(const heddle_request_head *head, const char 
 }
 
 /*
- * Reads the head from left to right: the first thing that is wrong decides, so that it does not matter how the bytes
- * were cut when they came. The fields are checked together in the end.
+ * Reads the head from left to right. The first error decides, so the result does not depend on the pieces in which the
+ * bytes came. The fields are checked together at the end.
  */
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
                      const heddle_http_limits *limits, heddle_rejection *rejection)
@@ -211,7 +211,7 @@ int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size
                               const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     uint32_t start = 0;
-    if (size > 0 && *bytes == '\r') { /* one empty line before a request is nothing (RFC 9112, 2.2) */
+    if (size > 0 && *bytes == '\r') { /* one empty line before a request is ignored (RFC 9112, 2.2) */
         if (size == 1)
             return 0;
         if (bytes[1] == '\n')

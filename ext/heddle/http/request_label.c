@@ -28,8 +28,8 @@ static bool is_upper(char character)
 }
 
 /*
- * Letters that people wrote: of one case, or as in camelCase, with two small letters at least after each capital.
- * Random letters of both cases hardly ever are.
+ * Words that people wrote: in one case, or in camelCase with at least two small letters after each capital. Random
+ * letters are hardly ever like that.
  */
 static bool is_word(const char *letters, size_t size)
 {
@@ -50,7 +50,7 @@ static bool is_word(const char *letters, size_t size)
     return humps && after >= 2;
 }
 
-/* Is it made of words, with punctuation between them? */
+/* Does it consist of words, with punctuation between them? */
 static bool is_words(const char *segment, size_t size)
 {
     for (size_t at = 0; at < size;) {
@@ -64,7 +64,7 @@ static bool is_words(const char *segment, size_t size)
     return true;
 }
 
-/* May the segment name one of many: a record, a person, a secret? Nothing of such a segment is part of a label. */
+/* Can the segment be an identifier: a number, a name, a secret? Such a segment is not part of a label. */
 static bool is_id(const char *segment, size_t size)
 {
     size_t digits = 0;
@@ -92,7 +92,7 @@ static void append_bytes(text *to, const char *bytes, size_t size)
     to->used += size;
 }
 
-/* The bytes before a format such as `.json`, which is part of the label. */
+/* The size without a format such as `.json`, which is part of the label. */
 static size_t find_stem(const char *segment, size_t size)
 {
     for (size_t extension = 0; extension < size && extension <= EXTENSION; extension++) {
@@ -129,7 +129,7 @@ static void append_method(text *to, const char *method, size_t size)
     append_bytes(to, method, size);
 }
 
-/* Where the path begins: an absolute target has a scheme and an authority first. */
+/* The start of the path: an absolute target has a scheme and an authority before it. */
 static size_t find_path(const char *target, size_t size)
 {
     if (size == 0 || target[0] == '/')
@@ -186,6 +186,6 @@ uint32_t heddle_request_label_hash_line(const char *bytes, size_t size)
     while (after < end && *after != ' ' && *after != '?')
         after++;
     if (after == end && (size_t)(after - target) < HEDDLE_REQUEST_LABEL)
-        return 0; /* what follows may belong to the label */
+        return 0; /* the following bytes may belong to the label */
     return heddle_request_label_hash(bytes, (size_t)(space - bytes), target, (size_t)(after - target));
 }

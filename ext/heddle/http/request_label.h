@@ -2,26 +2,26 @@
 #define HEDDLE_REQUEST_LABEL_H
 
 /*
- * The label of a request: its method and path, with `:id` in place of what may name one of many, or be a secret: numbers,
- * segments of more than 15 characters that have a digit or are no words, and what has other characters than
- * letters, digits, `-`, `_`, `.`, `:` and `*`. A method that is no registered one may be is `OTHER`. The stall history
- * and the metrics count requests by it. This is the only place that decides what is part of a label. No Ruby here.
+ * The label of a request: its method and path, with `:id` instead of segments that may be identifiers or secrets:
+ * numbers, segments of more than 15 characters that have a digit or are no words, and segments with other characters
+ * than letters, digits, `-`, `_`, `.`, `:` and `*`. A method that can't be a registered one is `OTHER`. The stall
+ * history and the metrics count requests by label. Only this file decides what is part of a label. Uses no Ruby.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    HEDDLE_REQUEST_LABEL = 160, /* bytes, with a NUL; a longer label is cut */
+    HEDDLE_REQUEST_LABEL = 160, /* bytes, including a NUL; a longer label is cut */
 };
 
-/* The target may have a query, or be absolute. Returns the bytes written, without the NUL. */
+/* The target may have a query, or be absolute. Returns the size without the NUL. */
 size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *method, size_t method_size,
                                   const char *target, size_t target_size);
 
-/* A number that stands for the label, never 0. Different labels have different ones, but for one case in 2^32. */
+/* A number that identifies the label, never 0. Two labels have the same number in one case of 2^32. */
 uint32_t heddle_request_label_hash(const char *method, size_t method_size, const char *target, size_t target_size);
-/* The same for bytes that begin with a request line; 0: too little of it is there. */
+/* The same for bytes that begin with a request line; 0: there are too few bytes. */
 uint32_t heddle_request_label_hash_line(const char *bytes, size_t size);
 
 #endif

@@ -18,8 +18,8 @@ static const heddle_head_statuses statuses = {BAD_GATEWAY, BAD_GATEWAY, "respons
 /* -- the status line (RFC 9112, 4) -------------------------------------------------------------------------------- */
 
 /*
- * "HTTP/1.1 200 OK" and the line's end. The space after the code may be missing where there is no reason: servers leave
- * it out. Where the field lines start, or as above.
+ * Reads "HTTP/1.1 200 OK" and the line's end. Servers may leave out the space after the code if there is no reason.
+ * Returns where the field lines start, or as above.
  */
 static int64_t read_status_line(heddle_response_head *head, const char *bytes, uint32_t end)
 {
@@ -61,7 +61,7 @@ static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection 
 
 /* -- what the head says ------------------------------------------------------------------------------------------- */
 
-/* The one number of a list that may repeat it (RFC 9112, 6.3); -1: there is none, or more. */
+/* The number of a list that may repeat it (RFC 9112, 6.3); -1: there is none, or several. */
 static int64_t repeated_length(const char *at, const char *end)
 {
     int64_t length = -1;
@@ -93,7 +93,7 @@ static int judge_length(heddle_response_head *head, const char *bytes, const hed
     return 0;
 }
 
-/* How long the content is (RFC 9112, 6.3). */
+/* Determines the length of the content (RFC 9112, 6.3). */
 static int judge_content(heddle_response_head *head, heddle_method request, const char *bytes,
                          const heddle_controls *controls, const heddle_http_limits *limits, heddle_rejection *rejection)
 {

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::H1::ResponseReader: the answers that come over an outbound connection. It alone decides where a body
- * ends: a connection that ends before its body does is an error, and never the end of the body (RFC 9112, 8).
+ * Heddle::HTTP::H1::ResponseReader: reads responses from an outbound connection. Only this file decides where a body
+ * ends: if the connection ends before the body, that is an error, never the end of the body (RFC 9112, 8).
  */
 
 #include "http/http.h"
@@ -15,7 +15,7 @@
 
 enum {
     FILL = 16384,
-    STRING_STEP = 65536, /* a Content-Length is believed only so far ahead */
+    STRING_STEP = 65536, /* memory is allocated in steps, because a Content-Length may be wrong */
 };
 
 typedef enum {
@@ -23,12 +23,12 @@ typedef enum {
     SIZED,       /* … of a body with a Content-Length */
     CHUNKED,
     UNTIL_CLOSE, /* … of a body that ends with the connection */
-    COMPLETE,    /* nothing more of this answer */
+    COMPLETE,    /* the response is complete */
     FAILED,      /* the rest can't be parsed */
     STATES,
 } reader_state;
 
-/* Which may follow which. */
+/* The states that may follow each state. */
 static const bool transitions[STATES][STATES] = {
     [AT_HEAD] = {[AT_HEAD] = true, [SIZED] = true, [CHUNKED] = true, [UNTIL_CLOSE] = true, [COMPLETE] = true,
                  [FAILED] = true},
@@ -44,9 +44,9 @@ typedef struct {
     heddle_field *fields; /* limits.header_count of them */
     reader_state state;
     bool keep_alive;
-    bool upgraded;      /* what follows is no HTTP */
-    uint64_t remaining; /* of a sized body */
-    size_t seen;        /* of the head: as far as the parser has looked */
+    bool upgraded;      /* no HTTP follows */
+    uint64_t remaining; /* bytes left of a sized body */
+    size_t seen;        /* bytes of the head that were parsed */
     heddle_chunked chunked;
 } reader;
 
@@ -128,7 +128,7 @@ static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configurati
 static void follow_head(reader *self, const heddle_response_head *head)
 {
     if (head->status < 200 && !head->upgrade) {
-        change_state(self, AT_HEAD); /* an interim answer: the final one follows */
+        change_state(self, AT_HEAD); /* an interim response: the final one follows */
         return;
     }
     self->keep_alive = head->keep_alive;
@@ -180,9 +180,9 @@ static void raise_failure(reader *self, heddle_outbound *connection, ssize_t err
 /*
  * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Rejection or nil
  *
- * The next head, an interim one (1xx) perhaps, of the answer to a request of this method. The times in seconds, or nil:
- * until its first byte, and from one byte to the next; then IO::TimeoutError. nil: the connection has ended before its
- * first byte. EOFError: in the middle of it.
+ * Reads the next head, perhaps an interim one (1xx), of the response to a request of this method. The time limits are
+ * in seconds, or nil: until its first byte, and from one byte to the next; then IO::TimeoutError. nil: the connection
+ * has ended before the first byte. EOFError: it has ended within the head.
  */
 static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte, VALUE between)
 {
@@ -238,7 +238,7 @@ static void append_buffered(VALUE body, heddle_outbound *connection, size_t size
     heddle_outbound_use_input(connection, size);
 }
 
-/* Straight into the String. */
+/* Receives directly into the String. */
 static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size)
 {
     long length = RSTRING_LEN(body);
@@ -250,7 +250,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
     return result;
 }
 
-/* These add to the body what is there. 1: something, 0: the end of the body, -EAGAIN, -errno. */
+/* These functions add the available bytes to the body. 1: some, 0: the end of the body, -EAGAIN, -errno. */
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
     size_t size = self->remaining < most ? (size_t)self->remaining : most;
@@ -286,7 +286,7 @@ static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE
     return 0;
 }
 
-/* Also -EPROTO: `rejected` says what is wrong. */
+/* Also -EPROTO: `rejected` has the reason. */
 static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *rejected)
 {
     size_t buffered = heddle_outbound_buffered(connection);
@@ -314,7 +314,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
 }
 
-/* The same for every kind; waits. */
+/* The same for all kinds of bodies; waits. */
 static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
@@ -348,8 +348,8 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
 /*
  * call-seq: read_body(max, timeout) -> String, Rejection or nil
  *
- * The next piece of the body, of +max+ bytes at most; nil: the body is complete. +timeout+: seconds to the next byte,
- * or nil; then IO::TimeoutError. EOFError: the connection has ended before the body did. A Rejection: it is malformed.
+ * The next piece of the body, at most +max+ bytes; nil: the body is complete. +timeout+: seconds to the next byte, or
+ * nil; then IO::TimeoutError. EOFError: the connection has ended before the body. A Rejection: the body is malformed.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
@@ -398,7 +398,7 @@ static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
 /*
  * call-seq: complete? -> true or false
  *
- * Was the answer read to its end?
+ * Was the response read to its end?
  */
 static VALUE reader_complete_p(VALUE object)
 {
@@ -408,8 +408,8 @@ static VALUE reader_complete_p(VALUE object)
 /*
  * call-seq: reusable? -> true or false
  *
- * May the connection carry another request? Not when the server has said otherwise, and not when there are bytes beyond
- * the end of the answer.
+ * May the connection be used for another request? Not when the server has forbidden it, and not when there are bytes
+ * after the response.
  */
 static VALUE reader_reusable_p(VALUE object)
 {
@@ -422,7 +422,7 @@ static VALUE reader_reusable_p(VALUE object)
 /*
  * call-seq: begun? -> true or false
  *
- * Have bytes of the head come that is being read?
+ * Have bytes of the current head come?
  */
 static VALUE reader_begun_p(VALUE object)
 {

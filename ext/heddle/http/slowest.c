@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The time from which a request enters the list. */
+/* Sets the shortest duration that enters the list. */
 static void set_floor(heddle_slowest *slowest)
 {
     slowest->floor = HEDDLE_SLOWEST_LEAST;

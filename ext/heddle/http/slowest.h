@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_SLOWEST_H
 
 /*
- * The slowest answers of the last minutes, a bounded list. An answer that does not belong there costs two comparisons;
- * nothing is ever allocated.
+ * The slowest responses of the last minutes, a bounded list. A response that does not enter the list costs two
+ * comparisons; nothing is ever allocated.
  */
 
 #include <stdbool.h>
@@ -14,23 +14,23 @@ enum {
     HEDDLE_SLOWEST_TEXT = 200, /* bytes of a method, a space and a target */
 };
 
-/* A request that took less is never slow. */
+/* A faster request is never listed. */
 #define HEDDLE_SLOWEST_LEAST INT64_C(1000000)
-/* How long one stays on the list. */
+/* How long an entry is kept. */
 #define HEDDLE_SLOWEST_KEPT INT64_C(300000000000)
 
 typedef struct {
-    int64_t at, taken; /* when it was answered, and how long that took: ns */
+    int64_t at, taken; /* when the response was complete, and its duration: ns */
     int status;
     uint16_t size; /* of the text */
     char text[HEDDLE_SLOWEST_TEXT];
 } heddle_slow;
 
 typedef struct {
-    int64_t floor; /* what took less does not come on the list … */
-    int64_t until; /* … before this, when somebody leaves it; both 0 at first, so that the first one sets them */
+    int64_t floor; /* shorter durations are not listed … */
+    int64_t until; /* … until an entry expires at this time; both 0 at first, so that the first response sets them */
     unsigned count;
-    heddle_slow list[HEDDLE_SLOWEST]; /* in no order */
+    heddle_slow list[HEDDLE_SLOWEST]; /* unordered */
 } heddle_slowest;
 
 static inline bool heddle_slowest_concerns(const heddle_slowest *slowest, int64_t now, int64_t taken)
@@ -38,10 +38,10 @@ static inline bool heddle_slowest_concerns(const heddle_slowest *slowest, int64_
     return taken > slowest->floor || now >= slowest->until;
 }
 
-/* To be called for one that concerns the list; `now`: CLOCK_MONOTONIC, ns. */
+/* Called for a response that enters the list; `now`: CLOCK_MONOTONIC, ns. */
 void heddle_slowest_note(heddle_slowest *slowest, int64_t now, int64_t taken, int status, const char *method,
                          uint32_t method_size, const char *target, uint32_t target_size);
-/* Those that have been on it for too long leave. */
+/* Removes entries that are too old. */
 void heddle_slowest_expire(heddle_slowest *slowest, int64_t now);
 
 #endif

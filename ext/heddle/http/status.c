@@ -71,7 +71,7 @@ enum {
     HIGHEST = 511,
 };
 
-/* Where in `lines` a status is; 0: not there. */
+/* The index of a status in `lines`; 0: not there. */
 enum {
     UNREGISTERED,
 #define PLACE(code, phrase) PLACE_##code,

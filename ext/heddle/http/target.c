@@ -46,7 +46,7 @@ static int authority_form(heddle_request_head *head, const char *bytes, heddle_r
     return 0;
 }
 
-/* The size of "http://" or "https://" at the start of the target, in any case of letters; 0: it has neither. */
+/* The size of "http://" or "https://" at the start of the target, in any case; 0: it has neither. */
 static uint32_t scheme_size(const char *target, uint32_t size)
 {
     uint32_t name = size > 4 && (target[4] | 0x20) == 's' ? 5 : 4;
@@ -68,7 +68,7 @@ static int absolute_form(heddle_request_head *head, const char *bytes, heddle_re
     if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
         return heddle_reject(rejection, BAD_REQUEST, "the request target's host is not host[:port]");
     path_and_query(head, bytes, slash, end);
-    /* A URL without a path means `/`, and the scheme has one to point at. Of the whole server it is what is asked. */
+    /* A URL without a path means `/`. For OPTIONS it means the whole server. */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
         head->path = make_slice(host - 1, host);
     return 0;

@@ -4,12 +4,12 @@
 #include "http/message.h"
 
 /*
- * Splits the target of a request (RFC 9112, 3.2) into path, query and, where it has one, authority with host and port.
- * Of the head, method_id and target are set, and the target has no other characters than it may. 0, or -1: refused.
+ * Splits the target of a request (RFC 9112, 3.2) into path, query and, if it has one, authority with host and port. The
+ * head's method_id and target are set, and the target's characters were checked. 0, or -1: rejected.
  */
 int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rejection *rejection);
 
-/* Notes an authority that is a slice of the bytes. False: it is none. */
+/* Sets an authority that is a slice of the bytes. False: it is invalid. */
 bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddle_slice authority);
 
 #endif

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_TEXT_H
 #define HEDDLE_HTTP_TEXT_H
 
-/* Classes of characters, scans for the first that ends something, and lists. No byte from `end` on is read. */
+/* Classes of characters, searches, and lists. No byte from `end` on is read. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,13 +31,13 @@ static inline bool heddle_is_space(char character)
     return character == ' ' || character == '\t';
 }
 
-/* No white space but a tab, and neither CR, LF nor NUL, is part of a value. */
+/* Control characters other than the tab, CR, LF and NUL are not part of a value. */
 static inline bool heddle_is_control(char character)
 {
     return ((uint8_t)character < 0x20 && character != '\t') || character == 0x7F;
 }
 
-/* The characters of a request target: visible ASCII but for the `#` that starts a fragment. */
+/* The characters of a request target: visible ASCII without `#`, which starts a fragment. */
 static inline bool heddle_is_target(char character)
 {
     return (uint8_t)character > 0x20 && (uint8_t)character < 0x7F && character != '#';
@@ -57,7 +57,7 @@ static inline uint64_t heddle_repeat(uint8_t byte)
     return UINT64_C(0x0101010101010101) * byte;
 }
 
-/* Not 0 if some byte is less than `limit`, which is 128 at most. */
+/* Not 0 if a byte is less than `limit`, which is at most 128. */
 static inline uint64_t heddle_any_less(uint64_t bytes, uint8_t limit)
 {
     return (bytes - heddle_repeat(limit)) & ~bytes & heddle_repeat(0x80);
@@ -70,7 +70,7 @@ static inline uint64_t heddle_any_equal(uint64_t bytes, uint8_t byte)
 
 /* -- scans -------------------------------------------------------------------------------------------------------- */
 
-/* The first control character that is no tab, or `end`. */
+/* The first control character other than a tab, or `end`. */
 static inline const char *heddle_find_control(const char *at, const char *end)
 {
 #ifdef __SSE2__
@@ -100,7 +100,7 @@ static inline const char *heddle_find_control(const char *at, const char *end)
     return at;
 }
 
-/* The first character that a request target can't have, or `end`. */
+/* The first character that is not allowed in a request target, or `end`. */
 static inline const char *heddle_find_target_end(const char *at, const char *end)
 {
 #ifdef __SSE2__
@@ -135,12 +135,12 @@ static inline const char *heddle_find_token_end(const char *at, const char *end)
 
 /* -- words -------------------------------------------------------------------------------------------------------- */
 
-/* Is it this word, in any case of letters? `word` is in lower case and has no `@[\]^_`. */
+/* Is the text this word, in any case? `word` is in lower case and has no `@[\]^_`. */
 bool heddle_is_word(const char *text, size_t size, const char *word);
 
 /*
- * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty ones are passed over. `*at`
- * moves on. NULL at the end. The CR LF of a folded line counts as white space: no other can be in a value.
+ * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty ones are skipped. Moves `*at`
+ * behind it. NULL at the end. The CR LF of a folded line counts as white space: no other can be in a value.
  */
 const char *heddle_next_element(const char **at, const char *end, size_t *size);
 

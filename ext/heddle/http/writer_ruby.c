@@ -1,4 +1,4 @@
-/* Heddle::HTTP::ResponseWriter and Heddle::HTTP::DateLine: heads of answers as Strings. */
+/* Heddle::HTTP::ResponseWriter and Heddle::HTTP::DateLine: heads of responses as Strings. */
 
 #include "http/answer_ruby.h"
 #include "http/http.h"
@@ -140,8 +140,8 @@ static response_writer *writer_of(VALUE self)
 /*
  * call-seq: ResponseWriter.new(date_line = DateLine.new)
  *
- * Turns answers into bytes (RFC 9110, 6.4 and 15). No I/O. One writer serves a loop. H1::ResponseWriter writes the lines
- * of RFC 9112, H2::ResponseWriter the fields that H2::Exchange#write_head takes.
+ * Turns responses into bytes (RFC 9110, 6.4 and 15). Does no I/O. A writer belongs to one loop. H1::ResponseWriter
+ * writes the lines of RFC 9112, H2::ResponseWriter the fields for H2::Exchange#write_head.
  */
 static VALUE writer_initialize(int argc, VALUE *argv, VALUE self)
 {
@@ -201,10 +201,10 @@ static head_options options_of(VALUE keywords)
  * call-seq:
  *   head(request, status, headers, length: nil, keep_alive: true, protocol: nil, until_close: false) -> ResponseHead
  *
- * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or what yields the same; `length`: of
- * the content in bytes, where it is known: it wins over content-length; `keep_alive`: whether the server would go on
- * with the connection; `protocol`: the one to upgrade to; `until_close`: whether content of unknown length ends with
- * the connection, and what an application says about its own chunking is passed on. Raises InvalidResponse.
+ * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
+ * `length`: of the content in bytes, if it is known: it replaces content-length; `keep_alive`: whether the server would
+ * keep the connection open; `protocol`: the one to upgrade to; `until_close`: the end of the connection ends content of
+ * unknown length, and an application's own transfer-encoding is passed on. Raises InvalidResponse.
  */
 static VALUE writer_head(int argc, VALUE *argv, VALUE self)
 {
@@ -238,7 +238,7 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: early_hints(headers) -> String
  *
- * An interim answer 103 (RFC 8297). Raises InvalidResponse.
+ * An interim response 103 (RFC 8297). Raises InvalidResponse.
  */
 static VALUE writer_early_hints(VALUE self, VALUE headers)
 {
@@ -265,7 +265,7 @@ void Init_heddle_http_writer(VALUE http)
 
     VALUE lines = rb_define_class_under(rb_define_module_under(http, "H1"), "ResponseWriter", writer);
     rb_define_alloc_func(lines, line_writer_allocate);
-    /* A whole interim answer (RFC 9110, 15.2.1). */
+    /* A whole interim response (RFC 9110, 15.2.1). */
     rb_define_const(lines, "CONTINUE", rb_obj_freeze(to_binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
     VALUE fields = rb_define_class_under(rb_define_module_under(http, "H2"), "ResponseWriter", writer);
     rb_define_alloc_func(fields, field_writer_allocate);
